@@ -19,7 +19,7 @@ from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
 from ..pairs.documents import TOKEN
-from .parsed import ParsedBlock, SpanValues, TokenValues
+from .block import Block, SpanValues, TokenValues
 from .rows import document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
 from .view import doc_view
 
@@ -65,14 +65,14 @@ def check_pipe_name(name: str) -> str:
 # Tokens
 
 
-def shown_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
+def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
     """`find_row`; None for tokens of a pipe of entities that gives tokens no scores (see `PipeSettings.token_scores`)."""
     row = find_row(token, attr)
     return row if row is not None and row[0].token_scores else None
 
 
 def token_values(
-    token: Token, attr: str, find: Callable[[Token, str], tuple[ParsedBlock, int] | None] = find_row
+    token: Token, attr: str, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> TokenValues | None:
     """The values of the label that the token now carries.
 
@@ -119,7 +119,7 @@ def token_flag(token: Token, attr: str) -> bool | None:
 
 
 def token_scores(
-    token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[ParsedBlock, int] | None] = find_row
+    token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> dict[str, float] | None:
     """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values.
 
@@ -161,17 +161,11 @@ def span_links(span: Span, attr: str) -> dict[str, float] | None:
     return None if match is None else match[0].scores_of(match[1]) or None
 
 
-def block_of_document(doc: Doc, attr: str) -> ParsedBlock | None:
-    """What a pipe wrote of a Doc as a whole, in row 0; None without values."""
-    block = document_block(doc, attr)
-    return None if block is None else ParsedBlock(0, block)
-
-
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     """The values of the likeliest category that `doc.cats` now has; None where it has none (see `token_values`)."""
-    parsed = block_of_document(doc, attr)
-    label = "" if parsed is None else parsed.annotation.label_at(doc, 0)
-    return parsed.values_of(0, label) if parsed is not None and label else None
+    block = document_block(doc, attr)
+    label = "" if block is None else block.annotation.label_at(doc, 0)
+    return block.values_of(0, label) if block is not None and label else None
 
 
 def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
@@ -181,30 +175,30 @@ def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats: category -> calibrated probability above the threshold, highest first; None without values."""
-    parsed = block_of_document(doc, attr)
-    return None if parsed is None else parsed.scores_of(0)
+    block = document_block(doc, attr)
+    return None if block is None else block.scores_of(0)
 
 
 def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats_raw: category -> probability before calibration, in the order of Doc._.<attr>_cats."""
-    parsed = block_of_document(doc, attr)
-    return None if parsed is None else parsed.raw_of(0)
+    block = document_block(doc, attr)
+    return None if block is None else block.raw_of(0)
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
     """Doc._.<attr>_accept: whether the document's category reaches its cut-off (`spacy calib threshold`); None without
     cut-offs, and where the category has changed since the pipe ran.
     """
-    parsed = block_of_document(doc, attr)
-    if parsed is None or parsed.accept is None or parsed.accept[0] < 0:
+    block = document_block(doc, attr)
+    if block is None or block.accept is None or block.accept[0] < 0:
         return None
-    return bool(parsed.accept[0]) if parsed.carries(0, parsed.annotation.label_at(doc, 0)) else None
+    return bool(block.accept[0]) if block.carries(0, block.annotation.label_at(doc, 0)) else None
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
     """Doc._.<attr>_set: categories that hold the right one as often as the pipe's `sets` promise; see `token_set`."""
-    parsed = block_of_document(doc, attr)
-    return None if parsed is None else parsed.set_of(0)
+    block = document_block(doc, attr)
+    return None if block is None else block.set_of(0)
 
 
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
-from ..annotations import Annotation, Hashes, get_annotation, head_places
+from ..annotations import Annotation, Hashes, head_places
 from ..pairs.documents import TOKEN
-from ..types import ROUNDING
 
 # Odd numbers that look like noise: those of splitmix64.
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
@@ -75,7 +74,8 @@ def said_digest(said: NDArray[np.uint64]) -> int:
     return zlib.crc32(said.tobytes())
 
 
-Block = dict[str, Any]
+# A block as it is stored, see `block.Block`.
+Stored = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
 # A block of another version is none of ours.
@@ -84,18 +84,18 @@ BLOCK_VERSION = 4
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
 
-def add_block(user_data: UserData, attr: str, block: Block) -> None:
+def add_block(user_data: UserData, attr: str, block: Stored) -> None:
     """Put a block into the user data of the Doc that it was made for."""
     user_data[("._.", f"_{attr}", 0, print_of(block))] = block
     REMEMBERED.pop((id(user_data), attr), None)
 
 
-def print_of(block: Block) -> int:
+def print_of(block: Stored) -> int:
     """A checksum of all that a block holds."""
     return zlib.crc32(b"".join(_contents(block)))
 
 
-def _contents(part: Block) -> list[Any]:
+def _contents(part: Stored) -> list[Any]:
     """The bytes of all values in a block or a part of one, in order."""
     contents: list[Any] = []
     for value in part.values():
@@ -117,7 +117,7 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
     REMEMBERED.pop((id(user_data), attr), None)
 
 
-def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
+def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Stored]]:
     """(key, value) of everything under keys of this attribute, damaged or not."""
     name = f"_{attr}"
     # The list is made in one step, which another thread that writes on the Doc cannot get into.
@@ -126,54 +126,3 @@ def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
         for key, value in list(user_data.items())
         if type(key) is tuple and len(key) == 4 and key[1] == name and key[0] == "._."
     ]
-
-
-def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
-    """(key, block) of this attribute's blocks that are as they were written."""
-    for key, block in held_blocks(user_data, attr):
-        try:
-            whole = print_of(block) == key[3] - key[2] and _is_sound(block)
-        except Exception:  # a damaged block may be anything
-            continue
-        if whole:
-            yield key, block
-
-
-# Columns of a block: the kind of their numbers, and what each number is of.
-COLUMNS = {
-    "start": ("u", "token"), "word": ("u", "token"), "head": ("i", "token"), "carried": ("u", "token"),
-    "out_of_reach": ("b", "token"), "tag": ("u", "entry"), "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
-    "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
-}  # fmt: skip
-_ALWAYS = {"start", "word", "tag", "raw", "calibrated"}
-_SCORES = ("raw", "calibrated")
-
-
-def _is_sound(block: Block) -> bool:
-    """Whether its parts fit each other and its scores are probabilities, as in every block that was not made up.
-
-    RAISES C001, or an error of the label map in the name: there is no such annotation.
-    """
-    get_annotation(block["layer"])
-    bounds, tags = block["indptr"].tolist(), block["tags"]
-    size = {"token": len(bounds) - 1, "entry": bounds[-1]}
-    if bounds[0] != 0 or bounds != sorted(bounds) or not {*map(type, tags)} <= {str}:
-        return False
-    for name, column in block.items():
-        kind, of = COLUMNS.get(name, ("", ""))
-        if kind and (column.dtype.kind != kind or column.shape != (size[of],)):
-            return False
-    scored = [name for name in _SCORES if name in block]
-    extra = block.get("extra") or {}
-    n_extra = {len(extra[name]) for name in ("row", "tags", *scored)} if extra else {0}
-    scores = np.concatenate([part[name] for part in (block, extra) if part for name in scored])
-    in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
-    named = not size["entry"] or int(np.maximum.reduce(block["tag"])) < len(tags)
-    whole = (
-        block["version"] == BLOCK_VERSION
-        and block.keys() >= _ALWAYS
-        and ("in_set" in block) == ("out_of_reach" in block)
-        and len(n_extra) == 1
-        and type(block.get("end", 0)) is int
-    )
-    return whole and in_range and named

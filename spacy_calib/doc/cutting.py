@@ -11,7 +11,8 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..annotations import get_annotation
 from ..errors import CalibError
 from ..pairs.documents import TOKEN
-from .blocks import BLOCK_VERSION, COLUMNS, Block, add_block, delete_blocks
+from .block import COLUMNS, ENTRY, UNIT
+from .blocks import BLOCK_VERSION, Stored, add_block, delete_blocks
 from .rows import is_whole
 
 
@@ -39,7 +40,7 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
     """Remove from the user data of a part, cut by spaCy, what does not belong to it. Offsets below 0 are before the part."""
     length, text = len(part.text), get_string_id(part.text)
-    blocks: dict[str, list[Block]] = {}
+    blocks: dict[str, list[Stored]] = {}
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
@@ -57,7 +58,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
                 add_block(part.user_data, attr, block)
 
 
-def _has_token_rows(block: Block) -> bool:
+def _has_token_rows(block: Stored) -> bool:
     """Return whether a block has rows of tokens, not of a whole document."""
     try:
         return get_annotation(block["layer"]).unit == TOKEN
@@ -65,13 +66,13 @@ def _has_token_rows(block: Block) -> bool:
         return True
 
 
-def cut_block(block: Block, start: int, length: int) -> Block:
+def cut_block(block: Stored, start: int, length: int) -> Stored:
     """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, perhaps below 0."""
     starts = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
-    bounds = {"token": slice(first, last), "entry": slice(begin, end)}
-    part: Block = {name: block[name][bounds[COLUMNS[name][1]]].copy() if name in COLUMNS else block[name] for name in block}
+    bounds = {UNIT: slice(first, last), ENTRY: slice(begin, end)}
+    part: Stored = {name: value[bounds[COLUMNS[name].of]].copy() if name in COLUMNS else value for name, value in block.items()}
     used, local = np.unique(part["tag"], return_inverse=True)
     part |= {
         "origin": block.get("origin", 0) - start,
@@ -94,7 +95,7 @@ def cut_block(block: Block, start: int, length: int) -> Block:
     return part
 
 
-def _select_rows(part: Block, mask: Any) -> Block:
+def _select_rows(part: Stored, mask: Any) -> Stored:
     """Select rows in the arrays and lists (tuples, from some files) of a part of a block."""
     places = np.flatnonzero(mask).tolist()
     return {

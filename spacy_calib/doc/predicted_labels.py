@@ -1,4 +1,4 @@
-"""Reads the predicted label of each unit of many Docs, with its scores, from whole blocks at once.
+"""Reads the predicted label of each unit of many Docs, with its scores, from whole blocks.
 
 A Doc that was cut, joined or loaded, or whose words have changed, is read unit by unit through its attributes.
 """
@@ -16,11 +16,9 @@ from ..annotations import get_annotation, is_blank, label_hashes
 from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
 from .attributes import unit_values
-from .blocks import BLOCK_VERSION, Block, held_blocks, unit_digests
+from .blocks import Stored
+from .rows import fitting_block
 from .view import doc_view
-
-# What is read of a block: no column by which a word could be recognised.
-_COLUMNS = ("tags", "tag", "indptr", "carried", "raw", "calibrated", "column", "extra")
 
 
 class Carried(NamedTuple):
@@ -39,7 +37,10 @@ class Carried(NamedTuple):
 
 
 class CarriedReader:
-    """Reads the Docs of one pipe. attr (str): Prefix of its attributes. labels (Sequence[str]): Its source's labels."""
+    """Reads the Docs of one pipe, one by one: nothing by which a word could be recognised.
+
+    attr (str): Prefix of its attributes. labels (Sequence[str]): Its source's labels.
+    """
 
     def __init__(self, attr: str, labels: Sequence[str]):
         self.attr = attr
@@ -47,75 +48,38 @@ class CarriedReader:
         # Labels that are none of the source's (lemmas) are without end: they are not remembered.
         self._hashes = dict(zip(labels, label_hashes(labels).astype(np.uint32).tolist(), strict=True))
 
-    def prepare(self, doc: Doc) -> Carried | Block:
-        """Return what `read` needs of a Doc: its block, or the values if the block is not enough."""
-        blocks = held_blocks(doc.user_data, self.attr)
-        if not blocks:
-            return _NOTHING
-        key, block = blocks[0]
-        if len(blocks) == 1 and key[2] == 0 and "carried" in block and block["version"] == BLOCK_VERSION:
-            annotation = get_annotation(block["layer"])
-            if np.array_equal(unit_digests(annotation.unit, annotation.places(doc)), block["word"]):
-                columns = {name: block[name] for name in _COLUMNS if name in block}
-                if "spans" in block:
-                    columns["spans"] = {name: block["spans"][name] for name in ("raw", "calibrated", "chosen")}
-                # A Language sets this flag; a vocab that no Language made has none.
-                has_flag = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
-                return {**columns, "space": doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc)}
-        return self._by_units(doc)
+    def read(self, doc: Doc) -> Carried:
+        """Return the units and spans of a Doc, which is number 0."""
+        block = fitting_block(doc, self.attr)
+        if block is None or "carried" not in block.stored:
+            return self._read_units(doc)
+        annotation = block.annotation
+        # A Language sets this flag; a vocab that no Language made has none.
+        has_flag = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
+        return self._read_block(block.stored, doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc))
 
-    def read(self, inputs: Sequence[Carried | Block]) -> Carried:
-        """Return the units and spans of all these Docs."""
-        blocks = [(i, part) for i, part in enumerate(inputs) if isinstance(part, dict)]
-        unit_parts = [
-            part._replace(documents=np.full(len(part.raw), i)) for i, part in enumerate(inputs) if isinstance(part, Carried)
-        ]
-        parts = [*unit_parts, *([self._of_blocks(*map(list, zip(*blocks, strict=True)))] if blocks else [])]
-        documents, columns, raw, calibrated, *spans = self._join(parts)
-        order = np.argsort(documents, kind="stable")
-        return Carried(documents[order], columns[order], raw[order], calibrated[order], *spans)
+    def _read_block(self, stored: Stored, blank: Any) -> Carried:
+        """blank (NDArray): Which units are white space."""
+        rows = np.repeat(np.arange(len(stored["carried"])), np.diff(stored["indptr"].astype(np.intp)))
+        carried_hashes, tags = stored["carried"][rows], stored["tag"]
+        entries = np.flatnonzero((self._hashes_of(stored["tags"])[tags] == carried_hashes) & (carried_hashes != 0))
+        if (rows[entries][1:] == rows[entries][:-1]).any():
+            # Where several labels of the source give one label (trees and their lemma), the likeliest.
+            entries = entries[np.lexsort((stored["raw"][entries], rows[entries]))]
+            entries = entries[np.append(rows[entries][1:] != rows[entries][:-1], True)]
+        columns = stored["column"] if "column" in stored else self._columns_of(stored["tags"])[tags]
+        values = [rows[entries], columns[entries].astype(np.intp), stored["raw"][entries], stored["calibrated"][entries]]
+        if "extra" in stored:
+            extra = stored["extra"]
+            more = (extra["row"].astype(np.intp), self._columns_of(extra["tags"]), extra["raw"], extra["calibrated"])
+            values = [np.append(a, b) for a, b in zip(values, more, strict=True)]
+        is_word = np.flatnonzero(np.asarray(blank)[values[0]] == 0)
+        spans = stored.get("spans")
+        span_scores = [spans[name][spans["chosen"]] if spans else np.zeros(0) for name in ("raw", "calibrated")]
+        return Carried(np.zeros(len(is_word), dtype=np.intp), *(column[is_word] for column in values[1:]), *span_scores)
 
-    @staticmethod
-    def _join(parts: Sequence[Carried]) -> list[Any]:
-        return [np.concatenate(column) for column in zip(_NOTHING, *parts, strict=True)]
-
-    def _of_blocks(self, numbers: list[int], blocks: list[Block]) -> Carried:
-        """Read blocks. numbers (list[int]): Number of each block's Doc."""
-        tags = [name for block in blocks for name in block["tags"]]
-        first_tag = _starts([len(block["tags"]) for block in blocks])
-        n_entries = [len(block["raw"]) for block in blocks]
-        codes = _join(blocks, "tag").astype(np.intp) + np.repeat(first_tag, n_entries)
-        # Where one block ends and the next begins, the difference is no token's.
-        ends = np.cumsum([len(block["indptr"]) for block in blocks])[:-1] - 1
-        lengths = np.delete(np.diff(_join(blocks, "indptr").astype(np.intp)), ends)
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        hashes, columns_of = self._hashes_of(tags), np.array([self._columns.get(name, -1) for name in tags], dtype=np.intp)
-        carried_hashes = _join(blocks, "carried")
-        entries = np.flatnonzero((hashes[codes] == carried_hashes[rows]) & (carried_hashes[rows] != 0))
-        columns = columns_of[codes]
-        if all("column" in block for block in blocks):
-            columns = _join(blocks, "column").astype(np.intp)
-        raw, calibrated = _join(blocks, "raw"), _join(blocks, "calibrated")
-        # Where several labels of the source give one label (trees and their lemma), the likeliest.
-        entries = (
-            entries[np.lexsort((raw[entries], rows[entries]))] if (rows[entries][1:] == rows[entries][:-1]).any() else entries
-        )
-        entries = entries[np.append(rows[entries][1:] != rows[entries][:-1], True)[: len(entries)]]
-        result = [rows[entries], columns[entries], raw[entries], calibrated[entries]]
-        first_row = _starts([len(block["carried"]) for block in blocks])
-        for start, block in zip(first_row.tolist(), blocks, strict=True):
-            if "extra" in block:
-                extra = block["extra"]
-                place = np.array([self._columns.get(name, -1) for name in extra["tags"]], dtype=np.intp)
-                extra_columns = (extra["row"].astype(np.intp) + start, place, extra["raw"], extra["calibrated"])
-                result = [np.append(a, b) for a, b in zip(result, extra_columns, strict=True)]
-        token_docs = np.repeat(numbers, [len(block["carried"]) for block in blocks])
-        is_word = np.flatnonzero(_join(blocks, "space")[result[0]] == 0)
-        rows, columns, raw, calibrated = (column[is_word] for column in result)
-        spans = [block["spans"] for block in blocks if "spans" in block]
-        return Carried(
-            token_docs[rows], columns, raw, calibrated, _span_column(spans, "raw"), _span_column(spans, "calibrated")
-        )
+    def _columns_of(self, tags: Sequence[str]) -> Ints:
+        return np.array([self._columns.get(name, -1) for name in tags], dtype=np.intp)
 
     def _hashes_of(self, tags: Sequence[str]) -> Any:
         """Return the low halves of the labels' hashes, as in blocks."""
@@ -124,7 +88,7 @@ class CarriedReader:
             hashes = label_hashes(tags).astype(np.uint32).tolist()
         return np.array(hashes, dtype=np.uint32)
 
-    def _by_units(self, doc: Doc) -> Carried:
+    def _read_units(self, doc: Doc) -> Carried:
         view = doc_view(doc, self.attr)
         if view is None:
             return _NOTHING
@@ -143,13 +107,7 @@ class CarriedReader:
 _NOTHING = Carried(*(np.zeros(0, dtype=np.intp),) * 2, *(np.zeros(0),) * 4)
 
 
-def _starts(lengths: Sequence[int]) -> Ints:
-    return np.cumsum([0, *lengths[:-1]]).astype(np.intp)
-
-
-def _join(blocks: Sequence[Block], name: str) -> Any:
-    return np.concatenate([block[name] for block in blocks])
-
-
-def _span_column(spans: Sequence[Block], name: str) -> Floats:
-    return np.concatenate([np.zeros(0), *(block[name][block["chosen"]] for block in spans)])
+def join(parts: Sequence[Carried]) -> Carried:
+    """Put together what was read of Docs, which are numbered from 0."""
+    numbered = [part._replace(documents=np.full(len(part.raw), number)) for number, part in enumerate(parts)]
+    return Carried(*(np.concatenate(column) for column in zip(_NOTHING, *numbered, strict=True)))

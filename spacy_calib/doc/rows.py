@@ -10,20 +10,15 @@ The row of a whole document belongs to a Doc that begins where the block does an
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from ..annotations import Annotation, Hashes, get_annotation
+from ..annotations import Annotation
 from ..pairs.documents import TOKEN
 from ..types import Ints
-from .blocks import REMEMBERED, Block, UserData, sound_blocks, word_digests
-from .parsed import ParsedBlock, SpanKey, SpanValues, parse_spans
+from .block import Block, SpanKey, SpanValues, sound_blocks
+from .blocks import REMEMBERED, Stored, UserData, word_digests
 
 # How many Docs are remembered: those that were read last.
 _KEPT = 64
@@ -32,8 +27,8 @@ _KEPT = 64
 def find_span(span: Span, attr: str) -> SpanValues | None:
     """Return what the blocks hold of a span; None where no block or more than one claims it."""
     key, claim = (span.start_char, span.end_char, span.label_), None
-    for _, _, spans in _held_in(span.doc.user_data, attr).blocks:
-        values = spans.get(key)
+    for block in _held_in(span.doc.user_data, attr).blocks:
+        values = block.spans.get(key)
         if values is not None and values.agrees(span):
             if claim is not None:
                 return None
@@ -51,45 +46,32 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
     """Return (key, values, event) of an annotation's spans, in text order, without those that two blocks claim."""
     by_key: dict[SpanKey, tuple[SpanValues, str]] = {}
     duplicates: set[SpanKey] = set()
-    for _, block, spans in _held_in(user_data, attr).blocks:
-        for key, values in spans.items() if block["layer"] == layer else ():
+    for block in _held_in(user_data, attr).blocks:
+        for key, values in block.spans.items() if block.stored["layer"] == layer else ():
             if key in by_key:
                 duplicates.add(key)
-            by_key[key] = (values, block["spans"]["event"])
+            by_key[key] = (values, block.stored["spans"]["event"])
     return [(key, *by_key[key]) for key in sorted(by_key) if key not in duplicates]
 
 
 class _Held:
-    """The sound blocks of one attribute as (key, block, spans), those with rows of tokens (also parsed), and of documents."""
+    """The sound blocks of one attribute: all, those with rows of tokens, and those of documents."""
 
-    __slots__ = ("blocks", "documents", "parsed", "size", "tokens", "user_data")
+    __slots__ = ("blocks", "documents", "size", "tokens", "user_data")
 
     def __init__(self, user_data: UserData, attr: str):
         self.user_data, self.size = user_data, len(user_data)
-        self.blocks: list[tuple[Any, Block, dict[SpanKey, SpanValues]]] = []
-        for key, block in sound_blocks(user_data, attr):
-            with contextlib.suppress(Exception):  # spans that somebody made up may be anything
-                self.blocks.append((key, block, parse_spans(block, key[2])))
-        self.tokens: list[tuple[Any, Block]] = []
-        self.documents: list[tuple[Any, Block]] = []
-        for key, block, _ in self.blocks:
-            of_tokens = get_annotation(block["layer"]).unit == TOKEN
-            (self.tokens if of_tokens else self.documents).append((key, block))
-        self.parsed: list[ParsedBlock] | None = None
-
-    def parsed_tokens(self) -> list[ParsedBlock]:
-        """Return the blocks whose rows are tokens, parsed at the first call."""
-        if self.parsed is None:
-            self.parsed = [ParsedBlock(key[2], block) for key, block in self.tokens]
-        return self.parsed
+        self.blocks = list(sound_blocks(user_data, attr))
+        self.tokens = [block for block in self.blocks if block.annotation.unit == TOKEN]
+        self.documents = [block for block in self.blocks if block.annotation.unit != TOKEN]
 
 
 def _held_in(user_data: UserData, attr: str) -> _Held:
     """Return the blocks of this attribute, from the memory of the Docs read last."""
     entry: _Held | None = REMEMBERED.get((id(user_data), attr))
     if entry is not None and entry.user_data is user_data and entry.size == len(user_data):
-        for key, block, _ in entry.blocks:
-            if user_data.get(key) is not block:
+        for block in entry.blocks:
+            if user_data.get(block.key) is not block.stored:
                 break
         else:
             return entry
@@ -99,11 +81,10 @@ def _held_in(user_data: UserData, attr: str) -> _Held:
     return entry
 
 
-def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
+def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a token; None where no block or more than one claims it."""
     doc, i, claim = token.doc, token.i, None
-    entry = _held_in(doc.user_data, attr)
-    for block in entry.parsed or entry.parsed_tokens():
+    for block in _held_in(doc.user_data, attr).tokens:
         row = block.row_of(token)
         if row is not None:
             if claim is not None:
@@ -112,7 +93,7 @@ def find_row(token: Token, attr: str) -> tuple[ParsedBlock, int] | None:
     return claim if claim is not None and _is_own(*claim, token, doc, i) else None
 
 
-def row_of_span(span: Span, attr: str) -> tuple[ParsedBlock, int] | None:
+def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a span that has its own row, as links do, or None."""
     claim = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
     if claim is None or not claim[0].annotation.spans_are_units or claim[0].annotation.partner(span[0]).i + 1 != span.end:
@@ -127,52 +108,54 @@ def link_values(span: Span, attr: str) -> SpanValues | None:
     if block is None or entry is None:
         return None
     accept = block.accept[row] if block.accept is not None and block.carries(row, span.kb_id_) else -1
-    return SpanValues(block.start[row], block.word[row], block.raw[entry], block.calibrated[entry], accept, True, "", 0)
+    return SpanValues(block.starts[row], block.word[row], block.raw[entry], block.calibrated[entry], accept, True, "", 0)
 
 
-# A block, some tokens, and the row of each in it.
-RowsOfTokens = tuple[ParsedBlock, Sequence[int], Sequence[int]]
-
-
-def rows_of_tokens(doc: Doc, attr: str) -> list[RowsOfTokens]:
-    """Return (block, tokens, rows): `find_row` for all tokens, by block, at once if the one block fits the Doc."""
-    blocks = _held_in(doc.user_data, attr).parsed_tokens()
+def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
+    """Return (block, tokens, rows) for each block: `find_row` for all tokens, at once if the one block fits the Doc."""
+    blocks = _held_in(doc.user_data, attr).tokens
     if len(blocks) == 1 and blocks[0].stands_on(doc):
-        return [(blocks[0], range(len(doc)), range(len(doc)))]
-    by_block: dict[int, tuple[ParsedBlock, list[int], list[int]]] = {}
+        tokens = np.arange(len(doc))
+        return [(blocks[0], tokens, tokens)]
+    matches: list[list[tuple[int, int]]] = [[] for _ in blocks]
+    numbers = {block.key: number for number, block in enumerate(blocks)}
     for token in doc:
         claim = find_row(token, attr)
         if claim is not None:
-            _, tokens, rows = by_block.setdefault(id(claim[0]), (claim[0], [], []))
-            tokens.append(token.i)
-            rows.append(claim[1])
-    return list(by_block.values())
+            matches[numbers[claim[0].key]].append((token.i, claim[1]))
+    pairs = [np.array(match, dtype=np.intp).reshape(-1, 2) for match in matches]
+    return [(block, *pair.T) for block, pair in zip(blocks, pairs, strict=True)]
+
+
+def fitting_block(doc: Doc, attr: str) -> Block | None:
+    """Return the one block whose rows are exactly the units of this Doc, or None."""
+    blocks = _held_in(doc.user_data, attr).blocks
+    return blocks[0] if len(blocks) == 1 and blocks[0].stands_on(doc) else None
 
 
 def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
     """Return the annotations that the blocks of a Doc have scores of."""
-    layers = dict.fromkeys(block["layer"] for _, block, _ in _held_in(doc.user_data, attr).blocks)
-    return [get_annotation(layer) for layer in layers]
+    by_layer = {block.annotation.name: block.annotation for block in _held_in(doc.user_data, attr).blocks}
+    return list(by_layer.values())
 
 
 def has_labelled_spans(doc: Doc, attr: str) -> bool:
     """Whether a pipe wrote scores of spans with labels, or of links, on this Doc; scores of sentences are neither."""
-    for _, block, _ in _held_in(doc.user_data, attr).blocks:
-        annotation = get_annotation(block["layer"])
-        if annotation.spans_are_units or ("spans" in block and annotation.span_words[0] != "sentence"):
-            return True
-    return False
+    return any(
+        block.annotation.spans_are_units or ("spans" in block.stored and block.annotation.span_words[0] != "sentence")
+        for block in _held_in(doc.user_data, attr).blocks
+    )
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:
     """Return the block of this Doc as a whole; None where no block or more than one claims it."""
     blocks = _held_in(doc.user_data, attr).documents
     text = get_string_id(doc.text) if blocks else 0
-    claims = [block for key, block in blocks if is_whole(block, key[2], text)]
+    claims = [block for block in blocks if is_whole(block.stored, block.begin, text)]
     return claims[0] if len(claims) == 1 else None
 
 
-def is_whole(block: Block, start: int, text: int) -> bool:
+def is_whole(block: Stored, start: int, text: int) -> bool:
     """Return whether a block that begins at character `start` is of a whole Doc with this text. text (int): Its hash."""
     place = block["start"].astype(np.int64)
     if len(place) != 1 or place[0] + start != 0:
@@ -181,7 +164,7 @@ def is_whole(block: Block, start: int, text: int) -> bool:
     return bool(words[0] == block["word"][0])
 
 
-def _is_own(block: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> bool:
+def _is_own(block: Block, row: int, token: Token, doc: Doc, i: int) -> bool:
     """Return whether neighbours, label and head agree that the row is the token's, see the module's docstring."""
     if block.head is not None and not block.has_head(row, token):
         return False
@@ -190,51 +173,3 @@ def _is_own(block: ParsedBlock, row: int, token: Token, doc: Doc, i: int) -> boo
     if follows and carries:
         return True
     return (follows or carries) and (i + 1 == len(doc) or block.row_of(doc[i + 1]) == row + 1)
-
-
-def claimed_rows(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
-    """Return (block, tokens, rows) for each block: `find_row` for all tokens of a Doc at once."""
-    place = doc.to_array(["IDX", "ORTH", "LENGTH"]).astype(np.uint64, copy=False).reshape(-1, 3)
-    matches = []
-    claims = np.zeros(len(doc), dtype=np.intp)
-    for key, block in _held_in(doc.user_data, attr).tokens:
-        fits, rows = _fitting_rows(block, key[2], place)
-        claims += fits
-        matches.append((block, fits, rows))
-    return [
-        (block, tokens, rows[tokens])
-        for block, fits, rows in matches
-        for tokens in [np.flatnonzero(_are_own(block, fits, rows, doc) & (claims == 1))]
-    ]
-
-
-def _fitting_rows(block: Block, start: int, place: Hashes) -> tuple[NDArray[np.bool_], Ints]:
-    """Return (whether there is a row, it), as `ParsedBlock.row_of`. place: Start, hash and width of each token."""
-    row_starts, starts = block["start"].astype(np.int64) + start, place[:, 0].astype(np.int64)
-    if not len(row_starts):
-        return np.zeros(len(place), dtype=bool), np.zeros(len(place), dtype=np.intp)
-    rows = np.minimum(np.searchsorted(row_starts, starts), len(row_starts) - 1)
-    ends = starts + place[:, 2].astype(np.int64)
-    gaps = np.append(row_starts[1:], block.get("end", 0) + start)[rows] - ends
-    if "end" not in block:
-        gaps[rows + 1 == len(row_starts)] = 0
-    words = word_digests(place[:, 1], starts - start + block.get("origin", 0))
-    return (row_starts[rows] == starts) & ((gaps == 0) | (gaps == 1)) & (words == block["word"][rows]), rows
-
-
-def _are_own(block: Block, fits: NDArray[np.bool_], rows: Ints, doc: Doc) -> NDArray[np.bool_]:
-    """Apply `_is_own` to all tokens. fits, rows: See `_fitting_rows`."""
-    if not fits.any():
-        return fits
-    is_next = fits[1:] & fits[:-1] & (rows[1:] == rows[:-1] + 1)
-    follows, precedes = np.append(True, is_next), np.append(is_next, True)
-    result = fits & (follows | precedes)
-    if "carried" in block and not (follows & precedes)[result].all():
-        labels = get_annotation(block["layer"]).hashes(doc).astype(np.uint32)
-        result &= (follows & precedes) | (block["carried"][rows] == labels)
-    partners = get_annotation(block["layer"]).partners
-    if "head" in block and partners is not None:
-        places = partners(doc)
-        starts = doc.to_array(["IDX"]).astype(np.int64).reshape(-1)
-        result &= (places == block["head"][rows]) & fits[np.searchsorted(starts, starts + places)]
-    return result

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..pairs.documents import counted
 from ..types import Floats, Ints
-from .rows import claimed_rows, document_block, held_spans, link_values
+from .rows import document_block, held_spans, link_values, rows_of
 
 if TYPE_CHECKING:
     from ..plugins.events.sampling import Draws
@@ -111,26 +111,27 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         n_units, row = 1, np.zeros(1, dtype=np.intp)
         matches = [(document, row, row)]
     else:
-        n_units, matches = len(doc), claimed_rows(doc, attr)
+        n_units, matches = len(doc), rows_of(doc, attr)
     if not matches:
         return None
     # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
     counts = Counter[str]()
     for block, tokens, _ in matches:
-        counts[block["layer"]] += len(tokens)
+        counts[block.annotation.name] += len(tokens)
     layer = max(counts, key=counts.__getitem__)
-    matches = [match for match in matches if match[0]["layer"] == layer]
+    matches = [match for match in matches if match[0].annotation.name == layer]
     scored = np.zeros(n_units, dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
-        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
+        stored = block.stored
+        lengths = (stored["indptr"][rows + 1] - stored["indptr"][rows]).astype(np.intp)
         scored[tokens[lengths > 0]] = True
         first = np.cumsum(lengths) - lengths
-        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
-        names = np.array([*block["tags"], None], dtype=object)[:-1]
-        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
-        parts.append((np.repeat(tokens, lengths), names[block["tag"][entries]], block["raw"][entries],
-                      block["calibrated"][entries], columns))  # fmt: skip
+        entries = np.repeat(stored["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
+        names = np.array([*stored["tags"], None], dtype=object)[:-1]
+        columns = stored["column"][entries] if "column" in stored else np.full(len(entries), -1, dtype=np.intp)
+        parts.append((np.repeat(tokens, lengths), names[stored["tag"][entries]], stored["raw"][entries],
+                      stored["calibrated"][entries], columns))  # fmt: skip
     if len(parts) > 1:
         arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(arrays[0], kind="stable")

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ..annotations import Annotation, get_annotation
+from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
+from .block import COLUMNS, UNIT
+from .blocks import BLOCK_VERSION, Stored, said_digest, said_of, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,63 +127,67 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
     return tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
 
 
-def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
+def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    calibrated, annotation = batch.calibrated, batch.annotation
-    marginals, below = calibrated.marginals, calibrated.below
+    annotation, below = batch.annotation, batch.calibrated.below
     places = [annotation.places(doc) for doc in docs]
-    bounds, place = [0, *accumulate(map(len, places))], np.concatenate(places)
-    indptr = marginals.indptr
-    begins = indptr[bounds].tolist()
-    labels, codes = _coded_labels(batch)
-    extra_bounds = None if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
-    flags = None if batch.flags is None else batch.flags.flagged
-    names = None if marginals.names is None else marginals.tags.astype(np.uint32)
-    of_tokens: Block = {
-        "start": place[:, 0].astype(np.uint32),
-        "word": unit_digests(annotation.unit, place),
-        "carried": batch.carried.astype(np.uint32),
-        "out_of_reach": calibrated.out_of_reach,
-        "accept": batch.accept,
-        "flag": flags,
-    }
-    of_entries: Block = {
-        "raw": marginals.scores, "calibrated": calibrated.scores, "column": names,
-        "in_set": calibrated.in_set,
-    }  # fmt: skip
+    bounds, indptr = [0, *accumulate(map(len, places))], batch.calibrated.marginals.indptr
+    columns, (labels, codes) = _columns_of(batch, np.concatenate(places)), _coded_labels(batch)
+    extra_bounds = [0] * len(bounds) if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
+    parts = zip(docs, places, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
     blocks = []
-    for i, (doc, tokens, entries) in enumerate(zip(docs, pairwise(bounds), pairwise(begins), strict=True)):
-        (first, end), own_codes = tokens, codes[slice(*entries)]
-        # A block names only the labels of its own entries.
-        is_named, last = np.zeros(len(labels), dtype=bool), doc[-1] if len(doc) else None
-        is_named[own_codes] = True
-        block: Block = {
+    for doc, place, units, entries, extras in parts:
+        last = doc[-1] if len(doc) else None
+        block: Stored = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
             "end": 0 if last is None else last.idx + len(last.text_with_ws),
-            "indptr": (indptr[first : end + 1] - entries[0]).astype(np.uint32),
-            "tags": [labels[code] for code in is_named.nonzero()[0].tolist()],
-            "tag": is_named.cumsum(dtype=np.uint32)[own_codes] - np.uint32(1),
+            "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
+            **_name_entries(labels, codes[slice(*entries)]),
         }
         if not batch.token_scores:
             block["token_scores"] = False
         if annotation.partners is not None:
             block["head"] = annotation.partners(doc)
         # Copies: a Doc that is kept does not hold the arrays of its whole batch.
-        for columns, (begin, stop) in ((of_tokens, tokens), (of_entries, entries)):
-            for name, column in columns.items():
-                if column is not None:
-                    own_part = column[begin:stop]
-                    block[name] = own_part if len(own_part) == len(column) else own_part.copy()
-        if below is not None and extra_bounds is not None and extra_bounds[i + 1] > extra_bounds[i]:
-            block["extra"] = _extra_part(below, batch.labels, extra_bounds[i], extra_bounds[i + 1], first)
+        for name, column in columns.items():
+            own_part = column[slice(*(units if COLUMNS[name].of == UNIT else entries))]
+            block[name] = own_part if len(own_part) == len(column) else own_part.copy()
+        if below is not None and extras[0] < extras[1]:
+            block["extra"] = _extra_part(below, batch.labels, *extras, units[0])
         if batch.spans is not None:
-            block["spans"] = span_part(doc, batch.spans, first, end, places[i][:, 0])
+            block["spans"] = span_part(doc, batch.spans, *units, place[:, 0])
         blocks.append(block)
     return blocks
 
 
-def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Block:
+def _columns_of(batch: CalibratedBatch, places: Hashes) -> Stored:
+    """Column -> its numbers for all Docs of the batch. places (Hashes): See `Annotation.places`."""
+    calibrated, marginals = batch.calibrated, batch.calibrated.marginals
+    columns = {
+        "start": places[:, 0].astype(np.uint32),
+        "word": unit_digests(batch.annotation.unit, places),
+        "carried": batch.carried.astype(np.uint32),
+        "out_of_reach": calibrated.out_of_reach,
+        "accept": batch.accept,
+        "flag": None if batch.flags is None else batch.flags.flagged,
+        "raw": marginals.scores,
+        "calibrated": calibrated.scores,
+        "column": None if marginals.names is None else marginals.tags.astype(np.uint32),
+        "in_set": calibrated.in_set,
+    }
+    return {name: column for name, column in columns.items() if column is not None}
+
+
+def _name_entries(labels: Sequence[str], codes: Ints) -> Stored:
+    """The names of the labels that some entries have, and the number of each entry's. codes (Ints): Of entries, into the labels."""
+    is_named = np.zeros(len(labels), dtype=bool)
+    is_named[codes] = True
+    tags = [labels[code] for code in is_named.nonzero()[0].tolist()]
+    return {"tags": tags, "tag": is_named.cumsum(dtype=np.uint32)[codes] - np.uint32(1)}
+
+
+def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Stored:
     """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
     marginals = below.marginals
     columns = {"raw": marginals.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}
@@ -190,7 +195,7 @@ def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, 
     return {"row": (marginals.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 
 
-def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> Block:
+def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> Stored:
     """The spans of one Doc, by their characters.
 
     start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
@@ -216,14 +221,14 @@ def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
     }
 
 
-def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Block:
+def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Stored:
     """Digests of what each span's tokens carry. firsts, lasts: First and last token of each span in the Doc."""
     carried_labels = said_of(get_annotation(layer), doc)
     digests = [said_digest(carried_labels[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
     return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
-def span_block(doc: Doc, spans: CalibratedSpans) -> Block:
+def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
     """A block with spans of a Doc and no token."""
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.doc.predicted_labels import CarriedReader
+from spacy_calib.doc.predicted_labels import CarriedReader, join
 from tests.conftest import examples_for, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_doc, make_calib
 
@@ -21,7 +21,7 @@ def texts(n, seed=5):
 
 def read(calib, docs):
     reader = CarriedReader(calib.attr, calib.lookup.labels())
-    return reader.read([reader.prepare(doc) for doc in docs])
+    return join([reader.read(doc) for doc in docs])
 
 
 def check_against_attributes(calib, docs):

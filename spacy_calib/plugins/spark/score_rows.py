@@ -13,9 +13,9 @@ from typing import Any
 from spacy.tokens import Doc, Span
 
 from ...annotations import Annotation
-from ...doc.attributes import block_of_document, doc_accept, span_values
-from ...doc.parsed import ParsedBlock
-from ...doc.rows import annotations_of, rows_of_tokens
+from ...doc.attributes import doc_accept, span_values
+from ...doc.block import Block
+from ...doc.rows import annotations_of, document_block, rows_of
 from ...gold.keys import ORIGIN
 from ...optional import load_pyarrow
 from ...pairs.documents import TOKEN
@@ -142,7 +142,7 @@ def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 def _values_of_tokens(doc: Doc, attr: str, names: _Names) -> Columns:
     """Return the label of each token, and the values of its row."""
-    blocks = rows_of_tokens(doc, attr)
+    blocks = [(block, tokens.tolist(), rows.tolist()) for block, tokens, rows in rows_of(doc, attr) if len(tokens)]
     annotations = {block.annotation.name: block.annotation for block, _, _ in blocks}
     labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
     # A token without a row has the label of any annotation.
@@ -168,7 +168,7 @@ def _labels(doc: Doc, annotation: Annotation, names: _Names) -> list[str | None]
     return names.of(annotation.name, annotation.hashes(doc).tolist(), lambda i: annotation.label_at(doc, i))
 
 
-def _values_of_rows(block: ParsedBlock, rows: Sequence[int], labels: list[str | None]) -> Columns:
+def _values_of_rows(block: Block, rows: Sequence[int], labels: list[str | None]) -> Columns:
     """Return the values of some rows of a block, whose tokens have these labels."""
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
     scores = {"score": block.calibrated, "raw": block.raw}
@@ -253,7 +253,7 @@ def _document_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 def _values_of_document(doc: Doc, attr: str) -> Columns:
     """Return the values of the Doc as a whole; its label is the top category even without scores."""
-    block = block_of_document(doc, attr)
+    block = document_block(doc, attr)
     if block is None:
         return {"label": [_category(doc, attr)]}
     raw = block.raw_of(0)
