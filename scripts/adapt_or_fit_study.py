@@ -3,8 +3,8 @@
     python scripts/adapt_or_fit_study.py --cache DIR choose
     python scripts/adapt_or_fit_study.py --cache DIR judge
 
-`choose` has four sources, each with a card that was fitted without it: the rule of `calibration.replacement` was chosen on them. `judge`
-has two that no card saw, and two planted shifts. Documents are drawn until so many sentences are labelled; what `calib fit` and
+The rule of `calibration.replacement` was chosen on `choose`: four sources, each with a card that was fitted without it, two that no card saw,
+and three planted shifts. `judge` has two others that no card saw, and two other planted shifts. Documents are drawn until so many sentences are labelled; what `calib fit` and
 `calib adapt` make of them is judged on up to 1,500 other documents by log loss per entity, and so is what the rule takes, which sees
 held-out scores of the labelled documents alone. "Above the card": draws in which what was chosen loses more than the card by over .03.
 ORG that the gold of a planted shift lacks counts as wrong, as for gold that is complete. `--event exact` judges by exact spans, which is
@@ -80,14 +80,23 @@ def without_gold(source: Source, label: str, share: float) -> Source:
 def _sources() -> dict[str, list[tuple[Source, str]]]:
     """Set -> its sources, each with the source that its card was fitted without, "" for a card of all four."""
     by_name = {source.name: source for source in ENTITIES}
-    fields = [
-        Source(f"CrossNER {field}", "", "", "MIT", partial(crossner, field), TO_THREE, fitted=False)
-        for field in ("politics", "music")
-    ]
-    planted = [(by_name["UNER-EWT"], "ORG", 1.0), (by_name["Broad Twitter"], "PER", 0.5)]
+
+    def field(name: str) -> tuple[Source, str]:
+        return Source(f"CrossNER {name}", "", "", "MIT", partial(crossner, name), TO_THREE, fitted=False), ""
+
+    def shifted(name: str, label: str, share: float) -> tuple[Source, str]:
+        return without_gold(by_name[name], label, share), name
+
     return {
-        "choose": [(source, source.name) for source in ENTITIES],
-        "judge": [*((field, "") for field in fields), *((without_gold(*how), how[0].name) for how in planted)],
+        "choose": [
+            *((source, source.name) for source in ENTITIES),
+            *(field(name) for name in ("science", "ai")),
+            *(shifted(*how) for how in (("UNER-PUD", "LOC", 1.0), ("WNUT-17", "PER", 0.5), ("Broad Twitter", "ORG", 1.0))),
+        ],
+        "judge": [
+            *(field(name) for name in ("politics", "music")),
+            *(shifted(*how) for how in (("UNER-EWT", "ORG", 1.0), ("Broad Twitter", "PER", 0.5))),
+        ],
     }
 
 
