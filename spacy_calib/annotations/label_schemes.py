@@ -86,27 +86,31 @@ def read_scheme(
     table: Mapping[str, str],
     others: Iterable[Mapping[str, str]] = (),
     given: Mapping[str, str] | None = None,
+    rejected: Iterable[str] = (),
 ) -> LabelScheme:
     """Find out what the labels of a gold stand for.
 
-    labels (Sequence[str]): Of the component. counts (Mapping): Gold label -> its frequency in all of the gold.
+    labels (Sequence[str]): Of the component. counts (Mapping): Gold label -> its frequency in all of the gold. rejected (Iterable): Labels
+        that people rejected: those that a queue showed, which decide how LOC is read only where no label of a place was accepted.
     table (Mapping): Label of the component -> its name in the pipe. others (Iterable): Further names of labels, as a card's.
     given (Mapping | None): Label of the component -> its name in this gold, if the user says so.
     """
-    maps, coarse = [table, *others, COARSE], None
+    maps, coarse, rejected = [table, *others, COARSE], None, list(rejected)
     if given is None and len({LOC, *_FINE_PLACES}.intersection(labels)) > 1:
         loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}
         fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_PLACES}
-        is_fine = any(not names.isdisjoint(counts) for names in fine_names.values())
-        coarse = not is_fine if is_fine or not loc_names.isdisjoint(counts) else None
+        places = loc_names.union(*fine_names.values())
+        shown = rejected if places.isdisjoint(counts) else counts
+        is_fine = any(not names.isdisjoint(shown) for names in fine_names.values())
+        coarse = not is_fine if is_fine or not loc_names.isdisjoint(shown) else None
     first_of: dict[str, str] = {}
     gold: dict[str, str] = {}
-    for name in counts:
+    for name in dict.fromkeys([*counts, *rejected]):
         if given is not None:
             owners = [label for label in labels if given.get(label, label) == name]
         elif coarse is not None and name in loc_names:
-            places = [label for label in (LOC, *_FINE_PLACES) if label in labels]
-            owners = [label for label in places if table.get(label, name) in loc_names or label == LOC == name]
+            own_places = [label for label in (LOC, *_FINE_PLACES) if label in labels]
+            owners = [label for label in own_places if table.get(label, name) in loc_names or label == LOC == name]
             owners = owners if coarse else owners[:1]
         else:
             owners = _owners(name, labels, maps)

@@ -16,7 +16,7 @@ from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.comparison import card_line, show_comparison, show_present
-from .fitting.component_fits import ComponentFit, check_components, place_pipes, put_back
+from .fitting.component_fits import ComponentFit, check_components, component_with_gold, place_pipes, put_back
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
@@ -155,6 +155,8 @@ def fit(
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
+    if not (components or attr or config):
+        components = component_with_gold(nlp, gold_paths, overrides or (), silent)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
     read = partial(_read, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)

@@ -68,7 +68,14 @@ def _find_scheme(
     labels, annotation = source.span_labels(component), source.annotation(component)
     if not labels or not has_types(annotation):
         return None
-    return read_scheme(labels, _count_labels(annotation, references), map_of(pipe.source) or {}, others, given)
+    counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
+    rejected = [
+        span.label_
+        for doc in references
+        if rejected_in(annotation, doc) is not None
+        for span in doc.spans[annotation.rejected_key]
+    ]
+    return read_scheme(labels, counts, map_of(pipe.source) or {}, others, given, rejected)
 
 
 def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
@@ -76,15 +83,6 @@ def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibratin
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed else references:
         _match_doc(doc, scheme, annotation, name)
-
-
-def _count_labels(annotation: Annotation, docs: Iterable[Doc]) -> Counter[str]:
-    """Count the labels of gold spans, and of those that people rejected."""
-    counts: Counter[str] = Counter()
-    for doc in docs:
-        rejected = () if rejected_in(annotation, doc) is None else doc.spans[annotation.rejected_key]
-        counts.update(span.label_ for span in (*annotation.spans_on(doc), *rejected))
-    return counts
 
 
 def _match_doc(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:

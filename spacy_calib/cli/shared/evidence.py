@@ -190,14 +190,14 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     if foreign:
         raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
     nlp = pipe.lookup.nlp
-    others = [name for name in readable_in(nlp) if name != component and _is_gold_of(nlp, name, references)]
+    others = [name for name in readable_in(nlp) if name != component and is_gold_of(nlp, name, references)]
     if others:
         names = " and ".join(f"'{name}'" for name in others)
         raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=others[0])
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-def _is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
+def is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     """Whether gold has labels for a trained component, whose scores the source that claims it reads."""
     from ...registry import registry
     from ...sources.find import source_block
