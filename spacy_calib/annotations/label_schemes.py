@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -16,6 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..types import OUTSIDE
+from .base import GOLD_LABELS
 
 if TYPE_CHECKING:
     from .base import Annotation, Hashes
@@ -30,7 +31,6 @@ _COMMON = {
 }  # fmt: skip
 # A pair stands in a proposed map if so many spans show it.
 _SEVERAL = 3
-_KEY = "calib_gold_labels"
 _OUT = np.uint64(get_string_id(OUTSIDE))
 
 
@@ -192,34 +192,24 @@ class JudgedLabels:
         return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused)), firsts)
 
     def write(self, doc: Doc, annotation_name: str) -> None:
-        """Attach this to a gold Doc, for one annotation."""
-        doc.user_data[_KEY] = {**doc.user_data.get(_KEY, {}), annotation_name: self}
+        """Attach this to a gold Doc, for one annotation, see `judged_labels`."""
+        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
+    def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+        """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
 
-def judged_labels(doc: Doc, annotation_name: str) -> JudgedLabels | None:
-    """What is attached to a gold Doc; None where its labels are compared as they are."""
-    attached: JudgedLabels | None = doc.user_data.get(_KEY, {}).get(annotation_name)
-    return attached
-
-
-def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
-
-    A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
-    """
-    labels, doc = judged_labels(example.reference, annotation.name), example.predicted
-    if labels is None or not len(doc):
-        return gold
-    inner: Any = getattr(annotation, "inner", annotation)
-    keys, places, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
-    expected, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
-    for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
-        label = inner.label_at(doc, place) if key else ""
-        prefix, name = (label[:2], label[2:]) if inner.prefixed and label[1:2] == "-" else ("", label)
-        is_unused[i] = name in labels.scheme.unused
-        if name in labels.scheme.first_of:
-            expected[i] = get_string_id(prefix + labels.scheme.name(labels.scheme.first_of[name]))
-    inverse = inverse.reshape(-1)
-    is_same = (expected[inverse] == gold) & (gold != 0)
-    is_open = is_unused[inverse] & (gold == _OUT)
-    return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))
+        A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
+        """
+        doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
+        keys, places, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
+        expected, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
+        for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
+            label = inner.label_at(doc, place) if key else ""
+            prefix, name = (label[:2], label[2:]) if inner.prefixed and label[1:2] == "-" else ("", label)
+            is_unused[i] = name in self.scheme.unused
+            if name in self.scheme.first_of:
+                expected[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
+        inverse = inverse.reshape(-1)
+        is_same = (expected[inverse] == gold) & (gold != 0)
+        is_open = is_unused[inverse] & (gold == _OUT)
+        return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))

@@ -55,6 +55,7 @@ ADVICE: Advice = {
         **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or tell what its labels are called in the data (--map {map})"),
         (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
     },
+    "CW01": {(ANY, ANY): "fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples)"},
     SECOND_PASS: {
         (ANY, ANY): "fit it again without --second-pass (`python -m spacy calib fit MODEL DATA OUTPUT`)",
         ("fit", ANY): "leave out --second-pass",

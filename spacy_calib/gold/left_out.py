@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
-from ..annotations.label_schemes import judged_labels
+from ..annotations.base import judged_labels
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorter
 

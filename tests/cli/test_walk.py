@@ -6,11 +6,13 @@ beyond the paths are typed only if a sentence that was printed before names them
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -227,12 +229,14 @@ def shown_spans(tool: str, record: dict[str, Any]) -> list[tuple[int, int, str]]
 GOLD_OF = {one.text: one for one in QUEUED}
 
 
-def answer_texts(tool: str, queue: Path, labels: Mapping[str, str], path: Path) -> list[Answered]:
-    """Mark all names of each text, and export that; return what is known then."""
+def answer_texts(
+    tool: str, queue: Path, labels: Mapping[str, str], path: Path, texts: Sequence[Text] = QUEUED
+) -> list[Answered]:
+    """Mark all names of each text, and export that; return what is known then. texts (Sequence): Those that the queue was chosen from."""
     exports, answered = [], []
     for number, record in enumerate(records_in(queue), 1):
         text, meta = parts_of(record)
-        answered.append(Answered(text, QUEUED[meta["doc"]].names))
+        answered.append(Answered(text, texts[meta["doc"]].names))
         marks = [[start, end, labels[kind]] for start, end, kind in answered[-1].right]
         exports.append(EXPORTS[tool](number, *marked(tool, record, marks)))
     write(path, exports, array=tool in ARRAYS)
@@ -311,3 +315,63 @@ def fitted_on(walk: Walk, pipeline: Path, answers: Path, output: Path) -> tuple[
     if written == "adapted":
         return result["adaptations"][-1]["spans"]["entries"], result["adaptations"][-1]["spans"]["right"]
     return result["spans"]["spans"], result["spans"]["right"]
+
+
+# On real text
+
+SOURCES = {"UNER-EWT": ("uner_english_ewt/test.iob2.gz", 1), "WikiNEuRal": ("wikineural_en/test.conll.gz", 0)}
+REAL_KINDS = {"PER": "person", "LOC": "place", "ORG": "org"}
+
+
+def read_texts(path: Path, column: int, n: int) -> list[Text]:
+    """The first n sentences with a word for each line. column (int): Of the word; its tag follows, in IOB2."""
+    with gzip.open(path, "rt", encoding="utf8") as lines:
+        blocks = re.split(r"\n\s*\n", "".join(islice(lines, 60 * n)))
+    return [_read_text(block, column) for block in blocks[:n]]
+
+
+def _read_text(block: str, column: int) -> Text:
+    text, names = "", []
+    for line in block.split("\n"):
+        if line.startswith("#") or not line:
+            continue
+        word, tag = line.split("\t")[column : column + 2]
+        start, kind = len(text) + bool(text), REAL_KINDS.get(tag[2:])
+        text += f" {word}" if text else word
+        if kind and (tag[0] == "B" or not names or names[-1][1:] != (start - 1, kind)):
+            names.append((start, len(text), kind))
+        elif kind:
+            names[-1] = (names[-1][0], len(text), kind)
+    return Text(text, tuple(names))
+
+
+@pytest.mark.filterwarnings("ignore:.*CW")
+@pytest.mark.parametrize("source", SOURCES)
+def test_neither_a_fit_nor_an_adaptation_loses_to_the_card(source, started, stock, shared_data, tmp_path):
+    """Log loss of entities on 300 other sentences, with 30 and with 100 labelled ones. `pytest -s` prints it."""
+    path, column = SOURCES[source]
+    sentences = read_texts(shared_data / path, column, 450)
+    labels, (pipeline, _) = LABELS["PER LOC ORG"], started["both"]
+    other = save_gold(tmp_path / "other.spacy", stock, sentences[150:], labels)
+    (tmp_path / "texts.txt").write_text("\n".join(sentence.text for sentence in sentences[:150]), encoding="utf8")
+    card = loss_on(pipeline, other, tmp_path)
+    for n in (30, 100):
+        queue, answers = tmp_path / f"{n}.json", tmp_path / f"{n}.jsonl"
+        choice = ("--for", "adapt", "-n", n, "-C", "ner")
+        ok(calib("select", pipeline, tmp_path / "texts.txt", *choice, "--format", "prodigy", "-o", queue, "--silent"))
+        assert len(answer_texts("prodigy", queue, labels, answers, sentences)) == n
+        losses = {}
+        for command in ("fit", "adapt"):
+            ok(calib(command, pipeline, answers, tmp_path / f"{command}-{n}", "--silent"))
+            losses[command] = loss_on(tmp_path / f"{command}-{n}", other, tmp_path)
+        print(f"{source}, {n} sentences: card {card:.4f}, fit {losses['fit']:.4f}, adapt {losses['adapt']:.4f}")  # noqa: T201
+        assert losses["fit"] <= card + 0.01
+        assert losses["adapt"] <= card + 0.01
+
+
+def loss_on(pipeline: Path, gold: Path, folder: Path) -> float:
+    """The log loss of the scores of entities, as `evaluate` counts it."""
+    ok(calib("evaluate", pipeline, gold, "-o", folder / "numbers.json", "--force", "--silent"))
+    return json.loads((folder / "numbers.json").read_text(encoding="utf8"))["calib_ent"]["entities"]["scores"]["nll"][
+        "calibrated"
+    ]
