@@ -59,6 +59,11 @@ class LabelScheme:
         """Gold label -> its name in the pipe, where it is another one; "" for none."""
         return {given: self.name(label) for given, label in self.gold.items() if self.name(label) != given}
 
+    def unknown_in(self, confusions: Iterable[tuple[str, str]]) -> list[str]:
+        """The labels of gold spans that stand for no label of the component. confusions (Iterable): See `span_confusions`."""
+        known_names = {*self.gold, *map(self.name, self.gold.values())}
+        return list(dict.fromkeys(name for _, name in confusions if name not in known_names))
+
     @property
     def is_plain(self) -> bool:
         """Whether the pipe's names alone tell which labels are right: they merge what the gold merges, and nothing else."""

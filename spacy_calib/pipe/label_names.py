@@ -143,7 +143,9 @@ def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str,
     keys |= shown_columns(pipe)
 
     def renamed(table: dict[str, Any]) -> dict[str, Any]:
-        return {**table, "rows": [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]}
+        rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
+        cutoffs = {keys.get(key) or key: cutoff for key, cutoff in table.get("cutoffs", {}).items()}
+        return {**table, **({"cutoffs": cutoffs} if "cutoffs" in table else {}), **({"rows": rows} if "rows" in table else {})}
 
     return {**renamed(result), **({"misses": renamed(result["misses"])} if "misses" in result else {})}
 

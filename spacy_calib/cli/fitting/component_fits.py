@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,9 +46,9 @@ class ComponentFit:
         """Whether the new fit is written, not the calibration that was there."""
         return self.outcome is None or self.outcome.written == FIT
 
-    def compare(self, calib: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> None:
-        """Compare with the calibration that it may replace; arguments: see `PresentPipe.compare`."""
-        self.outcome = None if self.present is None else self.present.compare(calib, examples, event, always)
+    def compare(self, calib: Calibrator, examples: Sequence[Example], **options: Any) -> None:
+        """Compare with the calibration that it may replace; options: see `PresentPipe.compare`."""
+        self.outcome = None if self.present is None else self.present.compare(calib, examples, **options)
 
 
 def check_components(
@@ -65,17 +65,21 @@ def check_components(
     return components
 
 
-def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Iterable[str], silent: bool) -> list[str]:
+def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
     """Return the calibrated component that gold is about, where it is not about the default one and only about that; else [].
 
-    paths (Sequence[Path]): Of the gold. settings (Iterable[str]): Those that were given; one of the source chooses.
+    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; a prefix, a config or a source
+        chooses.
     """
     from ...pipe.component import Calibrator
 
     default = DEFAULTS["source"]["component"]
     fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     pipes = [pipe for pipe in fitted if pipe.source.component not in ("", default)]
-    if not pipes or any(".source." in setting for setting in settings):
+    is_chosen = any(
+        value is not None and (name in ("--attr", "--config") or ".source." in name) for name, value in settings.items()
+    )
+    if not pipes or is_chosen:
         return []
     with warnings.catch_warnings():  # it is read for the fit, too
         warnings.simplefilter("ignore")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import CalibError, calib_error
+from ...errors.advice import UNKNOWN_LABELS, advise
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OPEN, OUTSIDE
@@ -223,7 +224,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
         text = shorten(unknown, _ALONE)
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
-        "`fit --map` renames them"
+        f"{advise(UNKNOWN_LABELS)}"
     )
 
 
