@@ -219,7 +219,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)
     first = pairs if details else pairs.split(", ")[0]
-    text = unknown if pairs == "-" else f"{unknown}; it says {first}"
+    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it says {first}"
     if not details and len(text) > _NAMES:
         text = shorten(unknown, _ALONE)
     return (

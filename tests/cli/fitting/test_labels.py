@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_calib import render
-from tests.cli.conftest import calib, entity_docs, save_docs, token_scores
+from tests.cli.conftest import calib, entity_docs, ok, save_docs, token_scores
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -168,3 +168,46 @@ def test_names_that_another_pipe_has_for_the_component_need_no_map(mapped, other
     first, second = (spacy.load(tmp_path / "out").get_pipe(name).fit_info for name in ("calib_ent", "second"))
     assert second.unknown_gold == 0
     assert (second.label_map, second.tokens) == (None, first.tokens)
+
+
+# What a sentence says once
+
+PLACES = {"PER": "PER", "ORG": "ORG", "LOC": "PLACE"}
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("fit", ("-C", "ner", "--allow-unknown", "-m", "identity")), ("adapt", ("--allow-unknown",)), ("evaluate", ()), ("threshold", ("--precision", 0.5))],
+)  # fmt: skip
+def test_a_type_with_an_unknown_name_is_reported_once(command, options, ner_model, calibrated_ner, tmp_path):
+    """The gold says PLACE for LOC: LOC is none of the types that it never uses; --map is an option of each of these commands."""
+    gold = save_docs(tmp_path / "gold.spacy", renamed(60, 23, PLACES))
+    model = ner_model if command == "fit" else calibrated_ner
+    outputs = [[tmp_path / name] if command in ("fit", "adapt") else [] for name in ("out", "mapped")]
+    outcome = ok(calib(command, model, gold, *outputs[0], *options))
+    assert outcome.text.count("have a gold label that 'ner' does not know (PLACE") == 1
+    assert "count as misses; --map renames them" in outcome.text
+    assert "never uses" not in outcome.text
+    assert "does not know" not in ok(calib(command, model, gold, *outputs[1], *options, "--map", "LOC=PLACE")).text
+
+
+def test_a_type_without_a_counterpart_is_one_that_the_gold_never_uses(calibrated_ner, tmp_path):
+    docs = renamed(60, 23, {"PER": "PER", "ORG": "ORG", "LOC": "LOC"})
+    for doc in docs:
+        doc.set_ents([ent for ent in doc.ents if ent.label_ != "LOC"], default="outside")
+    gold = save_docs(tmp_path / "gold.spacy", docs)
+    text = ok(calib("evaluate", calibrated_ner, gold)).text
+    assert "have a type that the gold never uses (LOC" in text
+    assert "does not know" not in text
+    assert "never uses" not in ok(calib("evaluate", calibrated_ner, gold, "--all-types")).text
+
+
+def test_cut_offs_have_the_names_of_the_map_in_json_too(mapped, other_scheme, tmp_path):
+    """In files, on the screen and in Python; the pipeline is written with its own labels, by which it looks them up."""
+    arguments = ("threshold", mapped, other_scheme / "test.spacy", "--precision", 0.5, "--per", "label")
+    outcome = ok(calib(*arguments, "-o", tmp_path / "cutoffs.json", "--apply", tmp_path / "applied"))
+    result = json.loads((tmp_path / "cutoffs.json").read_text(encoding="utf8"))
+    assert {row["key"] for row in result["rows"]} == set(result["cutoffs"]) == set(RENAMED.values())
+    assert all(f" {name} " in outcome.text for name in RENAMED.values())
+    cutoffs = spacy.load(tmp_path / "applied").get_pipe("calib_ent").spans.cutoffs.values
+    assert {RENAMED[label]: cutoff for label, cutoff in cutoffs.items()} == result["cutoffs"]
