@@ -135,6 +135,13 @@ def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
+def merged_labels(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of the component -> the label of a token score that stands for several, it among them."""
+    table = map_of(pipe.source) or {}
+    n_owners = Counter(table.values())
+    return {label: name for label, name in table.items() if name and n_owners[name] > 1}
+
+
 def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
     """A result whose rows have the names that people are shown; where labels share one, the label stands behind it."""
     names = shown_names(pipe)
