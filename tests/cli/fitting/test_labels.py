@@ -211,3 +211,48 @@ def test_cut_offs_have_the_names_of_the_map_in_json_too(mapped, other_scheme, tm
     assert all(f" {name} " in outcome.text for name in RENAMED.values())
     cutoffs = spacy.load(tmp_path / "applied").get_pipe("calib_ent").spans.cutoffs.values
     assert {RENAMED[label]: cutoff for label, cutoff in cutoffs.items()} == result["cutoffs"]
+
+
+# Tags, which have no scheme
+
+TAGS = {"NOUN": "noun", "VERB": "verb"}
+
+
+@pytest.fixture(scope="module")
+def mapped_tags(model, dev, tmp_path_factory):
+    """A tagger fitted on gold that calls two of its tags otherwise."""
+    folder = tmp_path_factory.mktemp("mapped_tags")
+    table = ",".join(f"{label}={name}" for label, name in TAGS.items())
+    ok(
+        calib(
+            "fit", model, retagged(dev, folder / "dev.spacy"), folder / "fitted", "-m", "isotonic", "--map", table, "--silent"
+        )
+    )
+    return folder / "fitted"
+
+
+def retagged(path, output):
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    for doc in docs:
+        for token in doc:
+            token.tag_ = TAGS.get(token.tag_, token.tag_)
+    return save_docs(output, docs)
+
+
+def test_gold_tags_may_have_the_names_of_the_pipeline_of_its_map_or_of_an_option(calibrated, mapped_tags, test_file, tmp_path):
+    """All say the same, in each command."""
+    other, table = retagged(test_file, tmp_path / "other.spacy"), "NOUN=noun,VERB=verb"
+    results = []
+    for pipeline, gold, options in (
+        (mapped_tags, other, ()),
+        (mapped_tags, test_file, ()),
+        (calibrated, test_file, ()),
+        (calibrated, other, ("--map", table)),
+    ):
+        ok(calib("evaluate", pipeline, gold, "-o", tmp_path / "numbers.json", "--force", *options))
+        (numbers,) = json.loads((tmp_path / "numbers.json").read_text(encoding="utf8")).values()
+        results.append((numbers["accuracy"], numbers["scores"]["nll"]["calibrated"]))
+        assert "does not know" not in ok(calib("adapt", pipeline, gold, tmp_path / "adapted", "--force", *options)).text
+    assert results[0] == results[1]
+    assert results[2] == results[3]
+    assert results[0][0] == results[2][0] > 0.5
