@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from spacy.training import Example
 
 from ..pairs.documents import TOKEN
 
+if TYPE_CHECKING:
+    from .label_schemes import JudgedLabels
+
 Hashes = NDArray[np.uint64]
 # By number: `Doc.to_array` is slower by name.
 _PLACE = [IDX, ORTH]
@@ -31,6 +34,8 @@ REJECTED = "calib_rejected"
 REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for unit_name in ("token", "document", "link"))
 # The gold of a unit of which no more is known than that some labels are wrong.
 NOT_THOSE = np.uint64(get_string_id("(rejected)"))
+# Key of the user data of a gold Doc: annotation -> `label_schemes.JudgedLabels`.
+GOLD_LABELS = "calib_gold_labels"
 
 
 class Annotation(ABC):
@@ -289,3 +294,15 @@ def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
 
 # The identity of an entity that none of the candidates is; its column has a group of its own, the candidates, by falling prior, share one.
 NIL = EntityLinker.NIL
+
+
+def judged_labels(doc: Doc, annotation_name: str) -> JudgedLabels | None:
+    """What is attached to a gold Doc; None where its labels are compared as they are."""
+    attached: JudgedLabels | None = doc.user_data.get(GOLD_LABELS, {}).get(annotation_name)
+    return attached
+
+
+def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+    """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe, see `JudgedLabels.resolve`."""
+    labels = judged_labels(example.reference, annotation.name)
+    return gold if labels is None or not len(example.predicted) else labels.resolve(annotation, gold, example)

@@ -26,8 +26,7 @@ from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in
-from .label_schemes import resolve_gold
+from .base import NOT_THOSE, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"

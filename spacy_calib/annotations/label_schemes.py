@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -16,6 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..types import OUTSIDE
+from .base import GOLD_LABELS
 
 if TYPE_CHECKING:
     from .base import Annotation, Hashes
@@ -30,7 +31,6 @@ _COMMON = {
 }  # fmt: skip
 # A pair stands in a proposed map if so many spans show it.
 _SEVERAL = 3
-_KEY = "calib_gold_labels"
 _OUT = np.uint64(get_string_id(OUTSIDE))
 
 
@@ -59,6 +59,11 @@ class LabelScheme:
         """Gold label -> its name in the pipe, where it is another one; "" for none."""
         return {given: self.name(label) for given, label in self.gold.items() if self.name(label) != given}
 
+    def unknown_in(self, confusions: Iterable[tuple[str, str]]) -> list[str]:
+        """The labels of gold spans that stand for no label of the component. confusions (Iterable): See `span_confusions`."""
+        known_names = {*self.gold, *map(self.name, self.gold.values())}
+        return list(dict.fromkeys(name for _, name in confusions if name not in known_names))
+
     @property
     def is_plain(self) -> bool:
         """Whether the pipe's names alone tell which labels are right: they merge what the gold merges, and nothing else."""
@@ -86,27 +91,31 @@ def read_scheme(
     table: Mapping[str, str],
     others: Iterable[Mapping[str, str]] = (),
     given: Mapping[str, str] | None = None,
+    rejected: Iterable[str] = (),
 ) -> LabelScheme:
     """Find out what the labels of a gold stand for.
 
-    labels (Sequence[str]): Of the component. counts (Mapping): Gold label -> its frequency in all of the gold.
+    labels (Sequence[str]): Of the component. counts (Mapping): Gold label -> its frequency in all of the gold. rejected (Iterable): Labels
+        that people rejected: those that a queue showed, which decide how LOC is read only where no label of a place was accepted.
     table (Mapping): Label of the component -> its name in the pipe. others (Iterable): Further names of labels, as a card's.
     given (Mapping | None): Label of the component -> its name in this gold, if the user says so.
     """
-    maps, coarse = [table, *others, COARSE], None
+    maps, coarse, rejected = [table, *others, COARSE], None, list(rejected)
     if given is None and len({LOC, *_FINE_PLACES}.intersection(labels)) > 1:
         loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}
         fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_PLACES}
-        is_fine = any(not names.isdisjoint(counts) for names in fine_names.values())
-        coarse = not is_fine if is_fine or not loc_names.isdisjoint(counts) else None
+        places = loc_names.union(*fine_names.values())
+        shown = rejected if places.isdisjoint(counts) else counts
+        is_fine = any(not names.isdisjoint(shown) for names in fine_names.values())
+        coarse = not is_fine if is_fine or not loc_names.isdisjoint(shown) else None
     first_of: dict[str, str] = {}
     gold: dict[str, str] = {}
-    for name in counts:
+    for name in dict.fromkeys([*counts, *rejected]):
         if given is not None:
             owners = [label for label in labels if given.get(label, label) == name]
         elif coarse is not None and name in loc_names:
-            places = [label for label in (LOC, *_FINE_PLACES) if label in labels]
-            owners = [label for label in places if table.get(label, name) in loc_names or label == LOC == name]
+            own_places = [label for label in (LOC, *_FINE_PLACES) if label in labels]
+            owners = [label for label in own_places if table.get(label, name) in loc_names or label == LOC == name]
             owners = owners if coarse else owners[:1]
         else:
             owners = _owners(name, labels, maps)
@@ -193,34 +202,24 @@ class JudgedLabels:
         return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused)), firsts)
 
     def write(self, doc: Doc, annotation_name: str) -> None:
-        """Attach this to a gold Doc, for one annotation."""
-        doc.user_data[_KEY] = {**doc.user_data.get(_KEY, {}), annotation_name: self}
+        """Attach this to a gold Doc, for one annotation, see `judged_labels`."""
+        doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
+    def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+        """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
 
-def judged_labels(doc: Doc, annotation_name: str) -> JudgedLabels | None:
-    """What is attached to a gold Doc; None where its labels are compared as they are."""
-    attached: JudgedLabels | None = doc.user_data.get(_KEY, {}).get(annotation_name)
-    return attached
-
-
-def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
-
-    A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
-    """
-    labels, doc = judged_labels(example.reference, annotation.name), example.predicted
-    if labels is None or not len(doc):
-        return gold
-    inner: Any = getattr(annotation, "inner", annotation)
-    keys, places, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
-    expected, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
-    for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
-        label = inner.label_at(doc, place) if key else ""
-        prefix, name = (label[:2], label[2:]) if inner.prefixed and label[1:2] == "-" else ("", label)
-        is_unused[i] = name in labels.scheme.unused
-        if name in labels.scheme.first_of:
-            expected[i] = get_string_id(prefix + labels.scheme.name(labels.scheme.first_of[name]))
-    inverse = inverse.reshape(-1)
-    is_same = (expected[inverse] == gold) & (gold != 0)
-    is_open = is_unused[inverse] & (gold == _OUT)
-    return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))
+        A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
+        """
+        doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
+        keys, places, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
+        expected, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
+        for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
+            label = inner.label_at(doc, place) if key else ""
+            prefix, name = (label[:2], label[2:]) if inner.prefixed and label[1:2] == "-" else ("", label)
+            is_unused[i] = name in self.scheme.unused
+            if name in self.scheme.first_of:
+                expected[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
+        inverse = inverse.reshape(-1)
+        is_same = (expected[inverse] == gold) & (gold != 0)
+        is_open = is_unused[inverse] & (gold == _OUT)
+        return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))

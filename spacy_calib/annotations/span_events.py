@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from ..errors import calib_error
 from . import Annotation, rejected_in
-from .label_schemes import judged_labels
+from .base import judged_labels
 
 _Key = tuple[int, int, int]
 

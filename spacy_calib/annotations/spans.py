@@ -13,8 +13,18 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import REJECTED, REJECTED_LINKS, Annotation, Hashes, column_of, is_space, map_unique, or_refused, rejected_in
-from .label_schemes import resolve_gold
+from .base import (
+    REJECTED,
+    REJECTED_LINKS,
+    Annotation,
+    Hashes,
+    column_of,
+    is_space,
+    map_unique,
+    or_refused,
+    rejected_in,
+    resolve_gold,
+)
 
 # The name of the annotation of a span group: this, then its key in `doc.spans`.
 SPANS_PREFIX = "spans:"

@@ -13,7 +13,7 @@ from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
-from .shared.evidence import check_whole_documents, report_dropped
+from .shared.evidence import check_gold_of_examples, check_whole_documents, report_dropped
 from .shared.options import (
     AllowUnknown,
     AllTypes,
@@ -87,6 +87,7 @@ def adapt(
         if not silent:  # `show_adaptation` says them
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
+    check_gold_of_examples(calib, examples, silent)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     events = follow_events(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
     write_pipeline(nlp, output, force)

@@ -16,7 +16,7 @@ from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.comparison import card_line, show_comparison, show_present
-from .fitting.component_fits import ComponentFit, check_components, place_pipes, put_back
+from .fitting.component_fits import ComponentFit, check_components, component_with_gold, place_pipes, put_back
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
@@ -155,13 +155,15 @@ def fit(
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
+    components = components or component_with_gold(nlp, gold_paths, {**of_one, **(overrides or {})}, silent)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
     read = partial(_read, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
     examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    _fit_all(nlp, fits, examples, count, event, always, **limits)
+    compared = {"event": event, "always": always, "all_types": all_types}
+    _fit_all(nlp, fits, examples, count, compared, **limits)
     nlp, event_pipe = _take(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
@@ -189,18 +191,17 @@ def _fit_all(
     fits: Sequence[ComponentFit],
     examples: list[Example],
     count: Callable[[Calibrator], dict[str, Any]],
-    event: str | None,
-    always: bool,
+    compared: Mapping[str, Any],
     **limits: Any,
 ) -> None:
-    """Fit each pipe, and compare it with what was there, in one run of the pipeline. limits: Arguments of `fit_pipe`."""
+    """Fit each pipe, and compare it with what was there, in one run of the pipeline. compared (Mapping): The options of that. limits: Arguments of `fit_pipe`."""
     done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        if event in UNIT_EVENTS:
-            drop_events(nlp, calib, event)
+        if compared["event"] in UNIT_EVENTS:
+            drop_events(nlp, calib, compared["event"])
         fit_pipe(nlp, calib, examples, done=done, **limits, **count(calib))
-        component_fit.compare(calib, examples, event, always)
+        component_fit.compare(calib, examples, **compared)
         done = pipes_before(nlp, calib)
 
 

@@ -95,7 +95,8 @@ def threshold(
     examples = run.read(nlp)
     pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)
     annotated = run.annotate(nlp, pipes, examples, what="Scoring entities")
-    results = [_find(pipe, annotated, data, (precision, recall, per, confidence), silent) for pipe in pipes]
+    targets = (precision, recall, per, confidence)
+    results = [with_shown_names(pipe, _find(pipe, annotated, data, targets, silent)) for pipe in pipes]
     result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
     if output is not None:
         write_json(output, result)
@@ -104,8 +105,8 @@ def threshold(
         write_pipeline(nlp, apply, force)
 
     def show_all() -> None:
-        for pipe, one in zip(pipes, results, strict=True):
-            show(with_shown_names(pipe, one), apply)
+        for one in results:
+            show(one, apply)
 
     deliver(result, show_all, output=None, format=format, silent=silent)
     return result

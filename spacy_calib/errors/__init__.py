@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
-from .advice import advise
 from .messages import MESSAGES
 from .messages import WARNINGS as WARNINGS
 
@@ -57,6 +56,8 @@ def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
                 values[key] = brief(values[key])
         sentence, state = messages[code] if code in messages else MESSAGES[code], str(values.pop("state", ""))
         if "{advice}" in sentence:
+            from .advice import advise  # scoring does not need it
+
             values["advice"] = advise(code, state, **values)
         return CalibError(code, sentence.format(**values), pipe)
 

@@ -16,7 +16,7 @@ ANY = ""
 _entry = ContextVar("entry_point", default=PYTHON)
 # Key -> (entry point, state) -> what to do. Keys are codes of messages, or name a reason that several messages quote.
 Advice = Mapping[str, Mapping[tuple[str, str], str]]
-SECOND_PASS = "second pass"
+SECOND_PASS, UNKNOWN_LABELS = "second pass", "unknown labels"
 ADVICE: Advice = {
     "C027": {
         (ANY, ANY): "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",
@@ -25,7 +25,7 @@ ADVICE: Advice = {
     "C031": {
         (ANY, ANY): "or fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
         ("fit", ANY): "or tell what its labels are called in the data (--map {map})",
-        **dict.fromkeys((("adapt", ANY), ("audit", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or tell what its labels are called in the data (--map {map})"),
         (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
     },
     "C065": {
@@ -48,6 +48,7 @@ ADVICE: Advice = {
     "C164": {
         (ANY, ANY): "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`, or let them count as misses with --allow-unknown",
         **dict.fromkeys((("adapt", ANY), ("fit", ANY)), "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown"),
+        **dict.fromkeys((("evaluate", ANY), ("threshold", ANY)), "tell what its labels are called in the data (--map {map})"),
         (PYTHON, ANY): "tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}'), or let them count as misses (allow_unknown=True)",
     },
     "C697": {
@@ -55,6 +56,11 @@ ADVICE: Advice = {
         **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or tell what its labels are called in the data (--map {map})"),
         (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
     },
+    UNKNOWN_LABELS: {
+        (ANY, ANY): "`fit --map` renames them",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY), ("threshold", ANY)), "--map renames them"),
+    },
+    "CW01": {(ANY, ANY): "fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples)"},
     SECOND_PASS: {
         (ANY, ANY): "fit it again without --second-pass (`python -m spacy calib fit MODEL DATA OUTPUT`)",
         ("fit", ANY): "leave out --second-pass",

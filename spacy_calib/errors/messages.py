@@ -197,7 +197,7 @@ MESSAGES = {
 }
 
 WARNINGS = {
-    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples). Without gold: `spacy_calib.pretrained`, if there is a card (`python -m spacy calib pretrained --list`).",
+    "CW01": "[CW01] The pipe '{name}' is not fitted: it passes raw probabilities through; {advice}.",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained, or replaced, since '{name}' was fitted: the maps belong to other weights, and its scores are not calibrated; fit it again.",

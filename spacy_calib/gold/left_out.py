@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
-from ..annotations.label_schemes import judged_labels
+from ..annotations.base import judged_labels
+from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorter
 
@@ -38,18 +39,23 @@ class DroppedGold:
         """annotation (Annotation): Of the predicted Docs."""
         gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
         unused: Counter[str] = Counter()
+        confusions: Counter[tuple[str, str]] = Counter()
+        scheme: LabelScheme | None = None
         for example in examples:
             doc = example.reference
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1
             if (labels := judged_labels(doc, annotation.name)) is not None:
-                names = [span.label_ for span in annotation.spans_on(example.predicted)]
-                unused.update(name for name in names if name in labels.scheme.unused)
+                scheme, spans = labels.scheme, list(annotation.spans_on(example.predicted))
+                unused.update(span.label_ for span in spans if span.label_ in scheme.unused)
+                confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
             if has_gold(gold, doc):
                 with_gold.append(example)
                 n_small += sum(map(str.islower, doc.text))
                 n_capital += sum(map(str.isupper, doc.text))
+        for label in () if scheme is None else likely_names(scheme.unused, scheme.unknown_in(confusions), confusions):
+            unused.pop(label, None)  # reported already, with the gold's probable name of it
         misaligned = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
         lower_case = annotation.unit == TOKEN and n_small >= _LETTERS and not n_capital

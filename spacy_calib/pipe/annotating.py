@@ -120,4 +120,9 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.said:
             self.said.add(key)
-            warnings.warn(self.messages[code].format(name=self.pipe.name, **values), stacklevel=3)
+            sentence = self.messages[code]
+            if "{advice}" in sentence:
+                from ..errors.advice import advise  # scoring does not need it
+
+                values["advice"] = advise(code)
+            warnings.warn(sentence.format(name=self.pipe.name, **values), stacklevel=3)

@@ -11,10 +11,15 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, rejected_in
+from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
 from ..annotations.label_schemes import JudgedLabels, LabelScheme, has_types, read_scheme
+from ..doc.top_labels import write_labels
+from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_labels, map_of, with_map
 from .calibrating import CalibratingPipe
+
+# Annotations whose gold is renamed label by label; that of spans by its scheme.
+_RENAMED = ("tag", "pos", "cats")
 
 
 def match_labels(
@@ -38,6 +43,7 @@ def match_labels(
     references = [example.reference for example in examples]
     scheme = _find_scheme(pipe, references, given, others)
     if scheme is None:
+        _rename_labels(references, pipe, _own_names(pipe, given))
         return None
     scheme = replace(scheme, unused=()) if all_types else scheme
     if scheme.unused and not pipe.fitted:
@@ -48,11 +54,14 @@ def match_labels(
 
 def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
     """The examples, with copies of the gold where `match_labels` would change it: other pipes compare themselves with it, too."""
-    scheme = _find_scheme(pipe, [example.reference for example in examples])
-    if scheme is None or (scheme.is_plain and not scheme.renamed):
+    scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _own_names(pipe)
+    if not own_names if scheme is None else scheme.is_plain and not scheme.renamed:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
-    _match_docs([example.reference for example in copies], scheme, pipe)
+    if scheme is None:
+        _rename_labels([example.reference for example in copies], pipe, own_names)
+    else:
+        _match_docs([example.reference for example in copies], scheme, pipe)
     return copies
 
 
@@ -68,7 +77,44 @@ def _find_scheme(
     labels, annotation = source.span_labels(component), source.annotation(component)
     if not labels or not has_types(annotation):
         return None
-    return read_scheme(labels, _count_labels(annotation, references), map_of(pipe.source) or {}, others, given)
+    counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
+    rejected = [
+        span.label_
+        for doc in references
+        if rejected_in(annotation, doc) is not None
+        for span in doc.spans[annotation.rejected_key]
+    ]
+    return read_scheme(labels, counts, map_of(pipe.source) or {}, others, given, rejected)
+
+
+def _own_names(pipe: CalibratingPipe, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Name of a tag, part of speech or category in gold -> its name in a pipe, where that is another one, and only one.
+
+    given (Mapping | None): Label of the component -> its name in the gold; without it gold may have the component's names where a map has others.
+    """
+    component, table = pipe.lookup.component(), map_of(pipe.source) or {}
+    source = with_map(pipe.source, None)
+    if plain_name(source.annotation(component).gold.name) not in _RENAMED or not (table or given):
+        return {}
+    labels, names = source.labels(component), dict[str, set[str]]()
+    for label in labels:
+        names.setdefault((given or {}).get(label, label), set()).add(table.get(label, label))
+    is_kept = {} if given else {table.get(label, label): True for label in labels}  # the pipe's own names come first
+    return {
+        name: other
+        for name, others in names.items()
+        if len(others) == 1 and (other := min(others)) not in ("", name) and name not in is_kept
+    }
+
+
+def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[str, str]) -> None:
+    """Rename the gold tags, parts of speech or categories of Docs. names (Mapping): See `_own_names`."""
+    annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
+    for doc in docs if names else ():
+        if annotation.unit == DOCUMENT:
+            doc.cats = {names.get(name, name): value for name, value in doc.cats.items()}
+        else:
+            write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])
 
 
 def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
@@ -76,15 +122,6 @@ def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibratin
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed else references:
         _match_doc(doc, scheme, annotation, name)
-
-
-def _count_labels(annotation: Annotation, docs: Iterable[Doc]) -> Counter[str]:
-    """Count the labels of gold spans, and of those that people rejected."""
-    counts: Counter[str] = Counter()
-    for doc in docs:
-        rejected = () if rejected_in(annotation, doc) is None else doc.spans[annotation.rejected_key]
-        counts.update(span.label_ for span in (*annotation.spans_on(doc), *rejected))
-    return counts
 
 
 def _match_doc(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
@@ -137,6 +174,13 @@ def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
+def merged_labels(pipe: CalibratingPipe) -> dict[str, str]:
+    """Label of the component -> the label of a token score that stands for several, it among them."""
+    table = map_of(pipe.source) or {}
+    n_owners = Counter(table.values())
+    return {label: name for label, name in table.items() if name and n_owners[name] > 1}
+
+
 def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
     """A result whose rows have the names that people are shown; where labels share one, the label stands behind it."""
     names = shown_names(pipe)
@@ -145,7 +189,9 @@ def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str,
     keys |= shown_columns(pipe)
 
     def renamed(table: dict[str, Any]) -> dict[str, Any]:
-        return {**table, "rows": [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]}
+        rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
+        cutoffs = {keys.get(key) or key: cutoff for key, cutoff in table.get("cutoffs", {}).items()}
+        return {**table, **({"cutoffs": cutoffs} if "cutoffs" in table else {}), **({"rows": rows} if "rows" in table else {})}
 
     return {**renamed(result), **({"misses": renamed(result["misses"])} if "misses" in result else {})}
 

@@ -15,7 +15,6 @@ from ..annotations import Hashes
 from ..annotations.base import is_blank
 from ..doc.write import CalibratedBatch
 from ..errors import calib_error
-from ..errors.advice import SECOND_PASS, advise
 from ..sources.base import Source
 from ..sources.bound import BoundSource
 from ..sources.find import find_component, look_up
@@ -161,6 +160,10 @@ class SourceLookup:
     def obstacle(self, component: Any) -> str:
         """Why the pipe cannot read the component where the two stand in the pipeline, with what to do; "" if it can."""
         why = self.pipe.source.obstacle(self.nlp, self.name, component)
+        if not why:
+            return ""
+        from ..errors.advice import SECOND_PASS, advise  # scoring does not need it
+
         advice = advise(SECOND_PASS, self.pipe.learned.origin) if SECOND_PASS in why else ""
         return "; ".join(filter(None, (why, advice)))
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from ..errors.advice import FITTED, PRETRAINED, STOCK
 from ..schema import Misfit, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
@@ -91,6 +90,8 @@ class PipeState:
     @property
     def origin(self) -> str:
         """STOCK, PRETRAINED or FITTED: where the maps come from."""
+        from ..errors.advice import FITTED, PRETRAINED, STOCK  # scoring does not need it
+
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property

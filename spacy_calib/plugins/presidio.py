@@ -17,20 +17,36 @@ from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
 WARNINGS = {
-    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration."
+    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration, as an UncalibratedScore."
 }
 calib_error = error_builder(MESSAGES)
 
 try:
+    from presidio_analyzer import RecognizerRegistry
     from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine
+    from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 except ModuleNotFoundError as error:
     if error.name != "presidio_analyzer":
         raise
     raise calib_error("C064") from None
 
-
 # The least score of a flagged stretch: Presidio leaves out results whose score is 0.
 _LEAST = 1e-6
+
+
+class UncalibratedScore(float):
+    """Presidio's score of an entity that has no calibrated one. Results of the analyzer have it as it is, unless words around it raise it."""
+
+
+class CalibratedSpacyRecognizer(SpacyRecognizer):
+    """Presidio's SpacyRecognizer whose results say in `recognition_metadata["calibrated"]` whether their score is a probability."""
+
+    def analyze(self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts | None = None) -> list[Any]:
+        """Return the results of a text."""
+        results = super().analyze(text, entities, nlp_artifacts)
+        for result in results:
+            result.recognition_metadata["calibrated"] = not isinstance(result.score, UncalibratedScore)
+        return list(results)
 
 
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
@@ -39,7 +55,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
     Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
     right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
-    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's (`default_score` of its configuration). As after any engine,
+    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's (`default_score` of its configuration),
+    as an `UncalibratedScore`; `mark_results` writes that into the metadata of results, too. As after any engine,
     Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
@@ -127,6 +144,15 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
                 raise calib_error("C001", name=name, wanted=expected, given=True)
         self.nlp = pipelines
 
+    def mark_results(self, registry: RecognizerRegistry) -> None:
+        """Put a CalibratedSpacyRecognizer in the place of Presidio's, in the registry of an analyzer (`AnalyzerEngine(...).registry`)."""
+        registry.remove_recognizer(SpacyRecognizer.__name__)
+        for language in self.get_supported_languages():
+            recognizer = CalibratedSpacyRecognizer(
+                supported_language=language, supported_entities=self.get_supported_entities()
+            )
+            registry.add_recognizer(recognizer)
+
     def process_text(self, text: str, language: str) -> NlpArtifacts:
         """Return the artifacts of a text, `scores` calibrated."""
         return self._calibrate(super().process_text(text, language))
@@ -148,7 +174,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             if score is None:
                 self._warn_of(span.label_)
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
-                scored_entities.append((entity, default if score is None else score * self._factor(entity.label_)))
+                new_score = UncalibratedScore(default) if score is None else score * self._factor(entity.label_)
+                scored_entities.append((entity, new_score))
         if self.flagged:
             scored_entities = sorted(
                 [*scored_entities, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start

@@ -145,6 +145,23 @@ def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_pat
     assert {"tok2vec", "tagger", "ner"} <= set(runs)
 
 
+def test_fit_takes_the_calibrated_component_that_the_gold_is_of(
+    calibrated_ner, ner_model, entities, tags, entity_test, tmp_path
+):
+    """Without --component; gold of the default component, or of both, is fitted to that, and a stock pipeline is asked."""
+    options = ("-m", "isotonic", "--always")
+    outcome = ok(calib("fit", calibrated_ner, entities, tmp_path / "a", *options))
+    assert "The gold is of 'ner', so that is calibrated (--component tagger for 'tagger')." in outcome.text
+    assert "Calibrated ner on" in outcome.text
+    for gold in (tags, entity_test):
+        outcome = ok(calib("fit", calibrated_ner, gold, tmp_path / gold.stem, *options))
+        assert "The gold is of" not in outcome.text
+        assert "Calibrated tagger on" in outcome.text
+    refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "name that: --component ner")
+    setting = "--components.calib.source.component=tagger"
+    refuses(calib("fit", calibrated_ner, entities, tmp_path / "b", *options, setting), "no gold tag annotation")
+
+
 @pytest.mark.filterwarnings("ignore:.*CW14")
 def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp_path):
     """On gold too little for a fit each keeps its maps, as they were or adapted, and the figures of its scores."""

@@ -14,6 +14,7 @@ from spacy.training import Example
 
 from spacy_calib import CalibError, register
 from spacy_calib.doc.blocks import add_block, delete_blocks
+from spacy_calib.errors import WARNINGS
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
@@ -161,6 +162,7 @@ def test_unfitted_passes_raw_through_and_warns_once(nlp):
     nlp.add_pipe("calib", after="tagger")
     with pytest.warns(UserWarning, match=r"CW01.*not fitted.*`python -m spacy calib fit MODEL DATA OUTPUT`.*fit\(examples\)"):
         doc = nlp(TEXT)
+    assert "pretrained" not in WARNINGS["CW01"]  # a plug-in adds that
     assert [t._.calib_score for t in doc] == [t._.calib_raw for t in doc]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -238,6 +238,32 @@ def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, 
         assert found == {**expected_of(doc), (norp.start_char, norp.end_char, "NRP"): score}
 
 
+@pytest.mark.filterwarnings("ignore:.*CW78")
+def test_a_score_that_is_not_calibrated_is_marked(presidio, analyzing, engine_class, own_nlp):
+    """By its class, and in the metadata of results where the engine may put its own recognizer in the place of Presidio's."""
+    from spacy_calib.plugins.presidio import UncalibratedScore
+
+    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
+    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
+    engine = engine_class(nlp=own_nlp)
+    analyzer = analyzing(engine)
+    text = next(text for text in TEXTS if text.startswith("Nobody") and len(own_nlp(text).ents) > 1)
+    results = analyzer.analyze(text, "en")
+    assert {result.entity_type == "NRP" for result in results} == {True, False}
+    for result in results:
+        assert isinstance(result.score, UncalibratedScore) == (result.entity_type == "NRP")
+        assert "calibrated" not in result.recognition_metadata
+    engine.mark_results(analyzer.registry)
+    marked = analyzer.analyze(text, "en")
+    assert [(result.entity_type, result.start, result.score) for result in marked] == [
+        (result.entity_type, result.start, result.score) for result in results
+    ]
+    assert [result.recognition_metadata["calibrated"] for result in marked] == [
+        result.entity_type != "NRP" for result in marked
+    ]
+    assert [recognizer.name for recognizer in analyzer.registry.recognizers] == ["CalibratedSpacyRecognizer"]
+
+
 def test_labels_without_a_calibrated_score_are_warned_of_once(engine_class, own_nlp):
     ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
     ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])

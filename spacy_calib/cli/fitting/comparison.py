@@ -50,17 +50,19 @@ class PresentPipe:
             return None
         return cls(pipe, model, unreadable)
 
-    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
+    def compare(
+        self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool, all_types: bool
+    ) -> FitOutcome:
         """Compare with a fit that stands in this place. One that has what was asked for, and this pipe has not, is taken in any case.
 
-        examples: Those of the fit, which have been through the pipes before the source. event (str | None), always (bool): The options.
+        examples: Those of the fit, which have been through the pipes before the source. event (str | None), always (bool), all_types (bool): The options.
         """
         from spacy.training import Example
 
         from ...pipe.replacing import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        match_labels(self.pipe, gold, others=[fit.fit_info.label_map or {}])
+        match_labels(self.pipe, gold, others=[fit.fit_info.label_map or {}], all_types=all_types)
         comparison = compare_with_present(fit, self.pipe, gold)
         is_other_event = event in UNIT_EVENTS or (
             event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event

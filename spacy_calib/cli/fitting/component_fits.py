@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import FIT
 from ...pipe.label_names import maps_on
 from ..shared.command import check_option
+from ..shared.evidence import is_gold_of
+from ..shared.examples import read_examples
+from ..shared.screen import inform
+from ..shared.which import names_with_gold
 from .comparison import FitOutcome, PresentPipe
 from .new_calib import block_to_fit, place_calib, with_inline_recognizers
-from .settings import Block, check_settings
+from .settings import DEFAULTS, Block, check_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -40,9 +46,9 @@ class ComponentFit:
         """Whether the new fit is written, not the calibration that was there."""
         return self.outcome is None or self.outcome.written == FIT
 
-    def compare(self, calib: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> None:
-        """Compare with the calibration that it may replace; arguments: see `PresentPipe.compare`."""
-        self.outcome = None if self.present is None else self.present.compare(calib, examples, event, always)
+    def compare(self, calib: Calibrator, examples: Sequence[Example], **options: Any) -> None:
+        """Compare with the calibration that it may replace; options: see `PresentPipe.compare`."""
+        self.outcome = None if self.present is None else self.present.compare(calib, examples, **options)
 
 
 def check_components(
@@ -56,6 +62,36 @@ def check_components(
     for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
         wanted = "left out beside several --component (it is of one: fit that one alone)"
         check_option(name, value is None, wanted, "it" if value is True else value)
+    return components
+
+
+def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
+    """Return the calibrated component that gold is about, where it is not about the default one and only about that; else [].
+
+    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; a prefix, a config or a source
+        chooses.
+    """
+    from ...pipe.component import Calibrator
+
+    default = DEFAULTS["source"]["component"]
+    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    pipes = [pipe for pipe in fitted if pipe.source.component not in ("", default)]
+    is_chosen = any(
+        value is not None and (name in ("--attr", "--config") or ".source." in name) for name, value in settings.items()
+    )
+    if not pipes or is_chosen:
+        return []
+    with warnings.catch_warnings():  # it is read for the fit, too
+        warnings.simplefilter("ignore")
+        examples = [example for path in paths for example in read_examples(nlp, path, gold_preproc=False)]
+    if default in nlp.component_names and is_gold_of(nlp, default, [example.reference for example in examples]):
+        return []
+    by_name = {pipe.name: pipe.source.component for pipe in pipes}
+    components = list(dict.fromkeys(by_name[name] for name in names_with_gold(pipes, examples)))
+    if len(components) != 1:
+        return []
+    if not silent:
+        inform(f"The gold is of '{components[0]}', so that is calibrated (--component {default} for '{default}').")
     return components
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import CalibError, calib_error
+from ...errors.advice import UNKNOWN_LABELS, advise
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorter
 from ...types import OPEN, OUTSIDE
@@ -190,14 +191,14 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     if foreign:
         raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
     nlp = pipe.lookup.nlp
-    others = [name for name in readable_in(nlp) if name != component and _is_gold_of(nlp, name, references)]
+    others = [name for name in readable_in(nlp) if name != component and is_gold_of(nlp, name, references)]
     if others:
         names = " and ".join(f"'{name}'" for name in others)
         raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=others[0])
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-def _is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
+def is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     """Whether gold has labels for a trained component, whose scores the source that claims it reads."""
     from ...registry import registry
     from ...sources.find import source_block
@@ -218,12 +219,12 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)
     first = pairs if details else pairs.split(", ")[0]
-    text = unknown if pairs == "-" else f"{unknown}; it says {first}"
+    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it says {first}"
     if not details and len(text) > _NAMES:
         text = shorten(unknown, _ALONE)
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
-        "`fit --map` renames them"
+        f"{advise(UNKNOWN_LABELS)}"
     )
 
 

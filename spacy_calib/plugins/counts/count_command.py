@@ -183,12 +183,26 @@ def make_queries(
         check_readable(nlp, pipe)
     labels = asked_of(nlp, pipes)
     queries = [make_query(text, labels, unit, draws) for text in texts]
+    for line in () if run.silent else merged_lines(queries):
+        inform(line)
     if len(pipes) > 1 and not run.silent:
         attrs = [", ".join(dict.fromkeys(f"'{attr}'" for attr, _ in query.labels)) for query in queries]
         inform(
             "; ".join(f"{query.text} is counted by {attr}" for query, attr in zip(queries, attrs, strict=True) if attr) + "."
         )
     return pipes, queries
+
+
+def merged_lines(queries: Sequence[Query]) -> list[str]:
+    """Return a line for each label that stands for several of its component."""
+    from .queries.base import LabelQuery
+
+    lines = []
+    for query in queries:
+        if isinstance(query, LabelQuery) and (labels := query.scored.merged_in(query.label)):
+            names = " and ".join(", ".join(labels).rsplit(", ", 1))
+            lines.append(f"{query.text} stands for {names}, which '{query.scored.attr}' does not tell apart.")
+    return lines
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ...gold.keys import ORIGIN, name_of, value_of
 from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers
 from ...pipe.component import Calibrator
-from ...pipe.label_names import shown_columns
+from ...pipe.label_names import merged_labels, shown_columns
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, Labelled
 from ...pipe.record.effects import WIDTHS, Effects
 from ...pipe.record.fit_record import FitRecord
@@ -55,7 +55,10 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
     """Return what these pipes, and the pipeline around them, can be asked."""
     factories = {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
     parses = any({"token.dep", "doc.noun_chunks"} & set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names)
-    scores = [Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), names=shown_columns(pipe)) for pipe in pipes]
+    scores = [
+        Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), names=shown_columns(pipe), merged=merged_labels(pipe))
+        for pipe in pipes
+    ]
     label_scores = [score for score in scores if not score.annotation.judges]  # the score of an arc is not that of its label
     return QueryAbilities(label_scores, "calib_coref" in factories, parses, nlp.vocab)
 

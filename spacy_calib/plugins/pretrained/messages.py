@@ -10,6 +10,12 @@ ADVICE = {
         (PYTHON, ANY): "without gold call `spacy_calib.pretrained(model)`, if there is a card",
     },
     "C085": {(ANY, ANY): "for calibrated entities without gold call `spacy_calib.pretrained(nlp)`"},
+    "CW01": {
+        (
+            ANY,
+            ANY,
+        ): "without gold call `spacy_calib.pretrained`, if there is a card (`python -m spacy calib pretrained MODEL OUTPUT`, which --list lists)"
+    },
     SECOND_PASS: {
         (ANY, PRETRAINED): "run `python -m spacy calib pretrained` on its folder",
         (PYTHON, PRETRAINED): "save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`",

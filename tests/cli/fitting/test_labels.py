@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_calib import render
-from tests.cli.conftest import calib, entity_docs, save_docs, token_scores
+from tests.cli.conftest import calib, entity_docs, ok, save_docs, token_scores
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -145,7 +145,7 @@ def test_what_judges_says_which_gold_is_unknown(command, calibrated_ner, tmp_pat
     )
     outcome = calib(command, calibrated_ner, partly, *JUDGES[command])
     assert outcome.code == 0, outcome.text
-    sentence = r"have a gold label that 'ner' does not know \(firm; it says ORG for firm \(\d+\)\) and count as misses; `fit --map` renames them"
+    sentence = r"have a gold label that 'ner' does not know \(firm; it says ORG for firm \(\d+\)\) and count as misses; "
     assert re.search(sentence, " ".join(outcome.text.split()))
     refused = calib(command, calibrated_ner, none, *JUDGES[command], "--force")
     assert refused.code == 1
@@ -168,3 +168,91 @@ def test_names_that_another_pipe_has_for_the_component_need_no_map(mapped, other
     first, second = (spacy.load(tmp_path / "out").get_pipe(name).fit_info for name in ("calib_ent", "second"))
     assert second.unknown_gold == 0
     assert (second.label_map, second.tokens) == (None, first.tokens)
+
+
+# What a sentence says once
+
+PLACES = {"PER": "PER", "ORG": "ORG", "LOC": "PLACE"}
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("fit", ("-C", "ner", "--allow-unknown", "-m", "identity")), ("adapt", ("--allow-unknown",)), ("evaluate", ()), ("threshold", ("--precision", 0.5))],
+)  # fmt: skip
+def test_a_type_with_an_unknown_name_is_reported_once(command, options, ner_model, calibrated_ner, tmp_path):
+    """The gold says PLACE for LOC: LOC is none of the types that it never uses; --map is an option of each of these commands."""
+    gold = save_docs(tmp_path / "gold.spacy", renamed(60, 23, PLACES))
+    model = ner_model if command == "fit" else calibrated_ner
+    outputs = [[tmp_path / name] if command in ("fit", "adapt") else [] for name in ("out", "mapped")]
+    outcome = ok(calib(command, model, gold, *outputs[0], *options))
+    assert outcome.text.count("have a gold label that 'ner' does not know (PLACE") == 1
+    assert "count as misses; --map renames them" in outcome.text
+    assert "never uses" not in outcome.text
+    assert "does not know" not in ok(calib(command, model, gold, *outputs[1], *options, "--map", "LOC=PLACE")).text
+
+
+def test_a_type_without_a_counterpart_is_one_that_the_gold_never_uses(calibrated_ner, tmp_path):
+    docs = renamed(60, 23, {"PER": "PER", "ORG": "ORG", "LOC": "LOC"})
+    for doc in docs:
+        doc.set_ents([ent for ent in doc.ents if ent.label_ != "LOC"], default="outside")
+    gold = save_docs(tmp_path / "gold.spacy", docs)
+    text = ok(calib("evaluate", calibrated_ner, gold)).text
+    assert "have a type that the gold never uses (LOC" in text
+    assert "does not know" not in text
+    assert "never uses" not in ok(calib("evaluate", calibrated_ner, gold, "--all-types")).text
+
+
+def test_cut_offs_have_the_names_of_the_map_in_json_too(mapped, other_scheme, tmp_path):
+    """In files, on the screen and in Python; the pipeline is written with its own labels, by which it looks them up."""
+    arguments = ("threshold", mapped, other_scheme / "test.spacy", "--precision", 0.5, "--per", "label")
+    outcome = ok(calib(*arguments, "-o", tmp_path / "cutoffs.json", "--apply", tmp_path / "applied"))
+    result = json.loads((tmp_path / "cutoffs.json").read_text(encoding="utf8"))
+    assert {row["key"] for row in result["rows"]} == set(result["cutoffs"]) == set(RENAMED.values())
+    assert all(f" {name} " in outcome.text for name in RENAMED.values())
+    cutoffs = spacy.load(tmp_path / "applied").get_pipe("calib_ent").spans.cutoffs.values
+    assert {RENAMED[label]: cutoff for label, cutoff in cutoffs.items()} == result["cutoffs"]
+
+
+# Tags, which have no scheme
+
+TAGS = {"NOUN": "noun", "VERB": "verb"}
+
+
+@pytest.fixture(scope="module")
+def mapped_tags(model, dev, tmp_path_factory):
+    """A tagger fitted on gold that calls two of its tags otherwise."""
+    folder = tmp_path_factory.mktemp("mapped_tags")
+    table = ",".join(f"{label}={name}" for label, name in TAGS.items())
+    ok(
+        calib(
+            "fit", model, retagged(dev, folder / "dev.spacy"), folder / "fitted", "-m", "isotonic", "--map", table, "--silent"
+        )
+    )
+    return folder / "fitted"
+
+
+def retagged(path, output):
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+    for doc in docs:
+        for token in doc:
+            token.tag_ = TAGS.get(token.tag_, token.tag_)
+    return save_docs(output, docs)
+
+
+def test_gold_tags_may_have_the_names_of_the_pipeline_of_its_map_or_of_an_option(calibrated, mapped_tags, test_file, tmp_path):
+    """All say the same, in each command."""
+    other, table = retagged(test_file, tmp_path / "other.spacy"), "NOUN=noun,VERB=verb"
+    results = []
+    for pipeline, gold, options in (
+        (mapped_tags, other, ()),
+        (mapped_tags, test_file, ()),
+        (calibrated, test_file, ()),
+        (calibrated, other, ("--map", table)),
+    ):
+        ok(calib("evaluate", pipeline, gold, "-o", tmp_path / "numbers.json", "--force", *options))
+        (numbers,) = json.loads((tmp_path / "numbers.json").read_text(encoding="utf8")).values()
+        results.append((numbers["accuracy"], numbers["scores"]["nll"]["calibrated"]))
+        assert "does not know" not in ok(calib("adapt", pipeline, gold, tmp_path / "adapted", "--force", *options)).text
+    assert results[0] == results[1]
+    assert results[2] == results[3]
+    assert results[0][0] == results[2][0] > 0.5

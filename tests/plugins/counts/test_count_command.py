@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 
 from spacy_calib import CalibError
 from spacy_calib.pipe.component import pipes_named
@@ -22,7 +22,7 @@ from spacy_calib.plugins.counts.queries.entity_events import EventQuery
 from spacy_calib.plugins.counts.queries.patterns import make_query
 from spacy_calib.plugins.counts.text_counts import answered, asked_of, pipes_for
 from spacy_calib.plugins.expect.expect_command import expect
-from tests.cli.conftest import bare_docs, calib, docs_in, ok, refuses, save_docs
+from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.plugins.coref.made import trained
 
@@ -341,3 +341,21 @@ def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test
     assert apart["total"]["high"] - apart["total"]["low"] > 1.3 * (pooled["total"]["high"] - pooled["total"]["low"])
     apart, pooled = (expect(str(tmp_path / name), test_file)["accuracy"] for name in ("apart", "pooled"))
     assert apart["high"] - apart["low"] > 1.1 * (pooled["high"] - pooled["low"])
+
+
+def test_a_label_that_is_counted_with_others_is_refused_by_its_own_name(ner_model, entity_gold, tmp_path):
+    """A map merges LOC and ORG: the scores know `place` alone, and a line says what that is."""
+    docs = docs_in(entity_gold / "dev.spacy")
+    for doc in docs:
+        doc.set_ents([Span(doc, ent.start, ent.end, "PER" if ent.label_ == "PER" else "place") for ent in doc.ents])
+    dev = save_docs(tmp_path / "dev.spacy", docs)
+    merged = fitted_to(tmp_path / "merged", ner_model, dev, "-C", "ner", "--map", "LOC=place,ORG=place,PER=PER")
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(doc.text for doc in docs_in(entity_gold / "test.spacy")[:20]), encoding="utf8")
+    sentence = "does not tell LOC and ORG apart: the label 'LOC' of the query {} is counted with the others, by the name place; query that."
+    refuses(calib("count", merged, texts, "--query", "LOC"), sentence.format("'LOC'"))
+    pattern = '[{"ENT_TYPE": "LOC"}]'
+    refuses(calib("count", merged, texts, "--query", pattern), sentence.format(repr(pattern)))
+    outcome = ok(calib("count", merged, texts, "--query", "place"))
+    assert "place stands for LOC and ORG, which 'calib_ent' does not tell apart." in outcome.text
+    assert "stands for" not in ok(calib("count", merged, texts, "--query", "PER")).text

@@ -395,3 +395,13 @@ def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path
     lines = loaded_modules(tmp_path / "pretrained")
     assert "spacy_calib.plugins.pretrained.evidence" in lines
     assert len(lines) <= 110, sorted(lines)
+
+
+def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
+    """The core's sentence, with the advice of this plug-in."""
+    nlp = stock()
+    nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
+    with pytest.warns(
+        UserWarning, match=r"CW01.*its method fit\(examples\); without gold call `spacy_calib.pretrained`, if there is a card"
+    ):
+        nlp("Anna left .")

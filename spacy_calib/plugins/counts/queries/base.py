@@ -46,13 +46,15 @@ class QueryResult:
 class Scored:
     """The scores of one pipe. attr (str): Its prefix. layer (str): Its annotation. labels (Sequence[str]): Of its source.
 
-    names (Mapping): Label -> what queries call it, where that is another name.
+    names (Mapping): Label -> what queries call it, where that is another name. merged (Mapping): Label of the component -> that of the scores,
+    which stands for several of them.
     """
 
     attr: str
     layer: str
     labels: Sequence[str]
     names: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
+    merged: Mapping[str, str] = field(default_factory=dict, hash=False, kw_only=True)
 
     @property
     def annotation(self) -> Annotation:
@@ -67,6 +69,10 @@ class Scored:
     def key(self) -> str:
         """The labels' attribute of spaCy's Matcher, or ""."""
         return _KEYS.get(self.plain, "")
+
+    def merged_in(self, label: str) -> list[str]:
+        """Return the labels of the component that a label of the scores stands for; [] for one alone."""
+        return [own for own, name in self.merged.items() if name == label]
 
     def value(self, label: str) -> str:
         """Return a label as a value of that attribute."""

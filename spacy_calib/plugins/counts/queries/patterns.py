@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -227,7 +227,7 @@ def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_
     """Return the query that a pipeline can answer.
 
     unit (str | None): What to count, token, entity or document; None for the default. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C394: no pipe scores the attribute. C395: it needs another
+    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C399: a pipe counts it with others. C394: no pipe scores the attribute. C395: it needs another
     component. C398: another unit.
     """
     kind, data = split_query(text)
@@ -264,6 +264,7 @@ def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | N
         raise calib_error("C389", query=repr(text), n=len(knowing), options=options)
     for label_scores, own_name in knowing:
         return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
+    _check_alone(text, label, abilities.scored)
     names = sorted(
         {
             label_scores.names.get(name, name)
@@ -277,6 +278,14 @@ def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | N
         label_scores.annotation.spans_are_units for label_scores in abilities.scored
     )
     raise calib_error("C393", given=label, query=repr(text), known=listing or "none")
+
+
+def _check_alone(text: str, label: Any, scored: Iterable[Scored]) -> None:
+    """RAISES C399: the scores have the label under a name that stands for others, too."""
+    for label_scores in scored:
+        if isinstance(label, str) and (merged := label_scores.merged.get(label)):
+            labels = " and ".join(", ".join(label_scores.merged_in(merged)).rsplit(", ", 1))
+            raise calib_error("C399", name=label_scores.attr, labels=labels, given=label, query=repr(text), merged=merged)
 
 
 def _countable_labels(label_scores: Scored) -> Sequence[str]:
@@ -303,6 +312,7 @@ def _place(attributes: Mapping[str, Any], abilities: QueryAbilities, text: str) 
                 raise calib_error("C392", given=repr(text), why=str(error)) from None
             label_scores = by_key[key]
             if value != "" and not any(test(label_scores.value(label)) for label in label_scores.labels):
+                _check_alone(text, value, [label_scores])
                 values = sorted({label_scores.value(label) for label in label_scores.labels} - {""})
                 raise calib_error("C393", given=value, query=repr(text), known=", ".join(values[:_SHOWN]))
             tests.append((label_scores, test))
