@@ -178,7 +178,8 @@ def _reads_entities(nlp: Language, source: Mapping[str, Any], dotted: Mapping[Se
         pipe = None
         if source.get("component", "") in nlp.component_names:
             pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, dotted)
-        return bool(_with_settings(source, None).annotation(pipe).of_entities)
+        without_settings = registered_sources().get(source.get("@calib_sources", ""))
+        return bool(_with_settings(source, without_settings).annotation(pipe).of_entities)
     except Exception:
         return False
 
