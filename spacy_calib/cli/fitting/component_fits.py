@@ -11,7 +11,7 @@ from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from .comparison import FitOutcome, PresentPipe
 from .new_calib import block_to_fit, place_calib, with_inline_recognizers
-from .settings import Block, option_paths
+from .settings import Block, translate_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -51,7 +51,7 @@ def check_components(
     """Return the components that are asked for. RAISES C056: an empty name, or an option of one component beside several."""
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
-        option_paths({"component": name})
+        translate_options({"component": name})
     settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
     for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
         wanted = "left out beside several --component (it is of one: fit that one alone)"

@@ -15,7 +15,7 @@ from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
 from ..shared.screen import warn
-from .settings import ALIASES, DEFAULTS, Block, SettingPath, merge_settings, pipe_settings, source_paths
+from .settings import ALIASES, DEFAULTS, Block, SettingPath, merge_settings, parse_source_settings, pipe_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -76,14 +76,14 @@ def block_to_fit(
 ) -> tuple[str | None, Block]:
     """(name of the pipe whose settings are taken over, if any; the pipe that is to be fitted).
 
-    base (tuple | None): Of a config file. options, overrides: See `pipe_settings`. RAISES: See `block_of`.
+    base (tuple | None): Of a config file. options, overrides: See `pipe_settings`. RAISES: See `merge_block`.
     """
     own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = own or new_block(nlp, base, options, overrides)
-    return own and own[0], block_of(nlp, block, options, overrides, second_pass)
+    return own and own[0], merge_block(nlp, block, options, overrides, second_pass)
 
 
-def block_of(
+def merge_block(
     nlp: Language,
     base: Block | None,
     options: Mapping[str, Any],
@@ -98,7 +98,7 @@ def block_of(
     component = settings["source"].get("component", "")
     if component not in nlp.component_names:
         return name, settings
-    settings["source"] = source = read_source(nlp, settings["source"], source_paths(overrides))
+    settings["source"] = source = read_source(nlp, settings["source"], parse_source_settings(overrides))
     registered, event = source["@calib_sources"], options.get("event")
     if second_pass and registered not in (_RECOGNIZERS, _PARSERS):
         raise calib_error("C066", option="--second-pass", component=component, kind=type(nlp.get_pipe(component)).__name__)
@@ -121,7 +121,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
         return name, settings
-    dotted = source_paths(overrides)
+    dotted = parse_source_settings(overrides)
     source = merge_settings(settings, dotted)["source"]
     if isinstance(source, Mapping):
         component = options.get("component", source.get("component", ""))

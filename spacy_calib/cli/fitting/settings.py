@@ -55,26 +55,26 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
 
     base (tuple | None): Of a config file or of a pipe in the pipeline; None takes the defaults.
     options (dict): Those of ALIASES that were given. overrides (dict | None): Dotted settings.
-    RAISES C056 and others: see `option_paths`; a setting beside --method auto that it chooses. C063, C195: a setting that is no block with a registered function.
+    RAISES C056 and others: see `translate_options`; a setting beside --method auto that it chooses. C063, C195: a setting that is no block with a registered function.
         C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:
         name = options["attr"]
-    dotted = dotted_paths(overrides, name, options)
+    dotted = parse_dotted(overrides, name, options)
     settings = merge_settings(settings, dotted)
     for block, function in _FUNCTIONS.items():
         if isinstance(settings.get(block), Mapping) and BLOCKS[block] not in settings[block]:
             settings[block] = {**function, **settings[block]}
     _check_blocks(settings)
-    settings = merge_settings(settings, option_paths(options))
+    settings = merge_settings(settings, translate_options(options))
     if options.get("method", "auto") != "auto":
         _fill_bins(settings)
-    _settle_selection(name, settings, options, dotted)
+    _resolve_selection(name, settings, options, dotted)
     return name, settings
 
 
-def dotted_paths(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
+def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
     """Find the places of dotted settings in the block of this pipe. RAISES C170: a setting names no place in it.
 
     Without --attr `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`.
@@ -90,13 +90,13 @@ def dotted_paths(overrides: Mapping[str, Any] | None, name: str, options: Mappin
     return paths
 
 
-def source_paths(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
+def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
     """Find the dotted settings of a source, whatever pipe they name: which names are right is known later."""
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
 
 
-def option_paths(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
+def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
     """Translate options into settings.
 
     RAISES C056: one is wrong by itself. C001, C112: no prefix. C185: two registered things have one short name.
@@ -144,7 +144,7 @@ def _fill_bins(settings: dict[str, Any]) -> None:
             block["n_bins"] = scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])
 
 
-def _settle_selection(
+def _resolve_selection(
     name: str, settings: dict[str, Any], options: Mapping[str, Any], dotted: Mapping[SettingPath, Any]
 ) -> None:
     """Drop the selection, and the context that it brought, where the user chooses a part; `auto` brings both back.
