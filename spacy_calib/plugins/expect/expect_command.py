@@ -207,8 +207,7 @@ def expected_quality(
         "learned_from": learned_from(pipe),
         **summed.expected(pipe.fit_info.span_event, confidence),
     }
-    if not trusted:
-        result = without_trust(result)
+    result = result if trusted else without_trust(result)
     if beside is not None:
         result = with_gold(result, beside, confidence)
         result["gold"]["seen"] = few_seen
