@@ -16,7 +16,6 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +33,6 @@ from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED_SPANS, G
 from spacy_calib.calibration.adaptation.fitting import AdaptationFit
 from spacy_calib.calibration.replacement import ADAPTED, FIT, PRESENT, compare_losses
 from spacy_calib.cli.fitting.new_calib import add_calib, block_to_fit
-from spacy_calib.cli.fitting.settings import complete_source
 from spacy_calib.gold.reading import from_files
 from spacy_calib.metrics import log_losses
 from spacy_calib.pipe.loading import load_with_factories
@@ -137,9 +135,7 @@ def read_texts(nlp: Any, source: Source) -> Texts:
 
 def fit_scores(nlp: Any, texts: Texts, labelled: Ints, others: Ints, event: str) -> tuple[Floats, Floats]:
     """(held-out scores of the entities of labelled documents, scores of those of others) by `calib fit` with its defaults."""
-    _, (name, settings), _ = block_to_fit(nlp, None, {"component": "ner", "event": event}, None)
-    settings = deepcopy(settings)
-    complete_source(nlp, settings, event, {}, False)
+    _, (name, settings) = block_to_fit(nlp, None, {"component": "ner", "event": event})
     calib: Any = add_calib(nlp, name, settings, texts.label_map)
     calib.fit(from_files([[texts.examples[i] for i in labelled]]), min_pairs=10, n_bins=10)
     docs = [texts.examples[i].predicted for i in others]

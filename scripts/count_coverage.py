@@ -44,6 +44,7 @@ from spacy_calib.pairs.documents import DocumentNumbers
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.record.drift import LIKE
 from spacy_calib.pipe.record.effects import Effects, SourceSums, with_widths
+from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.counts.counting import Estimate, Units, corrected, estimate
 from spacy_calib.plugins.counts.queries.patterns import make_query
 from spacy_calib.plugins.counts.text_counts import DriftComparison, answered, asked_of
@@ -138,7 +139,7 @@ def tallies_of(parts: Sequence[Part]) -> Iterator[Tally]:
         own = [part for part in parts if part.pipeline == pipeline]
         nlp = spacy.load(pipeline)
         pipe = pipes_named(nlp, None)[0]
-        verdict, effects, record = LIKE, {}, pipe.learned.record
+        verdict, effects, record = LIKE, {}, read_record(pipe)
         if record is not None:
             compared, numbers, documents = DriftComparison(pipe, record), DocumentNumbers(), []
             for example in run(nlp, [doc for part in own for doc in part.docs]):
@@ -191,7 +192,7 @@ def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
     ways = {
         "raw scores, independent": [estimate(units._replace(calibrated=units.raw))],
         "calibrated, independent": [estimate(units)],
-        "calibrated, documents differ": [estimate(units, tally.effects and replace(tally.effects, sources=0))],
+        "calibrated, documents differ": [estimate(units, tally.effects and replace(tally.effects, n_sources=0))],
         BY_EVIDENCE: [estimate(units, tally.effects, verdict=tally.verdict)],
     }
     for n in golds:

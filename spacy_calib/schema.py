@@ -44,6 +44,12 @@ def text(value: Any, where: str) -> str:
     return value
 
 
+def blob(value: Any, where: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise Misfit(where, "bytes")
+    return value
+
+
 def flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise Misfit(where, "true or false")

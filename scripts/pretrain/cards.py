@@ -75,7 +75,7 @@ def _small(value: Any) -> Any:
 def bare_state(pipe: Calibrator) -> dict[str, Any]:
     """What a pipe learned, without what it remembers of the texts."""
     return {
-        **replace(pipe.learned, record_state=None, seen_state=None, weights="").state(),
+        **replace(pipe.learned, record=None, seen_state=None, weights="").state(),
         "cutoffs": None,
         "recall_cutoffs": None,
     }

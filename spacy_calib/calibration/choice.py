@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -31,6 +31,8 @@ _FOLDS = 5
 ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
 # Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that prefer some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
+# Why a candidate takes no part.
+_FEW_DOCUMENTS, _NOTHING_HELD_OUT = "too few documents", "nothing can be held out"
 # The stages of a choice.
 STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
@@ -56,53 +58,77 @@ class StepSettings(Protocol):
     def selection(self) -> Selector | None: ...
 
 
-def choose_plan(
-    methods_by_name: Mapping[str, Recalibrator],
-    n_groups: Sequence[int],
-    data: FitData,
-    group: Callable[[Grouping], Groups],
-    scalable: bool = True,
-    learn_context: LearnContext | None = None,
-    progress: Progress = UNREPORTED,
-) -> CalibrationPlan:
-    """Choose the plan of lowest log loss on held-out documents, as a `Selector` does, with its settings.
+@dataclass(frozen=True, eq=False)
+class ChoiceInputs:
+    """What candidates are made of. group (Callable): Makes groups of labels. scalable (bool): Whether a token has one label."""
 
-    group (Callable): Makes groups of the labels. scalable (bool): False where a token may have several labels.
-    """
+    data: FitData
+    group: Callable[[Grouping], Groups]
+    scalable: bool
+    learn_context: LearnContext | None
+
+    @cached_property
+    def units(self) -> Ints:
+        """What is held out with each pair as a whole: its document, or its block of tokens where documents are few."""
+        return documents_or_blocks(self.data.pairs.rows, self.data.documents)
+
+    @property
+    def few_documents(self) -> bool:
+        return self.units is not self.data.documents
+
+    @cached_property
+    def is_comparable(self) -> bool:
+        """Whether something can be held out."""
+        return len(np.unique(self.units[self.data.kept])) > 1
+
+
+def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
+    """Choose the plan of lowest log loss on held-out documents, as a `Selector` does, with its settings."""
+    data, plans = inputs.data, candidates(selector, inputs, progress)
+    ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
+    trials = compare(ranking, inputs.units[data.kept])
+    best = ranking[pick(trials)]
+    left_out = {plan.name: plan.why for plan in plans if plan.why and plan.name not in {trial["candidate"] for trial in trials}}
+    table = {
+        "chosen": best.name,
+        "pairs": len(data.kept),
+        "documents": len(np.unique(data.kept_documents)),
+        "trials": trials,
+        "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
+    }
+    contexts = [None, *(plan.context for plan in plans if plan.context is not None)]
+    return replace(best, context=best.context or contexts[-1], table=table)
+
+
+def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
+    """List raw scores, vector scaling, contexts and maps: those that are compared, and the others with the reason."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
-    units = documents_or_blocks(data.pairs.rows, data.documents)
-    kept_units = units[data.kept]
-    is_comparable, few_documents = len(np.unique(kept_units)) > 1, units is not data.documents
-    raw_losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-    groups = group(ONE_GROUP)
-    raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=raw_losses)
-    candidates = [raw]
-    if scalable and is_comparable:
-        candidates.append(_scale(raw, data, units, fitting))
-    # With few documents the context is learned for spans alone.
-    bases = candidates[-1:] if few_documents else candidates
-    in_context = [] if learn_context is None else _context_candidates(bases, data, learn_context, learning)
-    context = in_context[-1].context if in_context else None
-    is_required = context is not None and context.is_required
-    usable = [plan for plan in in_context if plan.moves and (is_required or not few_documents)]
-    if usable and is_required:
-        candidates = usable
-    elif is_comparable:
-        methods = [] if few_documents else [(name, item, n) for n in n_groups for name, item in methods_by_name.items()]
-        methods += [] if scalable else [(Platt.short, Platt(), n) for n in n_groups]
-        candidates += [*usable, *_map_candidates(methods, data, group, kept_units, comparing)]
-    ranking = sorted(candidates, key=lambda plan: (plan.losses.mean(), plan.size))
-    differences = [mean_with_error(plan.losses - ranking[0].losses, kept_units) for plan in ranking]
-    trials = [
+    data, groups = inputs.data, inputs.group(ONE_GROUP)
+    losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+    raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
+    plans = [raw, _scaled(raw, inputs, fitting)]
+    bases = [plan for plan in plans if not plan.why]
+    contexts = [*_in_context(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
+    why = "" if inputs.is_comparable else _NOTHING_HELD_OUT
+    if any(plan.moves and plan.context is not None and plan.context.is_required for plan in contexts):
+        why = "the context is required"
+        plans = [replace(plan, why=plan.why or why) for plan in plans]
+    return [*plans, *contexts, *_mapped(raw, selector, inputs, why, comparing)]
+
+
+def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
+    """Make the table of plans, the best first: the differences to its loss, with standard errors. units (Ints): Of each pair."""
+    differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
+    return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
         for plan, (mean, error) in zip(ranking, differences, strict=True)
     ]
-    # Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better.
-    takes_second = len(ranking) > 1 and ranking[0].name == RAW and differences[1][0] <= differences[1][1]
-    best = ranking[takes_second]
-    n_documents = len(np.unique(data.kept_documents))
-    table = {"chosen": best.name, "pairs": len(data.kept), "documents": n_documents, "trials": trials}
-    return replace(best, context=best.context or context, table=table)
+
+
+def pick(trials: Sequence[Mapping[str, Any]]) -> int:
+    """Take the best. Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better."""
+    is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
+    return int(is_unclear)
 
 
 def lowest_taken(settings: StepSettings) -> float:
@@ -126,16 +152,21 @@ def make_plan(
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
     plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.pooling)
     if settings.scaling is not None:
-        scaling = settings.scaling.clone()
-        scores = scaling.cross_fit(data.pairs, data.documents, data.n_tags, _FOLDS, fitting)
-        plan = replace(plan, scaling=scaling, scores=scores)
-    if learn_context is not None:
-        plan, context = _with_context(plan, data, learn_context, learning)
-        pairs = plan.pairs_of(data)
-        losses = [log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out)]
-        if not context.why and (context.is_required or losses[1] <= losses[0]):
-            plan = plan.in_context(data)
-    return plan
+        plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
+    if learn_context is None:
+        return plan
+    plan, context = _with_context(plan, data, learn_context, learning)
+    pairs = plan.pairs_of(data)
+    before, after = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
+    return plan.in_context(data) if not context.why and (context.is_required or after <= before) else plan
+
+
+def _with_scaling(
+    plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
+) -> CalibrationPlan:
+    """The plan after this scaling, with scores of scalings that did not see the document."""
+    scores = scaling.cross_fit(data.pairs, documents, data.n_tags, _FOLDS, progress)
+    return replace(plan, scaling=scaling, scores=scores)
 
 
 def _with_context(
@@ -149,60 +180,65 @@ def _with_context(
     return replace(plan, context=context), context
 
 
-def _scale(raw: CalibrationPlan, data: FitData, units: Ints, progress: Progress) -> CalibrationPlan:
-    """The candidate with vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
-    candidates = []
+def _scaled(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
+    """Vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
+    data, plans = inputs.data, []
+    if not (inputs.scalable and inputs.is_comparable):
+        return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
     for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
-        scores = scaling.cross_fit(data.pairs, units, data.n_tags, _FOLDS, part)
-        losses = log_losses(scores[data.kept], data.kept_pairs.hits)
-        candidates.append(replace(raw, name=SCALED, scaling=scaling, scores=scores, size=scaling.size(), losses=losses))
-    strong, weak = candidates
-    gain, error = mean_with_error(strong.losses - weak.losses, units[data.kept])
-    return weak if gain > 2 * error else strong
+        plan = _with_scaling(raw, scaling, data, inputs.units, part)
+        losses = log_losses(plan.scores[data.kept], data.kept_pairs.hits)
+        plans.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
+    gain, error = mean_with_error(plans[0].losses - plans[1].losses, inputs.units[data.kept])
+    return plans[gain > 2 * error]
 
 
-def _context_candidates(
-    bases: Sequence[CalibrationPlan], data: FitData, learn_context: LearnContext, progress: Progress
-) -> list[CalibrationPlan]:
-    """A context after each of these candidates, which moves scores if there was enough to learn from."""
-    candidates = []
+def _in_context(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
+    """A context after each of these plans. With few documents it is learned for spans alone."""
+    data, learn_context = inputs.data, inputs.learn_context
+    if learn_context is None:
+        return
     for base, part in zip(bases, progress.parts(*[1] * len(bases)), strict=True):
         plan, context = _with_context(base, data, learn_context, part)
-        name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
         plan = plan if context.why else plan.in_context(data)
+        why = context.why or (_FEW_DOCUMENTS if inputs.few_documents and not context.is_required else "")
+        name = CONTEXT if plan.scaling is None else f"{CONTEXT} after {base.name}"
         losses = log_losses(context.held_out, data.kept_pairs.hits)
-        candidates.append(replace(plan, name=name, size=base.size + int(context.about["size"]), losses=losses))
-    return candidates
+        yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
 
 
-def _map_candidates(
-    methods: Sequence[tuple[str, Recalibrator, int]],
-    data: FitData,
-    group: Callable[[Grouping], Groups],
-    units: Ints,
-    progress: Progress,
+def _mapped(
+    raw: CalibrationPlan, selector: Selector, inputs: ChoiceInputs, why: str, progress: Progress
 ) -> Iterator[CalibrationPlan]:
-    """Maps of raw scores where pairs are enough. methods: (name, prototype, number of groups). units: Of each kept pair."""
-    pairs, folds, titles = data.kept_pairs, folds_of(units, _FOLDS), set()
-    n_fewest = len(pairs) - int(np.bincount(folds).max())
-    for name, prototype, n_groups in progress.over(methods):
-        groups = group(partial(tag_frequency_groups, n_groups=n_groups))
-        title = f"{name}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
-        if n_fewest < max(1, prototype.min_pairs) or title in titles:
+    """Maps of raw scores, by group. With few documents only lines are tried, where a token may have several labels.
+
+    why (str): Why none takes part.
+    """
+    few = _FEW_DOCUMENTS if inputs.few_documents else ""
+    rules = [(name, item, n, why or few) for n in selector.n_groups for name, item in selector.methods.items()]
+    rules += [] if inputs.scalable else [(Platt.short, Platt(), n, why) for n in selector.n_groups]
+    folds, names = folds_of(inputs.units[inputs.data.kept], _FOLDS), set()
+    n_fewest = len(folds) - int(np.bincount(folds, minlength=1).max())
+    for method, prototype, n_groups, reason in progress.over(rules):
+        groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
+        name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
+        reason = reason or ("too few pairs" if n_fewest < max(1, prototype.min_pairs) else "")
+        if reason or name in names:
+            yield replace(raw, name=name, why=reason or "compared already")
             continue
-        titles.add(title)
+        names.add(name)
+        plan = replace(raw, name=name, groups=groups, evaluation_groups=groups, prototype=prototype.clone())
+        losses = _losses_by_group(prototype, groups, inputs.data, folds)
+        yield replace(plan, size=prototype.n_parameters * len(groups), losses=losses)
 
-        def score(train: Ints, test: Ints, prototype: Recalibrator = prototype, groups: Groups = groups) -> Floats:
-            maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))
-            return maps.predict(pairs.scores[test], pairs.tags[test])
 
-        yield CalibrationPlan(
-            groups,
-            groups,
-            prototype.clone(),
-            data.pairs.scores,
-            name=title,
-            size=prototype.n_parameters * len(groups),
-            losses=log_losses(cross_fit(folds, score), pairs.hits),
-        )
+def _losses_by_group(prototype: Recalibrator, groups: Groups, data: FitData, folds: Ints) -> Floats:
+    """Log losses of a map for each group that did not see the fold."""
+    pairs = data.kept_pairs
+
+    def score(train: Ints, test: Ints) -> Floats:
+        maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))
+        return maps.predict(pairs.scores[test], pairs.tags[test])
+
+    return log_losses(cross_fit(folds, score), pairs.hits)

@@ -10,8 +10,13 @@ from .adaptation.adaptation import Line
 
 _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
 
-# The saved form of what a choice compared.
-SELECTION = record({"chosen": text, "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL)})
+# The saved form of what a choice compared, and of what it left out.
+SELECTION = record(
+    {
+        "chosen": text, "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL),
+        "left_out": listed(record({"candidate": text, "why": text})),
+    }
+)  # fmt: skip
 
 _SHARE = number(0.0, 1.0)
 

@@ -12,7 +12,7 @@ from ..errors import brief
 from ..schema import Form, Misfit, as_saved, floats, record, registered
 
 # Of all that is saved. A change of any form raises it, and what another version saved is refused.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Registries whose things are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
 _PART_FORMS = {kind: registered(kind) for kind in KINDS}

@@ -41,6 +41,6 @@ class Selector:
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
         """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
-        from .choice import choose_plan  # loaded by a fit
+        from .choice import ChoiceInputs, choose_plan  # loaded by a fit
 
-        return choose_plan(self.methods, self.n_groups, data, group, scalable, learn_context, progress)
+        return choose_plan(self, ChoiceInputs(data, group, scalable, learn_context), progress)

@@ -112,7 +112,7 @@ class CalibrationPlan:
     scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): What was learned of the surroundings.
     moves (bool): Whether the context moves scores of tokens.
     name (str), size (int): Of a candidate, and how many numbers it learned. losses (Floats): Log loss of each kept pair by steps that
-        did not see its document. table (dict): What `info` shows of the choice, if any.
+        did not see its document. why (str): Why it is not compared. table (dict): What `info` shows of the choice, if any.
     """
 
     groups: Groups
@@ -126,6 +126,7 @@ class CalibrationPlan:
     name: str = ""
     size: int = 0
     losses: Floats = field(default_factory=lambda: np.zeros(0))
+    why: str = ""
     table: dict[str, Any] = field(default_factory=dict)
 
     def pairs_of(self, data: FitData) -> Pairs:

@@ -19,7 +19,7 @@ from .fitting.comparison import card_line, show_comparison, show_present
 from .fitting.component_fits import ComponentFit, check_components, component_with_gold, place_pipes, put_back
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
-from .fitting.settings import MAX_UNKNOWN, check_settings, settings_from_file
+from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import argument, command, option
 from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
@@ -180,9 +180,9 @@ def _read_table(label_map: str | None) -> dict[str, str] | None:
 
 
 def _checked(**options: Any) -> dict[str, Any]:
-    """The options that were given. RAISES C056 and others: see `check_settings`."""
+    """The options that were given. RAISES C056 and others: see `translate_options`."""
     options = {name: value for name, value in options.items() if value is not None}
-    check_settings(options)
+    translate_options(options)
     return options
 
 

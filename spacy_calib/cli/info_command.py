@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -244,6 +246,8 @@ def show_selection(selection: Mapping[str, Any]) -> None:
     )
     show_rows(selection["trials"], columns)
     msg.text("The best is taken; raw scores only where they are better by more than one standard error.")
+    for why, rows in groupby(selection["left_out"], itemgetter("why")):
+        msg.text(f"Not compared: {'; '.join(row['candidate'] for row in rows)} ({why})")
 
 
 def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:

@@ -76,7 +76,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         state_before,
         tokens=tokens,
         spans=state_before.spans if spans is None else spans.calibration,
-        record_state=None if record is None else record.state(),
+        record=None if record is None else record.to_bytes(),
         seen_state=seen.state(),
         info=info,
     )

@@ -80,7 +80,7 @@ def fit_calibrator(
         spans=SpanCalibration() if spans is None else spans.calibration,
         component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
-        record_state=None if record is None else record.state(),
+        record=None if record is None else record.to_bytes(),
         seen_state=inputs.seen.state(),
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from ..schema import Misfit, listed, maybe, record, registered, text
+from ..schema import Misfit, blob, digests, listed, maybe, record, registered, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
-from .record_form import FIT_RECORD, SEEN_TEXTS
 
 if TYPE_CHECKING:
     from ..pairs.seen_texts import SeenTexts
-    from .record.fit_record import FitRecord
 
 
 def _span_context(value: Any, where: str) -> Any:
@@ -56,8 +54,8 @@ STATE = record(
         **TOKENS,
         **SPANS,
         "span_context": maybe(_span_context),
-        "record": maybe(FIT_RECORD),
-        "seen": maybe(SEEN_TEXTS),
+        "record": maybe(blob),  # checked by `record.fit_record.read_record`, when a command asks for it
+        "seen": maybe(record({"digests": digests, "salt": text})),
         "kept_labels": listed(text),
         "weights": text,
         "judged_by": maybe(Groups.read),
@@ -72,7 +70,8 @@ class PipeState:
 
     tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
     judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
-    record_state, seen_state (dict | None): The states of `record` and `seen`, which are built when a command asks for them.
+    record (bytes | None): What new documents are compared with, see `read_record`; None for a pipe that was fitted without.
+    seen_state (dict | None): The state of `seen`, which is built when a command asks for it.
     info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
     kept_labels (tuple[str, ...]): See `Source.kept_labels`.
     """
@@ -81,7 +80,7 @@ class PipeState:
     spans: SpanCalibration = field(default_factory=SpanCalibration)
     component: Fitted = field(default_factory=Fitted)
     judged_by: Groups | None = None
-    record_state: dict[str, Any] | None = None
+    record: bytes | None = None
     seen_state: dict[str, Any] | None = None
     info: FitInfo = field(default_factory=FitInfo)
     weights: str = ""
@@ -93,13 +92,6 @@ class PipeState:
         from ..errors.advice import FITTED, PRETRAINED, STOCK  # scoring does not need it
 
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
-
-    @cached_property
-    def record(self) -> FitRecord | None:
-        """What new documents are compared with; None for a pipe that was fitted without."""
-        from .record.fit_record import FitRecord  # scoring does not need it
-
-        return None if self.record_state is None else FitRecord.read(self.record_state)
 
     @cached_property
     def seen(self) -> SeenTexts | None:
@@ -116,7 +108,7 @@ class PipeState:
             "fit_info": {} if self.tokens.maps is None else self.info.state(),
             **self.tokens.state(),
             **self.spans.state(),
-            "record": self.record_state,
+            "record": self.record,
             "seen": self.seen_state,
             "kept_labels": list(self.kept_labels),
             "weights": self.weights,
@@ -137,7 +129,7 @@ class PipeState:
             spans=SpanCalibration.from_state(held),
             component=Fitted(held["kind"], tuple(held["labels"])),
             judged_by=held["judged_by"],
-            record_state=held["record"],
+            record=held["record"],
             seen_state=held["seen"],
             info=held["fit_info"] or FitInfo(),
             weights=held["weights"],

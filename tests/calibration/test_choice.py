@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE
+from spacy_calib.calibration.choice import STRONG_RIDGE, WEAK_RIDGE, compare, pick
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import Identity, IsotonicRegression, Platt, Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling, VectorScaling
 from spacy_calib.calibration.selector import Selector
-from spacy_calib.calibration.token_fit import ContextFit, FitData
+from spacy_calib.calibration.token_fit import CalibrationPlan, ContextFit, FitData
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import log_loss
 from spacy_calib.metrics.proper import log_losses, mean_with_error
@@ -41,6 +41,10 @@ def make_data(n: int, seed: int = 1, per_document: int = 20, **truth) -> FitData
 
 def trials_by_name(steps) -> dict[str, dict]:
     return {trial["candidate"]: trial for trial in steps.table["trials"]}
+
+
+def left_out(steps) -> dict[str, str]:
+    return {row["candidate"]: row["why"] for row in steps.table["left_out"]}
 
 
 def fake_context(shift: float, when: str = "no_worse", why: str = ""):
@@ -96,17 +100,19 @@ def test_equal_groups_are_tried_once():
     def in_one_group(grouping) -> Groups:
         return Groups(("x",), np.zeros(N_TAGS, np.intp))
 
-    trials = trials_by_name(make_selector()(make_data(600), in_one_group))
-    assert [name for name in trials if name.startswith("isotonic")] == ["isotonic, 1 group"]
+    steps = make_selector()(make_data(600), in_one_group)
+    assert [name for name in trials_by_name(steps) if name.startswith("isotonic")] == ["isotonic, 1 group"]
+    assert left_out(steps) == {}
 
 
 def test_maps_that_need_more_pairs_than_there_are_take_no_part():
     class Hungry(IsotonicRegression):
         min_pairs = 10**6
 
-    trials = trials_by_name(make_selector(methods={"hungry": Hungry(), "platt": Platt()})(make_data(600), group_tokens))
-    assert not [name for name in trials if name.startswith("hungry")]
-    assert "platt, 3 groups" in trials
+    steps = make_selector(methods={"hungry": Hungry(), "platt": Platt()})(make_data(600), group_tokens)
+    assert not [name for name in trials_by_name(steps) if name.startswith("hungry")]
+    assert "platt, 3 groups" in trials_by_name(steps)
+    assert left_out(steps) == dict.fromkeys(("hungry, 1 group", "hungry, 3 groups"), "too few pairs")
 
 
 def test_trials_are_of_the_pairs_that_reach_the_threshold():
@@ -191,12 +197,15 @@ def test_a_context_that_is_asked_for_is_taken_whatever_it_loses():
     steps = make_selector()(make_data(600), group_tokens, learn_context=fake_context(-0.3, when="always"))
     assert steps.moves
     assert steps.table["chosen"].startswith("context")
+    assert {*left_out(steps).values()} == {"the context is required"}
+    assert {"raw scores", "vector scaling", "isotonic, 1 group", "isotonic, 3 groups"} == {*left_out(steps)}
 
 
 def test_a_context_without_a_model_is_no_candidate():
     steps = make_selector()(make_data(600), group_tokens, learn_context=fake_context(0.3, why="one document"))
     assert not steps.moves
     assert not [name for name in trials_by_name(steps) if name.startswith("context")]
+    assert left_out(steps) == dict.fromkeys(("context", "context after vector scaling"), "one document")
 
 
 # Few data
@@ -207,6 +216,8 @@ def test_with_few_documents_blocks_of_tokens_are_held_out_and_only_the_scaling_i
     data = make_data(700, per_document=per_document, sharpness=2.0)
     steps = make_selector()(data, group_tokens, learn_context=fake_context(0.3))
     assert set(trials_by_name(steps)) == {"raw scores", "vector scaling"}
+    maps = ("context after vector scaling", "isotonic, 1 group", "isotonic, 3 groups")
+    assert left_out(steps) == dict.fromkeys(maps, "too few documents")
     blocks = folds_of(data.pairs.rows, 20)
     scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, blocks, N_TAGS)
     assert steps.scores.tolist() == scaled_scores.tolist()
@@ -216,6 +227,7 @@ def test_a_token_alone_keeps_its_score():
     data = make_data(1)
     steps = make_selector()(data, group_tokens)
     assert (steps.table["chosen"], steps.scaling) == ("raw scores", None)
+    assert {*left_out(steps).values()} == {"nothing can be held out"}
 
 
 def test_raw_scores_are_kept_only_where_they_are_clearly_better():
@@ -260,6 +272,7 @@ def test_labels_side_by_side_are_mapped_by_lines_and_not_scaled():
     assert trials["platt, 3 groups"]["loss"] < trials["platt, 1 group"]["loss"] < trials["raw scores"]["loss"]
     few_documents = make_selector()(make_data(600, per_document=100, sharpness=3.0), group_tokens, scalable=False)
     assert set(trials_by_name(few_documents)) == {"raw scores", "platt, 1 group", "platt, 3 groups"}
+    assert left_out(few_documents)["vector scaling"] == "a token may have several labels"
 
 
 # What may not matter
@@ -275,3 +288,34 @@ def test_the_numbers_of_documents_do_not_matter():
     data = make_data(400)
     renumbered = replace(data, documents=data.documents * 7 + 1000)
     assert make_selector()(renumbered, group_tokens).table == make_selector()(data, group_tokens).table
+
+
+# Comparing and picking
+
+
+def plan_of(name: str, losses, size: int = 0, why: str = "") -> CalibrationPlan:
+    groups = Groups(("x",), np.zeros(1, np.intp))
+    return CalibrationPlan(groups, groups, Identity(), np.zeros(0), name=name, size=size, losses=np.array(losses), why=why)
+
+
+def test_rows_are_differences_to_the_best_with_errors_of_whole_documents():
+    """Documents of one pair each: differences 1, 1, 2, 0 have the mean 1."""
+    first, second = compare([plan_of("a", [1.0, 2.0, 0.0, 1.0]), plan_of("b", [2.0, 3.0, 2.0, 1.0], 7)], np.arange(4))
+    assert first == {"candidate": "a", "loss": 1.0, "difference": 0.0, "error": 0.0, "size": 0}
+    assert (second["candidate"], second["loss"], second["difference"], second["size"]) == ("b", 2.0, 1.0, 7)
+    assert second["error"] == mean_with_error(np.array([1.0, 1.0, 2.0, 0.0]), np.arange(4))[1]
+
+
+@pytest.mark.parametrize(
+    ("names", "difference", "error", "place"),
+    [
+        (["raw scores"], 0.0, 0.0, 0),
+        (["raw scores", "platt, 1 group"], 0.1, 0.05, 0),
+        (["raw scores", "platt, 1 group"], 0.05, 0.05, 1),
+        (["platt, 1 group", "raw scores"], 0.01, 0.05, 0),
+    ],
+)
+def test_raw_scores_are_picked_where_the_second_loses_more_than_an_error(names, difference, error, place):
+    rows = [{"candidate": names[0], "difference": 0.0, "error": 0.0}]
+    rows += [{"candidate": name, "difference": difference, "error": error} for name in names[1:]]
+    assert pick(rows) == place

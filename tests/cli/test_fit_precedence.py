@@ -8,8 +8,8 @@ import pytest
 import spacy
 
 from spacy_calib.cli.fitting.new_calib import own_block
-from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
-from spacy_calib.cli.shared.options import override, split_overrides
+from spacy_calib.cli.fitting.settings import DEFAULTS, merge_settings, pipe_settings
+from spacy_calib.cli.shared.options import split_overrides
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from spacy_calib.pipe.settings import BLOCKS
@@ -78,6 +78,7 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
         (["--components.calib.grouping.n_groups", "many"], 1, "many"),
         (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but a block with @calib_scalings is wanted"),
         (["--components.calib.source", "null"], 1, "source is None, but a block with @calib_sources is wanted"),
+        (["--components.calib.source.component", 3], 1, "'3'"),
     ],
 )  # fmt: skip
 def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sentence, model, dev, tmp_path):
@@ -237,6 +238,6 @@ def test_dotted_settings_are_taken_out_of_a_command_line(args, dotted):
 
 
 def test_a_block_is_made_where_there_was_none():
-    given = {"components.calib.sets.alpha": 0.1, "components.calib.sets.@calib_sets": "spacy-calib.ConformalSets.v1"}
-    made = override("calib", {"sets": None}, given)
+    given = {("sets", "alpha"): 0.1, ("sets", "@calib_sets"): "spacy-calib.ConformalSets.v1"}
+    made = merge_settings({"sets": None}, given)
     assert made == {"sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.1}}

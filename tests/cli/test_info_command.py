@@ -98,10 +98,14 @@ def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):
         {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
         for i in range(8)
     ]  # fmt: skip
-    show_selection({"documents": 9, "trials": trials, "chosen": trials[1]["candidate"]})
+    left_out = [
+        {"candidate": name, "why": why} for name, why in (("a", "too few pairs"), ("b", "too few pairs"), ("c", "one document"))
+    ]
+    show_selection({"documents": 9, "trials": trials, "chosen": trials[1]["candidate"], "left_out": left_out})
     printed = capsys.readouterr().out
     assert "Chosen by cross-validation over 9 documents" in printed
     lines = [line for line in printed.splitlines() if line.startswith(("Candidate", "candidate"))]
     assert len({len(line) for line in lines}) == 1
     assert [line.split()[1] for line in lines[1:]] == list("01234567")
     assert ["(chosen)" in line for line in lines[1:]] == [False, True] + 6 * [False]
+    assert "Not compared: a; b (too few pairs)\nNot compared: c (one document)" in printed

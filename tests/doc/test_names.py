@@ -6,7 +6,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.cli.fitting.settings import check_settings
+from spacy_calib.cli.fitting.settings import translate_options
 from spacy_calib.doc.attributes import register
 from spacy_calib.errors import CalibError
 
@@ -25,7 +25,7 @@ def by_pipe(attr):
 
 
 def by_option(attr):
-    check_settings({"attr": attr})
+    translate_options({"attr": attr})
 
 
 @pytest.mark.parametrize("door", [register, by_pipe, by_option], ids=["register", "pipe", "option"])

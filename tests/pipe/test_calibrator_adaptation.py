@@ -14,6 +14,7 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import top_pairs
+from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.pipe.scorer import corpus_of
 from tests.conftest import gold_doc, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_examples, make_calib
@@ -64,7 +65,7 @@ def test_five_documents_make_scores_true(fitted):
     assert made["tokens"]["after"]["log_loss"] < made["tokens"]["before"]["log_loss"]
     assert made["tokens"]["leading"]["intercept"] < 0
     assert repr(calib).endswith("documents, adapted to 5 Docs of the file>")
-    assert calib.learned.record.accuracy == pytest.approx(made["tokens"]["right"] / made["tokens"]["entries"])
+    assert read_record(calib).accuracy == pytest.approx(made["tokens"]["right"] / made["tokens"]["entries"])
     figures = fitted.meta["performance"]
     assert figures["calib_nll"] < figures["calib_nll_raw"]
 

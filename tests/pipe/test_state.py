@@ -14,6 +14,7 @@ from spacy.language import Language
 from spacy_calib import CalibError
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
+from spacy_calib.pipe.record.fit_record import FitRecord, read_record
 from spacy_calib.pipe.state import STATE
 from spacy_calib.schema import Misfit, Saved
 from tests.pipe.pipelines import PIPELINES
@@ -72,8 +73,7 @@ DAMAGE = [
     ("isotonic", "fit_info.table.0.raw", lambda n: "x", r"'state.fit_info.table\[0\].raw' is not a number from 0 to 1"),
     ("isotonic", "fit_info.versions", lambda n: None, "'state.fit_info.versions' is not a table"),
     ("isotonic", "fit_info", lambda n: {}, "'fit_info' is empty"),
-    ("isotonic", "record.profile.scores", lambda n: n[:, :-1], "'scores' has"),
-    ("isotonic", "record.tokens.moment", lambda n: np.full((1, 1), np.inf), "record.tokens.moment"),
+    ("isotonic", "record", lambda data: list(data), "'state.record' is not bytes"),
     ("auto", "scaling.learned.weights_", lambda n: with_element(n, 0, 1e300), "learned.weights_"),
     ("auto", "scaling.learned.codes_", lambda n: with_element(n, -1, 2**40), "a pair names a tag that there is not"),
     ("auto", "scaling.settings", lambda n: {"ridge": -1.0}, "what spacy-calib"),
@@ -171,7 +171,7 @@ def test_all_parts_are_among_what_is_saved(pipelines):
     auto = held["auto"].tokens
     assert None not in (auto.scaling, auto.maps, auto.other, auto.sets)
     assert None not in (held["ner"].spans.chosen, held["ner"].spans.candidates, held["ner"].spans.cutoffs)
-    assert all(pipe.learned.record is not None for pipe in held.values())
+    assert all(read_record(pipe) is not None for pipe in held.values())
 
 
 def below(state: Any, path: str = "state") -> Iterator[tuple[dict[str, Any], str, str]]:
@@ -203,6 +203,47 @@ def test_no_key_may_be_missing(pipelines, name):
         with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
             STATE(state, "state")
         table[key] = value
+
+
+def test_no_key_of_a_record_may_be_missing(pipelines):
+    state = read_record(pipelines["ner"].get_pipe("calib")).state()
+    places = list(below(state, "record"))
+    assert len(places) > 30
+    for table, key, place in places:
+        value = table.pop(key)
+        with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
+            FitRecord.read(state, "record")
+        table[key] = value
+
+
+def changed(state: Any, path: str, change: Any) -> bytes:
+    """The bytes of a record with another value at "tokens.moment"."""
+    above, key = path.split(".")
+    state[above][key] = change(state[above][key])
+    return pack(state, "spacy-calib record")
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda state: b"", "not a whole file of ours"),
+        (lambda state: pack(state, "spacy-calib"), "format 'spacy-calib'"),
+        (lambda state: pack(state, "spacy-calib record")[:-1], "not a whole file of ours"),
+        (lambda state: changed(state, "profile.scores", lambda counts: counts[:, :-1]), "'record.profile' is not consistent: 'scores' has"),
+        (lambda state: changed(state, "profile.scores", np.zeros_like), "a document has no tokens"),
+        (lambda state: changed(state, "tokens.moment", lambda moment: moment * np.inf), "'record.tokens.moment' is not"),
+        (lambda state: changed(state, "tokens.moment", lambda moment: np.ones((2, 2))), "'record.tokens' is not consistent: 'moment' has"),
+    ],
+)  # fmt: skip
+def test_a_damaged_record_is_refused_when_it_is_asked_for(damage, why, pipelines):
+    """Nothing else needs it: the pipe is loaded, and scores texts."""
+    pipe = pipelines["isotonic"].get_pipe("calib")
+    before, state = pipe.to_bytes(), state_of(pipe)
+    data = damage(read_record(pipe).state())
+    pipe.from_bytes(saved.dump({**state, "record": data}))
+    with pytest.raises(CalibError, match=rf"C010.*pipe 'calib' in the record of its fit cannot be read \(.*{why}"):
+        read_record(pipe)
+    pipe.from_bytes(before)
 
 
 @pytest.mark.parametrize("version", [0, 1, FORMAT_VERSION + 1])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ...annotations import get_annotation, plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from ..fitting.new_calib import own_block, place_calib, ready_to_read
-from ..fitting.settings import DEFAULTS, pipe_settings
+from ..fitting.new_calib import merge_block, own_block, place_calib, ready_to_read
+from ..fitting.settings import DEFAULTS
 from ..shared.command import check_option
 from ..shared.evidence import check_bins, report_dropped, unknown_sentence
 from ..shared.run import ScoredPipe, judge, pipes_to_run
@@ -66,7 +66,7 @@ def place_raw(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
     options: dict[str, Any] = {"method": "identity"}
     if own_source is None:
         options |= {"component": run.component or only_component(nlp), **({"attr": _ATTR} if other_pipes else {})}
-    name, settings = pipe_settings(own_source, options)
+    name, settings = merge_block(nlp, own_source, options)
     return place_calib(nlp, run.model, (name, {**settings, "context": None}), gold_preproc=run.gold_preproc)
 
 

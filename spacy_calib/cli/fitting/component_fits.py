@@ -17,7 +17,7 @@ from ..shared.screen import inform
 from ..shared.which import names_with_gold
 from .comparison import FitOutcome, PresentPipe
 from .new_calib import block_to_fit, place_calib, with_inline_recognizers
-from .settings import DEFAULTS, Block, check_settings
+from .settings import DEFAULTS, Block, translate_options
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -57,7 +57,7 @@ def check_components(
     """Return the components that are asked for. RAISES C056: an empty name, or an option of one component beside several."""
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
-        check_settings({"component": name})
+        translate_options({"component": name})
     settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
     for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
         wanted = "left out beside several --component (it is of one: fit that one alone)"
@@ -114,12 +114,12 @@ def place_pipes(
     fits: dict[str, ComponentFit] = {}
     for name in components or ("",):
         named_options = {**options, "component": name} if name else options
-        own, block, settings = block_to_fit(nlp, base, named_options, overrides)
+        own, block = block_to_fit(nlp, base, named_options, overrides, how["second_pass"])
         present = PresentPipe.find(nlp, block[0], model, how["unreadable"])
         other_names = maps_on(nlp, block[1]["source"].get("component", ""))
         labels = _map_of(nlp, name, components, table)
-        nlp, calib = place_calib(nlp, model, block, labels, event=options.get("event"), overrides=settings, **how)
-        fits[calib.name] = ComponentFit(calib.name, own and own[0], present, other_names)
+        nlp, calib = place_calib(nlp, model, block, labels, **how)
+        fits[calib.name] = ComponentFit(calib.name, own, present, other_names)
     return nlp, [fits[name] for name in nlp.component_names if name in fits]
 
 

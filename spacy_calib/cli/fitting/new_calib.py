@@ -6,21 +6,26 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
+from ...sources.find import no_component, registered_sources, source_block
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
-from ..shared.options import override
 from ..shared.screen import warn
-from .settings import DEFAULTS, Block, complete_source, pipe_settings
+from .settings import ALIASES, DEFAULTS, Block, SettingPath, merge_settings, parse_source_settings, pipe_settings
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
     from ...pipe.component import Calibrator
+    from ...sources.base import Source
+
+# Only these sources can run a second pass: those of recognizers and of parsers.
+_RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -63,22 +68,45 @@ def own_block(nlp: Language, attr: str | None = None, component: str | None = No
 
 
 def block_to_fit(
-    nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None
-) -> tuple[Block | None, Block, Mapping[str, Any] | None]:
-    """(the pipe whose settings are taken over, if any; the pipe that is to be fitted; dotted settings under its name).
+    nlp: Language,
+    base: Block | None,
+    options: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    second_pass: bool = False,
+) -> tuple[str | None, Block]:
+    """(name of the pipe whose settings are taken over, if any; the pipe that is to be fitted).
 
-    Arguments: See `new_block`. RAISES: See `pipe_settings`.
+    base (tuple | None): Of a config file. options, overrides: See `pipe_settings`. RAISES: See `merge_block`.
     """
-    attr = options.get("attr")
-    own = own_block(nlp, attr, options.get("component")) if base is None else None
+    own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
     block = own or new_block(nlp, base, options, overrides)
-    if own is None and base is None:
-        block = _with_event_of_card(nlp, block)
-    if attr is None:  # `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`
-        default = f"components.{DEFAULTS['attr']}."
-        new = f"components.{block[0]}."
-        overrides = {setting.replace(default, new, 1): value for setting, value in (overrides or {}).items()}
-    return own, pipe_settings(block, options, overrides), overrides
+    return own and own[0], merge_block(nlp, block, options, overrides, second_pass)
+
+
+def merge_block(
+    nlp: Language,
+    base: Block | None,
+    options: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    second_pass: bool = False,
+) -> Block:
+    """Merge the settings of a pipe, with the source that reads its component. Arguments: See `pipe_settings`.
+
+    RAISES: See `pipe_settings` and `read_source`. C066: an option of recognizers for another component. C272: an event of another kind.
+    """
+    name, settings = pipe_settings(base, options, overrides)
+    component = settings["source"].get("component", "")
+    if component not in nlp.component_names:
+        return name, settings
+    settings["source"] = source = read_source(nlp, settings["source"], parse_source_settings(overrides))
+    registered, event = source["@calib_sources"], options.get("event")
+    if second_pass and registered not in (_RECOGNIZERS, _PARSERS):
+        raise calib_error("C066", option="--second-pass", component=component, kind=type(nlp.get_pipe(component)).__name__)
+    if event is not None:
+        _check_event(registered_sources().get(registered), event, component)
+        if registered == _PARSERS:
+            source["event"] = settings.pop("event")
+    return name, settings
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
@@ -88,47 +116,70 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
     base (tuple | None): Of a config file, whose own name stays unless it is "calib"; None takes the defaults.
     options, overrides: See `pipe_settings`.
     """
+    from ...pipe.component import Calibrator
+
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
         return name, settings
-    paths = {setting: setting.split(".") for setting in overrides or {}}  # what is no path is refused later
-    of_source = {
-        f"components.{name}.{'.'.join(path[2:])}": (overrides or {})[setting]
-        for setting, path in paths.items()
-        if all(path) and path[2:3] == ["source"]
-    }
-    source = override(name, settings, of_source)["source"]
-    if not isinstance(source, Mapping):
-        return name, settings
-    component = options.get("component", source.get("component", ""))
-    wished = ENTITY_ATTR if _reads_entities(nlp, {**source, "component": component} if component else source) else name
-    identifier = re.sub(r"\W", "_", component)
-    name = wished if not component or _is_free(nlp, wished, component) else f"{DEFAULT_ATTR}_{identifier}"
-    return name, {**settings, "attr": name}
+    dotted = parse_source_settings(overrides)
+    source = merge_settings(settings, dotted)["source"]
+    if isinstance(source, Mapping):
+        component = options.get("component", source.get("component", ""))
+        source = {**source, "component": component} if component else source
+        name = ENTITY_ATTR if _reads_entities(nlp, source, dotted) else name
+        if component and not _is_free(nlp, name, component):
+            identifier = re.sub(r"\W", "_", str(component))
+            name = f"{DEFAULT_ATTR}_{identifier}"
+    present = dict(nlp.components).get(name) if base is None else None
+    # A pipe from a card that will be compared with the new one is of the same question.
+    event = {"event": present.event} if isinstance(present, Calibrator) and present.fit_info.pretrained is not None else {}
+    return name, {**settings, "attr": name, **event}
 
 
-def _with_event_of_card(nlp: Language, block: Block) -> Block:
-    """The block with the event of the pipe from a card that it will replace: the two are compared, and are of one question."""
-    from ...pipe.component import Calibrator
+def read_source(nlp: Language, source: Mapping[str, Any], dotted: Mapping[SettingPath, Any]) -> dict[str, Any]:
+    """Choose the source that reads a component of the pipeline, where the settings name none, or one that cannot read it.
 
-    pipe = dict(nlp.components).get(block[0])
-    if isinstance(pipe, Calibrator) and pipe.fit_info.pretrained is not None:
-        return block[0], {**block[1], "event": pipe.event}
-    return block
+    dotted (Mapping): Dotted settings of the source, which hold for whatever source reads the component.
+    RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
+    """
+    component = source["component"]
+    pipe, sources, registered = nlp.get_pipe(component), registered_sources(), source.get("@calib_sources")
+    if registered is None:
+        return {**source_block(pipe, component), **source}
+    if registered not in sources or _with_settings(source, sources[registered]).supports(pipe):
+        return dict(source)
+    if ("source", "@calib_sources") in dotted:
+        why, kind = getattr(_with_settings(source, None), "reads_what", ""), type(pipe).__name__
+        raise calib_error("C340", source=registered, component=component, kind=kind, why=why)
+    settings = {path: value for path, value in dotted.items() if path != ALIASES["component"]}
+    return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
 
 
-def _reads_entities(nlp: Language, block: Mapping[str, Any]) -> bool:
-    """Whether a source block is of entities; False where it is none yet, which is reported when the pipe is made."""
+def _with_settings(block: Mapping[str, Any], source: Any) -> Any:
+    """Make the source of a config block; where its settings do not fit, which is reported when the pipe is made, take the source without settings."""
     from ...registry import registry
-    from ...sources.find import source_block
 
-    component = block.get("component", "")
     try:
-        pipe = nlp.get_pipe(component) if component in nlp.component_names else None
-        source = registry.resolve({"source": dict(block)})["source"] if "@calib_sources" in block else None
-        if source is None or (pipe is not None and not source.supports(pipe)):
-            source = registry.resolve({"source": source_block(pipe, component)})["source"]
-        return source.annotation(pipe).of_entities
+        return registry.resolve({"source": dict(block)})["source"]
+    except Exception:
+        return source
+
+
+def _check_event(source: Source | None, event: str, component: str) -> None:
+    """RAISES C272: the source has no such event. One from outside of this package that names none has those of entities."""
+    events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
+    if source is not None and events and event not in events:
+        raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
+
+
+def _reads_entities(nlp: Language, source: Mapping[str, Any], dotted: Mapping[SettingPath, Any]) -> bool:
+    """Whether a source is of entities; False where it is none yet, which is reported when the pipe is made."""
+    try:
+        pipe = None
+        if source.get("component", "") in nlp.component_names:
+            pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, dotted)
+        without_settings = registered_sources().get(source.get("@calib_sources", ""))
+        return bool(_with_settings(source, without_settings).annotation(pipe).of_entities)
     except Exception:
         return False
 
@@ -138,10 +189,10 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
     from ...pipe.component import Calibrator
 
     for other, pipe in nlp.components:
+        names = {other}
         if isinstance(pipe, Calibrator):
-            if name in (other, pipe.attr) and pipe.source.component != component:
-                return False
-        elif name == other:
+            names = set() if pipe.source.component == component else {other, pipe.attr}
+        if name in names:
             return False
     return True
 
@@ -164,7 +215,6 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[st
     """
     from ...pipe.component import Calibrator
     from ...pipe.fit_preparation import map_labels
-    from ...sources.find import no_component
     from ...sources.mapped import map_of
 
     component = settings["source"].get("component", "")
@@ -195,21 +245,18 @@ def place_calib(
     block: Block,
     table: dict[str, str] | None = None,
     *,
-    event: str | None = None,
-    overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
     gold_preproc: bool = False,
     unreadable: Sequence[str] = (),
 ) -> tuple[Language, Calibrator]:
     """Put the pipe of a block behind its component; a recognizer that has to keep its probabilities is loaded anew.
 
-    event, overrides: See `complete_source`. table (dict | None): A label map. unreadable: See `load_readable`.
+    table (dict | None): A label map. unreadable: See `load_readable`.
     RAISES CalibError: a fault of the pipeline or the settings.
     """
     name, settings = block
     if not second_pass:
         nlp = with_inline_recognizers(nlp, model, [settings["source"].get("component", "")], unreadable)
-    complete_source(nlp, settings, event, overrides or {}, second_pass)
     calib = add_calib(nlp, name, settings, table)
     annotation = calib.source.annotation(calib.lookup.component())
     wanted = "left out for a component that finds sentences"

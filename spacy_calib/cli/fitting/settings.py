@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...annotations.span_events import EVENTS
-from ...errors import CalibError, brief, calib_error
+from ...errors import brief, calib_error
 from ...pipe.loading import reason
 from ...pipe.settings import BLOCKS, PipeSettings, default_config
 from ..shared.command import check_option, check_registered, method_name
-from ..shared.options import override, override_path
-
-if TYPE_CHECKING:
-    from spacy.language import Language
-
-    from ...sources.base import Source
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.
 Block = tuple[str, dict[str, Any]]
+# Where a setting is in the block of a pipe: ("grouping", "n_groups").
+SettingPath = tuple[str, ...]
 
 _PIPE_DEFAULTS = default_config(PipeSettings)
 # What neither options, a config nor a pipe of the pipeline sets. The component decides which source reads it.
@@ -34,82 +30,143 @@ DEFAULTS: dict[str, Any] = {
 }
 # If more of the gold tokens have a label that the component does not know, the data probably follows another label scheme.
 MAX_UNKNOWN = 0.2
-# Blocks that --method auto chooses.
-_CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
-# Only these sources can run a second pass: those of recognizers and of parsers.
-_RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
-# The function of a block that dotted settings give without a function.
-_NEW_BLOCKS: dict[str, dict[str, Any]] = {
+# The function of a block that is given without one.
+_FUNCTIONS: dict[str, dict[str, Any]] = {
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
     "sets": {BLOCKS["sets"]: "spacy-calib.ConformalSets.v1", "nonempty": True},
     "pooling": {BLOCKS["pooling"]: "spacy-calib.TagOffsets.v1"},
     "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},
 }
+# Options -> the settings that they stand for. --groups names the function of its block too; --method auto stands for a selection.
+ALIASES: dict[str, SettingPath] = {
+    "attr": ("attr",),
+    "event": ("event",),
+    "component": ("source", "component"),
+    "groups": ("grouping", "n_groups"),
+    "method": ("recalibrator", BLOCKS["recalibrator"]),
+}
+# Blocks that --method auto chooses.
+_CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 
 
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
     """Merge the settings of a pipe. Precedence, highest first: options, dotted settings, base, defaults.
 
     base (tuple | None): Of a config file or of a pipe in the pipeline; None takes the defaults.
-    options (dict): Those of attr, component, method, groups and event that were given. overrides (dict | None): Dotted settings.
-    RAISES C056: an option that is wrong by itself, or a setting beside --method auto that it chooses. C063, C195: a setting that is no block
-        with a registered function. C170: a dotted setting of something else.
+    options (dict): Those of ALIASES that were given. overrides (dict | None): Dotted settings.
+    RAISES C056 and others: see `translate_options`; a setting beside --method auto that it chooses. C063, C195: a setting that is no block with a registered function.
+        C170: a dotted setting of something else.
     """
-    check_settings(options)
-    name, settings = (DEFAULTS["attr"], DEFAULTS) if base is None else base
-    attr = settings.get("attr", DEFAULTS["attr"])
-    if options.get("attr", attr) != attr:
+    name, settings = base or (DEFAULTS["attr"], DEFAULTS)
+    if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:
         name = options["attr"]
-    overrides = overrides or {}
-    blocks = {setting: override_path(name, setting)[0] for setting in overrides}
-    settings = override(name, settings, overrides)
-    for block, new in _NEW_BLOCKS.items():
+    dotted = parse_dotted(overrides, name, options)
+    settings = merge_settings(settings, dotted)
+    for block, function in _FUNCTIONS.items():
         if isinstance(settings.get(block), Mapping) and BLOCKS[block] not in settings[block]:
-            settings[block] = {**new, **settings[block]}
+            settings[block] = {**function, **settings[block]}
     _check_blocks(settings)
-    chosen_by_user = {"--groups": options["groups"]} if "groups" in options else {}
-    chosen_by_user |= {f"--{setting}": overrides[setting] for setting, block in blocks.items() if block in _CHOSEN_BLOCKS}
-    auto = options.get("method") == "auto"
-    select = auto or ("selection" in blocks.values() and settings["selection"] is not None)
-    for option, value in chosen_by_user.items():
-        check_option(option, not select, "left out beside --method auto, which chooses it", value)
-    no_selection = not auto and ("method" in options or bool(chosen_by_user))
-    default_context = "context" not in blocks.values()
-    changes = {key: options[key] for key in ("attr", "event") if key in options}
-    if "component" in options:
-        changes["source.component"] = options["component"]
-    if "groups" in options:
-        changes |= {f"grouping.{BLOCKS['grouping']}": _NEW_BLOCKS["grouping"][BLOCKS["grouping"]]}
-        changes["grouping.n_groups"] = options["groups"]
-    if options.get("method") == "auto":
-        changes[f"selection.{BLOCKS['selection']}"] = DEFAULTS["selection"][BLOCKS["selection"]]
-    elif "method" in options:
-        changes |= {f"recalibrator.{key}": value for key, value in _recalibrator(settings, options["method"]).items()}
-    settings = override(name, settings, {f"components.{name}.{key}": value for key, value in changes.items()})
-    return name, {**settings, **_selection_settings(settings, auto, no_selection, default_context)}
+    settings = merge_settings(settings, translate_options(options))
+    if options.get("method", "auto") != "auto":
+        _fill_bins(settings)
+    _resolve_selection(name, settings, options, dotted)
+    return name, settings
 
 
-def _selection_settings(settings: Mapping[str, Any], auto: bool, no_selection: bool, default_context: bool) -> dict[str, Any]:
-    """Drop the selection, with its context, where the user chooses; `auto` brings that back. default_context: It is not set."""
-    context = settings.get("context")
-    if auto:
-        return {"context": dict(DEFAULTS["context"])} if default_context and context is None else {}
-    if not no_selection or settings.get("selection") is None:
-        return {}
-    drop_context = default_context and context is not None and context.get("when") == "no_worse"
-    return {"selection": None, **({"context": None} if drop_context else {})}
+def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
+    """Find the places of dotted settings in the block of this pipe. RAISES C170: a setting names no place in it.
+
+    Without --attr `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`.
+    """
+    names = (name,) if "attr" in options else (name, DEFAULTS["attr"])
+    paths = {}
+    for setting, value in (overrides or {}).items():
+        components, _, rest = setting.partition(".")
+        prefix, _, path = rest.partition(".")
+        if components != "components" or prefix not in names or not all(path.split(".")):
+            raise calib_error("C170", option=f"--{setting}", name=name, prefix=f"--components.{name}.")
+        paths[tuple(path.split("."))] = value
+    return paths
 
 
-def check_settings(options: Mapping[str, Any]) -> None:
-    """RAISES C056: an option of the pipe is wrong by itself. C001, C112: no prefix. C185: two registered things have one short name."""
+def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
+    """Find the dotted settings of a source, whatever pipe they name: which names are right is known later."""
+    paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
+    return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
+
+
+def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
+    """Translate options into settings.
+
+    RAISES C056: one is wrong by itself. C001, C112: no prefix. C185: two registered things have one short name.
+    """
     from ...doc.attributes import check_attr
 
+    paths = {ALIASES[option]: value for option, value in options.items()}
     if "component" in options:
         check_option("--component", bool(options["component"]), "the name of a component", repr(options["component"]))
     check_attr(options.get("attr", DEFAULTS["attr"]))
-    if options.get("method", "auto") != "auto":
-        method_name(options["method"])
+    if "groups" in options:
+        paths |= {("grouping", key): value for key, value in _FUNCTIONS["grouping"].items()}
+    if options.get("method") == "auto":
+        del paths[ALIASES["method"]]
+        paths |= {("selection", key): value for key, value in _FUNCTIONS["selection"].items()}
+    elif "method" in options:
+        paths[ALIASES["method"]] = method_name(options["method"])
+    return paths
+
+
+def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]) -> dict[str, Any]:
+    """Return the settings with these in place; a new function drops the settings of the old one."""
+    merged = copy.deepcopy(dict(settings))
+    for path, value in sorted(paths.items(), key=lambda item: (not item[0][-1].startswith("@"), item[0])):
+        block = merged
+        for part in path[:-1]:
+            if not isinstance(block.get(part), dict):
+                block[part] = {}
+            block = block[part]
+        if path[-1].startswith("@") and block.get(path[-1]) != value:
+            block.clear()
+        block[path[-1]] = value
+    return merged
+
+
+def _fill_bins(settings: dict[str, Any]) -> None:
+    """Give the scorer's number of bins to a recalibrator that takes one and has none."""
+    from ...registry import registry
+
+    block, recalibrators = settings["recalibrator"], registry.calib_recalibrators
+    registered = block[BLOCKS["recalibrator"]]
+    if registered in recalibrators and "n_bins" in signature(recalibrators.get(registered)).parameters:
+        scorer = settings.get("scorer") or DEFAULTS["scorer"]
+        if not {"n_bins", "bin_size"} & set(block):
+            block["n_bins"] = scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])
+
+
+def _resolve_selection(
+    name: str, settings: dict[str, Any], options: Mapping[str, Any], dotted: Mapping[SettingPath, Any]
+) -> None:
+    """Drop the selection, and the context that it brought, where the user chooses a part; `auto` brings both back.
+
+    RAISES C056: the user asks for a selection and chooses a part.
+    """
+    is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted}
+    parts = {"--groups": options["groups"]} if "groups" in options else {}
+    parts |= {f"--components.{name}.{'.'.join(path)}": dotted[path] for path in dotted if path[0] in _CHOSEN_BLOCKS}
+    is_required = is_auto or ("selection" in blocks and settings["selection"] is not None)
+    for option, value in parts.items() if is_required else ():
+        check_option(option, False, "left out beside --method auto, which chooses it", value)
+    drops = not is_auto and settings.get("selection") is not None and ("method" in options or parts)
+    if drops:
+        settings["selection"] = None
+    if "context" in blocks:
+        return
+    context = settings.get("context")
+    if is_auto and context is None:
+        settings["context"] = dict(DEFAULTS["context"])
+    elif drops and context is not None and context.get("when") == "no_worse":
+        settings["context"] = None
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
@@ -121,26 +178,6 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
             raise calib_error("C063", why=f"{setting} is {brief(repr(block))}, but a block with {key} is wanted")
         if isinstance(block, Mapping) and key in block and key != "@scorers":
             check_registered(setting, key[1:], block[key])
-
-
-def _recalibrator(settings: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """The block of a method. A function that takes a number of bins gets its own, else the scorer's."""
-    key = BLOCKS["recalibrator"]
-    registered = method_name(method)
-    current = settings.get("recalibrator") or {}
-    block = dict(current) if current.get(key) == registered else {key: registered}
-    if not _has_bins(registered) or {"n_bins", "bin_size"} & set(block):
-        return block
-    scorer = settings.get("scorer") or DEFAULTS["scorer"]
-    return {**block, "n_bins": scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])}
-
-
-def _has_bins(recalibrator: str) -> bool:
-    """Whether the registered function of this name takes a number of bins."""
-    from ...registry import registry
-
-    recalibrators = registry.calib_recalibrators
-    return recalibrator in recalibrators and "n_bins" in signature(recalibrators.get(recalibrator)).parameters
 
 
 def settings_from_file(path: Path) -> Block:
@@ -167,66 +204,6 @@ def _components_in(path: Path) -> Any:
         return Config().from_disk(path).interpolate().get("components", {})
     except Exception as error:
         raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
-
-
-def complete_source(
-    nlp: Language, settings: dict[str, Any], event: str | None, overrides: Mapping[str, Any], second_pass: bool
-) -> None:
-    """Choose the source that reads the component, where the settings name none, or one that cannot read it.
-
-    event (str | None): The option. overrides (dict): Dotted settings; those of the source hold for whatever source reads the component.
-    RAISES C340: a dotted setting names a source that cannot read the component. C066: an option of recognizers for another component.
-        C272: an event of another kind. C200: two sources claim the component.
-    """
-    from ...sources.find import registered_sources, source_block
-
-    source = settings["source"]
-    component = source.get("component", "")
-    if component not in nlp.component_names:
-        return
-    pipe, sources = nlp.get_pipe(component), registered_sources()
-    registered = source.get("@calib_sources")
-    if registered is None:
-        source = {**source_block(pipe, component), **source}
-    elif registered in sources and not _with_settings(source, sources[registered]).supports(pipe):
-        paths = {tuple(setting.split(".")[2:]): value for setting, value in overrides.items()}
-        given = {
-            path[1]: value for path, value in paths.items() if len(path) == 2 and path[0] == "source" and path[1] != "component"
-        }
-        if "@calib_sources" in given:
-            raise _cannot_read(source, pipe)
-        source = {**source_block(pipe, component), **given}
-    settings["source"], registered = source, source["@calib_sources"]
-    if second_pass and registered not in (_RECOGNIZERS, _PARSERS):
-        raise calib_error("C066", option="--second-pass", component=component, kind=type(pipe).__name__)
-    if event is not None:
-        _check_event(sources.get(registered), event, component)
-        if registered == _PARSERS:
-            source["event"] = settings.pop("event")
-
-
-def _cannot_read(block: Mapping[str, Any], pipe: Any) -> CalibError:
-    """C340, with what the source can read, where it says so."""
-    why = getattr(_with_settings(block, None), "reads_what", "")
-    kind = type(pipe).__name__
-    return calib_error("C340", source=block["@calib_sources"], component=block["component"], kind=kind, why=why)
-
-
-def _with_settings(block: Mapping[str, Any], source: Any) -> Any:
-    """Make the source of a config block; where its settings do not fit, which is reported when the pipe is made, take the source without settings."""
-    from ...registry import registry
-
-    try:
-        return registry.resolve({"source": dict(block)})["source"]
-    except Exception:
-        return source
-
-
-def _check_event(source: Source | None, event: str, component: str) -> None:
-    """RAISES C272: the source has no such event. One from outside of this package that names none has those of entities."""
-    events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
-    if source is not None and events and event not in events:
-        raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
 
 
 def labels_from(path: Path) -> list[str]:

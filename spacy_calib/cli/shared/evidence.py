@@ -324,7 +324,7 @@ def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, A
     if drift["verdict"] == TOO_FEW:
         msg.warn(TOO_FEW_TO_TELL)
     elif drift["verdict"] == DIFFERENT and from_found:
-        n = max(query["effects"]["sources"] for query in from_found)
+        n = max(query["effects"]["n_sources"] for query in from_found)
         sources = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
         msg.warn(
             f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -147,28 +146,3 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
         if "=" not in argument and remaining and not remaining[0].startswith("--"):
             dotted_settings.append(remaining.pop(0))
     return plain_arguments, dotted_settings
-
-
-def override_path(name: str, setting: str) -> list[str]:
-    """Return the path of a dotted setting in the block of this pipe. RAISES C170: it names no place in it."""
-    prefix = f"components.{name}."
-    path = setting.removeprefix(prefix).split(".")
-    if not setting.startswith(prefix) or not all(path):
-        raise calib_error("C170", option=f"--{setting}", name=name, prefix=f"--{prefix}")
-    return path
-
-
-def override(name: str, settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with the dotted ones in place; a new function drops the old one's. RAISES C170: see `override_path`."""
-    new_settings = copy.deepcopy(dict(settings))
-    places = [(override_path(name, setting), value) for setting, value in overrides.items()]
-    for path, value in sorted(places, key=lambda place: (not place[0][-1].startswith("@"), place[0])):
-        block = new_settings
-        for part in path[:-1]:
-            if not isinstance(block.get(part), dict):
-                block[part] = {}
-            block = block[part]
-        if path[-1].startswith("@") and block.get(path[-1]) != value:
-            block.clear()
-        block[path[-1]] = value
-    return new_settings

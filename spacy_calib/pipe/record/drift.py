@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...pairs.bins import assign
-from ...schema import Saved, kept
+from ...schema import Saved, floats, kept, lengths, several, text, whole
 from ...types import Adds, Floats, Ints
-from ..record_form import PROFILE, profile_agrees, with_small_counts
 from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -135,18 +134,27 @@ class DriftProfile(Saved):
     documents; 0 for documents.
     """
 
-    edges: Floats = kept(PROFILE["edges"])
-    labels: tuple[str, ...] = kept(PROFILE["labels"])
-    scores: Floats = kept(PROFILE["scores"])
-    label_counts: Floats = kept(PROFILE["label_counts"])
-    calibrated: Floats = kept(PROFILE["calibrated"])
-    span_edges: Floats = kept(PROFILE["span_edges"])
-    spans: Floats = kept(PROFILE["spans"])
-    stretch: int = kept(PROFILE["stretch"], 0)
+    edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
+    labels: tuple[str, ...] = kept(several(text))
+    scores: Floats = kept(floats(0.0, ndim=2))
+    label_counts: Floats = kept(floats(0.0, ndim=2))
+    calibrated: Floats = kept(floats(0.0))
+    span_edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
+    spans: Floats = kept(floats(0.0, ndim=2))
+    stretch: int = kept(whole(), 0)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
-        return profile_agrees(fields)
+        n, bins = len(fields["calibrated"]), len(fields["span_edges"])
+        sizes = {
+            "scores": (n, len(fields["edges"]) + 1),
+            "label_counts": (n, len(fields["labels"]) + 1),
+            "spans": (n, bins + 1 if bins else 0),
+        }
+        wrong = lengths(sizes, fields)
+        if not wrong and (not n or fields["scores"].sum(axis=1).min() <= 0):
+            wrong = "a document has no tokens"
+        return wrong
 
     @classmethod
     def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
@@ -260,8 +268,9 @@ class DriftProfile(Saved):
         return {name: max(minimum[name], maximum[name] if maximum[name] > chance[name] else 0.0) for name in part_differences}
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays, which `read` takes."""
-        return with_small_counts(super().state())
+        """Return plain data and arrays, which `read` takes: counts in half as many bytes."""
+        counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
+        return super().state() | counts
 
 
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:

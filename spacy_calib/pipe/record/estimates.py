@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import calib_error
-from ...schema import Form, Misfit, Saved, kept
+from ...schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
 from ...types import Adds, Floats, Ints
-from ..record_form import ENTITIES, RESIDUALS, residuals_agree
 
 # Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
 _LAGS = 2
@@ -71,13 +70,13 @@ class Residuals(Saved):
         covariances with the documents before and behind add to it; shape (k, k).
     """
 
-    docs: int = kept(RESIDUALS["docs"])
-    units: float = kept(RESIDUALS["units"])
-    squares: float = kept(RESIDUALS["squares"])
-    residual: Floats = kept(RESIDUALS["residual"])
-    independent: Floats = kept(RESIDUALS["independent"])
-    moment: Floats = kept(RESIDUALS["moment"])
-    neighbours: Floats = kept(RESIDUALS["neighbours"])
+    docs: int = kept(whole(1))
+    units: float = kept(number(1.0))
+    squares: float = kept(number(1.0))
+    residual: Floats = kept(floats())
+    independent: Floats = kept(floats(0.0))
+    moment: Floats = kept(floats(ndim=2))
+    neighbours: Floats = kept(floats(ndim=2))
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
@@ -85,7 +84,8 @@ class Residuals(Saved):
 
         def form(value: Any, where: str) -> Residuals:
             residuals = cls.read(value, where)
-            if wrong := residuals_agree(vars(residuals), k):
+            shapes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
+            if wrong := lengths(shapes, vars(residuals)):
                 raise Misfit(where, f"consistent: {wrong}")
             return residuals
 
@@ -109,8 +109,8 @@ class Residuals(Saved):
         )  # fmt: skip
 
     @property
-    def effective_docs(self) -> float:
-        """How many documents of equal length tell as much, see `effective_documents`."""
+    def n_effective(self) -> float:
+        """How many documents of equal length tell as much, see `n_effective`."""
         return self.units**2 / max(self.squares, 1e-300)
 
     def correction(self, units: float) -> Floats:
@@ -130,7 +130,7 @@ class Residuals(Saved):
         A document's residual varies as independent events do, and by `shift_variance`.
         """
         # Deviations from a mean of few documents are too small.
-        moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.effective_docs)
+        moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow it.
         effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
         shift = self.shift_variance(weights)
@@ -152,7 +152,7 @@ def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int], values: Floats
     return sum_by(rows * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
 
 
-def effective_documents(units: Floats) -> float:
+def n_effective(units: Floats) -> float:
     """How many documents of equal length tell as much as these (Kish 1965). units (Floats): Of each document."""
     return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
@@ -172,7 +172,7 @@ def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
     variance = residuals.variance(np.ones(1), sums) + between * float(sums.independent.sum()) ** 2
-    return interval(right / units, variance / units**2, residuals.effective_docs, confidence)
+    return interval(right / units, variance / units**2, residuals.n_effective, confidence)
 
 
 def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
@@ -224,8 +224,8 @@ class EntityModel(Saved):
     wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     """
 
-    per_wrong: float = kept(ENTITIES["per_wrong"])
-    per_outside: float = kept(ENTITIES["per_outside"])
+    per_wrong: float = kept(number(0.0))
+    per_outside: float = kept(number(0.0))
     residuals: Residuals = kept(Residuals.of_kinds(2))
 
     @classmethod
@@ -283,7 +283,7 @@ def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidenc
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2
-        return interval(numerator / denominator, variance, residuals.effective_docs, confidence)
+        return interval(numerator / denominator, variance, residuals.n_effective, confidence)
 
     recall = right / gold if gold > 0 else 0.0
     f = 2 * right / (predicted + gold) if predicted + gold > 0 else 0.0

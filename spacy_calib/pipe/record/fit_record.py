@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,24 @@ from ...calibration.span_fit import SpanData, SpanFit
 from ...pairs.build import JudgedPairs, interleave, top_pairs
 from ...schema import Saved, kept, keyed, maybe, number
 from ...types import OUTSIDE, Floats, Ints
+from ..saved import FITTED, dump, read
 from .drift import DriftProfile, Labelled
-from .effects import Effects, between_sources, effects_of_labels, of_new_source, source_sums, with_missed, with_widths
+from .effects import (
+    Effects,
+    LabelCells,
+    learn_effects,
+    source_sums,
+    variance_between_sources,
+    widening,
+    with_missed,
+    with_widths,
+)
 from .estimates import EntityModel, EntitySums, Residuals, Sums, sum_by, token_sums
+
+if TYPE_CHECKING:
+    from ..calibrating import CalibratingPipe
+
+_SAVED = FITTED._replace(format="spacy-calib record")
 
 
 @dataclass(frozen=True)
@@ -23,7 +40,7 @@ class FitRecord(Saved):
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source
     without spans. profile (DriftProfile): What new documents are compared with. effects (dict): Label -> how its numbers vary.
-    between (float): Variance of the shift of log-odds of right tokens in a source that nobody knows; 0 for a fit on one source.
+    source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 for a fit on one source.
     """
 
     tokens: Residuals = kept(Residuals.of_kinds(1))
@@ -31,7 +48,21 @@ class FitRecord(Saved):
     entities: EntityModel | None = kept(maybe(EntityModel.read))
     profile: DriftProfile = kept(DriftProfile.read)
     effects: dict[str, Effects] = kept(keyed(Effects.read), dict)
-    between: float = kept(number(0.0), 0.0)
+    source_variance: float = kept(number(0.0), 0.0)
+
+    def to_bytes(self) -> bytes:
+        """The record as a pipe keeps it, for `read_record`."""
+        return dump(self.state(), _SAVED)
+
+
+def read_record(pipe: CalibratingPipe) -> FitRecord | None:
+    """Read what a pipe keeps of its fit documents; None for a pipe that was fitted without. RAISES C010, C011: it cannot be read."""
+    return None if pipe.learned.record is None else _read(pipe.learned.record, pipe.name)
+
+
+@lru_cache(maxsize=8)
+def _read(data: bytes, name: str) -> FitRecord:
+    return read(data, lambda state: FitRecord.read(state, "record"), name=name, path="the record of its fit", kept=_SAVED)
 
 
 def _labelled(judged: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[Labelled, Ints]:
@@ -60,59 +91,66 @@ def record_fit(
         each document's gold, -1 without a name; None for one source.
     RETURNS (FitRecord | None): None where fewer than two documents have tokens, so that their differences are unknown.
     """
-    pairs = judged.pairs
     tokens, top = _labelled(judged, n_docs, labels)
     if len(np.unique(tokens.documents)) < 2:
         return None
     sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
-    right = sum_by(tokens.documents, pairs.hits[top], n_docs)[:, None]
-    entities = spans = None
-    if found_spans is not None:
-        document_of_span = found_spans.data.known_documents
-        spans = Labelled(document_of_span, n_docs, None, found_spans.data.pairs.scores, found_spans.held_out)
-        n_right = sum_by(document_of_span, found_spans.data.pairs.hits, n_docs)
-        entities = EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))
-    all_tokens = tokens
-    if unjudged is not None:  # the pairs of both, in the order of the text
-        all_pairs, order = interleave(pairs, unjudged.pairs)
-        scores = np.concatenate([judged.calibrated, unjudged.calibrated])[order]
-        documents = np.concatenate([judged.documents, unjudged.documents])[order]
-        all_tokens = _labelled(JudgedPairs(all_pairs, scores, documents), n_docs, labels)[0]
-    profile = DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs))
-    effects = effects_of_labels(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags, labels)
-    if gold is not None:
-        rows, first = np.unique(pairs.rows, return_index=True)
-        documents, columns = judged.documents[first], gold[rows]
-        has_label = (columns >= 0) & (columns < len(labels))
-        is_missed = has_label & ~np.isin(rows, pairs.rows[pairs.hits])
-        effects = with_missed(effects, columns[is_missed], documents[is_missed], sum_by(documents, None, n_docs), labels)
-        source_of_document = np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
-        sums_by_source = source_sums(
-            judged.calibrated,
-            judged.documents,
-            pairs.tags,
-            top,
-            (documents[has_label], columns[has_label]),
-            source_of_document,
-            len(labels),
-        )
-        effects = with_widths(effects, sums_by_source, labels)
+    right = sum_by(tokens.documents, judged.pairs.hits[top], n_docs)[:, None]
     residuals = Residuals.of(right, sums)
-    source_variance = 0.0 if of_sources is None else _between(residuals, right[:, 0], sums, of_sources)
-    return FitRecord(residuals, float(pairs.hits[top].mean()), entities, profile, effects, source_variance)
+    all_tokens = tokens if unjudged is None else _labelled(_all_pairs(judged, unjudged), n_docs, labels)[0]
+    return FitRecord(
+        tokens=residuals,
+        accuracy=float(judged.pairs.hits[top].mean()),
+        entities=None if found_spans is None else _fit_entities(tokens, found_spans, n_docs),
+        profile=DriftProfile.of(all_tokens, None if found_spans is None else _all_spans(found_spans.data, n_docs)),
+        effects=_learn_effects(
+            judged, top, labels, gold, np.zeros(n_docs, dtype=np.intp) if of_sources is None else of_sources
+        ),
+        source_variance=0.0 if of_sources is None else _source_variance(residuals, right[:, 0], sums, of_sources),
+    )
 
 
-def _between(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) -> float:
-    """`FitRecord.between`. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
+def _fit_entities(tokens: Labelled, found_spans: SpanFit, n_docs: int) -> EntityModel:
+    """Learn from the spans whose gold is known."""
+    documents, pairs = found_spans.data.known_documents, found_spans.data.pairs
+    spans = Labelled(documents, n_docs, None, pairs.scores, found_spans.held_out)
+    n_right = sum_by(documents, pairs.hits, n_docs)
+    return EntityModel.fit(entity_sums(tokens, spans), n_right, found_spans.data.gold.astype(np.float64))
+
+
+def _all_pairs(judged: JudgedPairs, unjudged: JudgedPairs) -> JudgedPairs:
+    """The pairs of both, in the order of the text."""
+    pairs, order = interleave(judged.pairs, unjudged.pairs)
+    scores = np.concatenate([judged.calibrated, unjudged.calibrated])[order]
+    return JudgedPairs(pairs, scores, np.concatenate([judged.documents, unjudged.documents])[order])
+
+
+def _learn_effects(
+    judged: JudgedPairs, top: Ints, labels: Sequence[str], gold: Ints | None, of_sources: Ints
+) -> dict[str, Effects]:
+    """`FitRecord.effects`. top (Ints): The likeliest pair of each token. of_sources (Ints): Source of each document."""
+    pairs = judged.pairs
+    cells = LabelCells.from_pairs(judged.calibrated, pairs.hits.astype(np.float64), judged.documents, pairs.tags)
+    effects = learn_effects(cells, labels)
+    if gold is None:
+        return effects
+    rows, first = np.unique(pairs.rows, return_index=True)
+    documents, columns = judged.documents[first], gold[rows]
+    has_label = (columns >= 0) & (columns < len(labels))
+    is_missed = has_label & ~np.isin(rows, pairs.rows[pairs.hits])
+    sizes = sum_by(documents, None, len(of_sources))
+    effects = with_missed(effects, columns[is_missed], documents[is_missed], sizes, labels)
+    predicted, in_gold = (judged.documents[top], pairs.tags[top]), (documents[has_label], columns[has_label])
+    return with_widths(effects, source_sums(cells, predicted, in_gold, of_sources, len(labels)), labels)
+
+
+def _source_variance(residuals: Residuals, right: Floats, sums: Sums, of_sources: Ints) -> float:
+    """`FitRecord.source_variance`. right (Floats): Right tokens of each document. of_sources (Ints): Its source."""
     names, places = np.unique(of_sources, return_inverse=True)
-    n, opens = len(names), sums.independent[:, 0]
-    errors, opens_by_source, squares = (
-        sum_by(places, values, n) for values in (right - sums.expected[:, 0], opens, np.square(sums.units))
-    )
-    return (
-        between_sources(errors, opens_by_source, opens_by_source + residuals.shift_variance(np.ones(1)) * squares)
-        * of_new_source(n) ** 2
-    )
+    columns = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
+    errors, variances, squares = (sum_by(places, values, len(names)) for values in columns)
+    noise = variances + residuals.shift_variance(np.ones(1)) * squares
+    return variance_between_sources(errors, variances, noise) * widening(len(names)) ** 2
 
 
 def _all_spans(data: SpanData, n_docs: int) -> Labelled:

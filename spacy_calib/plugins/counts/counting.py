@@ -11,8 +11,8 @@ import numpy as np
 
 from ...calibration.recalibrators.logistic import sigmoid
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
-from ...pipe.record.effects import WIDTHS, Effects, of_new_source
-from ...pipe.record.estimates import effective_documents, interval, sum_by
+from ...pipe.record.effects import WIDTHS, Effects, widening
+from ...pipe.record.estimates import interval, n_effective, sum_by
 from ...types import Floats, Ints
 from ..expect.survey import Known, Survey
 from .distribution import Counted, added, independent, mixed
@@ -40,11 +40,11 @@ def missed(effects: Effects, sizes: Floats) -> Counted:
     """Return how many units without a chance hold: negative binomial; Poisson if documents are alike. sizes: See `counted`."""
     from scipy.stats import nbinom, poisson
 
-    mean = effects.missed * float(sizes.sum())
+    mean = effects.missed_rate * float(sizes.sum())
     if mean <= 0:
         return independent([])
-    spread = effects.unsure + effects.uneven / effective_documents(sizes)
-    law = nbinom(1 / spread, 1 / (1 + mean * spread)) if mean * spread > _NO_SHIFT else poisson(mean)
+    dispersion = effects.missed_variance + effects.overdispersion / n_effective(sizes)
+    law = nbinom(1 / dispersion, 1 / (1 + mean * dispersion)) if mean * dispersion > _NO_SHIFT else poisson(mean)
     chances = law.pmf(np.arange(int(law.ppf(1 - _TAIL)) + 1))
     return Counted(0, chances / chances.sum())
 
@@ -64,7 +64,7 @@ def of_another_source(
     first, last = -int(home.first + len(home.chances)), max(maximum, int(np.ceil(shift)), 1)
     edges = np.arange(first, last + 2) - 0.5
     chances = np.zeros(len(edges) - 1)
-    for width, weight in zip((WIDTHS * of_new_source(effects.sources)).tolist(), effects.widths, strict=True):
+    for width, weight in zip((WIDTHS * widening(effects.n_sources)).tolist(), effects.width_probabilities, strict=True):
         cumulative = ndtr((edges - shift) / max(width * opens, _NO_SHIFT))
         cumulative[0], cumulative[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
         chances += weight * np.diff(cumulative)
@@ -78,7 +78,8 @@ def _with_chances(chances: Floats, documents: Ints, effects: Effects | None) -> 
     if effects is None or not len(chances):
         return plain
     opens = np.asarray(np.bincount(documents, chances * (1 - chances)), dtype=np.float64)
-    width = float(np.sqrt(effects.shared + (effects.between / effective_documents(opens) if opens.any() else 0.0)))
+    variance_between = effects.variance_between / n_effective(opens) if opens.any() else 0.0
+    width = float(np.sqrt(effects.shift_variance + variance_between))
     unsure = chances[(chances > 0) & (chances < 1)]
     if not len(unsure) or (width < _NO_SHIFT and not effects.shift):
         return plain
@@ -167,7 +168,9 @@ def centre_of(effects: Effects | None, verdict: str) -> str:
     """What is taken for the expected number: "found" where texts differ from the fit data, as calibrated chances may be
     farther off there than the number found, "expected" elsewhere, and where the error of found numbers is unknown.
     """
-    return "found" if effects is not None and effects.widths and verdict in (DIFFERENT, OTHER_WEIGHTS) else "expected"
+    return (
+        "found" if effects is not None and effects.width_probabilities and verdict in (DIFFERENT, OTHER_WEIGHTS) else "expected"
+    )
 
 
 def estimate(units: Units, effects: Effects | None = None, confidence: float = 0.95, verdict: str = LIKE) -> Estimate:
@@ -175,7 +178,7 @@ def estimate(units: Units, effects: Effects | None = None, confidence: float = 0
     n_found = int(units.found.sum())
     home = counted(units.calibrated, units.documents, effects, units.sizes)
     centre = n_found if centre_of(effects, verdict) == "found" else None
-    if effects is None or (centre is None and effects.sources < 2):
+    if effects is None or (centre is None and effects.n_sources < 2):
         return told(n_found, home, confidence)
     maximum = max(n_found, len(units.calibrated))
     away = of_another_source(home, effects, float(units.open.sum()), centre, maximum, open_ended=units.sizes is not None)
@@ -200,7 +203,7 @@ def corrected(units: Units, sizes: Floats, gold_sums: Known, confidence: float =
     survey = Survey(gold_sums, np.zeros(1), np.zeros(1), units_left.expected[:, None], sizes[unlabelled, None])
     share = float(survey.totals()[0]) / total
     variance = max(survey.variance(np.ones(1)), float(units_left.open.sum())) / total**2
-    shares = interval(share, variance, effective_documents(gold_sums.units[:, 0]), confidence)
+    shares = interval(share, variance, n_effective(gold_sums.units[:, 0]), confidence)
     return Estimate(n_found, *(certain + total * value for value in shares))
 
 

@@ -26,7 +26,7 @@ from ...pipe.component import Calibrator
 from ...pipe.label_names import merged_labels, shown_columns
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, Labelled
 from ...pipe.record.effects import WIDTHS, Effects
-from ...pipe.record.fit_record import FitRecord
+from ...pipe.record.fit_record import FitRecord, read_record
 from ...types import Floats, Ints
 from ..expect.summary import told_of_drift
 from .counting import CountInputs, Gathered, Units
@@ -87,7 +87,7 @@ def pipes_for(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Quer
 
 def effects_for(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
     """Return what the fits learned about the counts of the labels of a query: the widest, or None."""
-    records = {pipe.attr: pipe.learned.record for pipe in pipes}
+    records = {pipe.attr: read_record(pipe) for pipe in pipes}
     effects = [
         record.effects[label]
         for attr, label in query.labels
@@ -95,10 +95,14 @@ def effects_for(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
     ]
     if len(effects) <= 1:
         return effects[0] if effects else None
-    widest = max(effects, key=lambda effect: sum(np.square(WIDTHS[: len(effect.widths)]) * effect.widths))
-    shared_variance = max(effect.shared for effect in effects)
+    widest = max(
+        effects, key=lambda effect: sum(np.square(WIDTHS[: len(effect.width_probabilities)]) * effect.width_probabilities)
+    )
     return Effects(
-        max(effect.between for effect in effects), 0.0, shared_variance, widths=widest.widths, sources=widest.sources
+        variance_between=max(effect.variance_between for effect in effects),
+        shift_variance=max(effect.shift_variance for effect in effects),
+        width_probabilities=widest.width_probabilities,
+        n_sources=widest.n_sources,
     )
 
 
@@ -223,9 +227,7 @@ class Counting:
         attrs: Collection[str] = () if gold else {attr for query in queries for attr, _ in query.labels}
         self._pipes, self._queries, self._key, self._period, self._path, self._gold = pipes, queries, key, every, path, gold
         self._comparisons = [
-            DriftComparison(pipe, record)
-            for pipe in pipes
-            if pipe.attr in attrs and (record := pipe.learned.record) is not None
+            DriftComparison(pipe, record) for pipe in pipes if pipe.attr in attrs and (record := read_record(pipe)) is not None
         ]
         self.scored, self.annotated = False, set[str]()
         self._numbers = DocumentNumbers()

@@ -167,11 +167,12 @@ def expected_quality(
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...gold.reading import Noted
+    from ...pipe.record.fit_record import read_record
     from .few_labels import Beside, Read, with_gold
     from .summary import Summed, checked_documents, corrected, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
-    record, labels = pipe.learned.record, pipe.lookup.labels()
+    record, labels = read_record(pipe), pipe.lookup.labels()
     noted, summed, beside, seen, names = Noted(annotation), Summed(labels, record), None, None, Names(run.by)
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
@@ -206,8 +207,7 @@ def expected_quality(
         "learned_from": learned_from(pipe),
         **summed.expected(pipe.fit_info.span_event, confidence),
     }
-    if not trusted:
-        result = without_trust(result)
+    result = result if trusted else without_trust(result)
     if beside is not None:
         result = with_gold(result, beside, confidence)
         result["gold"]["seen"] = few_seen

@@ -81,7 +81,7 @@ def expected_of(
     if record is None or sums.right is None or sums.drift is None:
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
-    estimate = expected_accuracy(record.tokens, sums.right, confidence, record.between)
+    estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
     drift, entities = record.profile.judge(sums.drift, seed), None
     if record.entities is not None and sums.entities is not None:
         entities = _entities(record.entities, sums.entities, sums.predicted, event, confidence)
@@ -238,7 +238,11 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
                 "doc": doc,
                 "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
                 "tokens": int(mask.units[0]),
-                **(mean if record is None else expected_accuracy(record.tokens, mask, confidence, record.between)._asdict()),
+                **(
+                    mean
+                    if record is None
+                    else expected_accuracy(record.tokens, mask, confidence, record.source_variance)._asdict()
+                ),
                 "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
             }
         )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...pipe.record.estimates import Estimate, effective_documents, interval
+from ...pipe.record.estimates import Estimate, interval, n_effective
 from ...types import Floats
 
 
@@ -74,7 +74,7 @@ class Survey:
 
     def documents(self, weights: Floats) -> float:
         """Return how many documents of one length are as informative as the labelled ones. weights (Floats): See `variance`."""
-        return min(effective_documents(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
+        return min(n_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def own_share(self) -> float:
         """Return the variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
@@ -95,7 +95,7 @@ class Survey:
         residuals = _residuals(part, whole)
         spread = max(float(residuals @ residuals), float(_by_chance(part.sum(), total))) / total**2
         unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), effective_documents(whole), confidence)
+        return _interval(value, spread * unknown**2 * (1 + self.own_share()), n_effective(whole), confidence)
 
 
 def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:

@@ -26,6 +26,7 @@ from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
+from ...pipe.record.fit_record import read_record
 from ..events.component import SUFFIX, event_pipes
 from ..expect.summary import spans_of, tokens_of
 from .marked_text import Look, Passage, escape, legend_html, passage_html, style
@@ -217,7 +218,7 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     """Return (verdict, sentence) on whether a text is unlike the fit data; a difference of a short text shows nothing."""
     if pipe.lookup.weights_changed():
         return _VERDICTS[OTHER_WEIGHTS]
-    record, labels = pipe.learned.record, pipe.lookup.labels()
+    record, labels = read_record(pipe), pipe.lookup.labels()
     bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():

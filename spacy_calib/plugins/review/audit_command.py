@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ...cli.evaluating.evaluation import only_component
-from ...cli.fitting.new_calib import own_block, place_calib
-from ...cli.fitting.settings import pipe_settings
+from ...cli.fitting.new_calib import merge_block, own_block, place_calib
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import run_pipes, shown
@@ -126,7 +125,7 @@ def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str |
     if block is None:
         options = {"component": component or only_component(nlp), **({"attr": _ATTR} if calib_pipes else {})}
     table = None if label_map is None else read_map(label_map)
-    return place_calib(nlp, run.model, pipe_settings(block, options), table, gold_preproc=run.gold_preproc)
+    return place_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
 
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:

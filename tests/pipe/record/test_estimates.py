@@ -19,10 +19,10 @@ from spacy_calib.pipe.record.estimates import (
     Residuals,
     Sums,
     cross_sums,
-    effective_documents,
     entity_estimates,
     expected_accuracy,
     interval,
+    n_effective,
     token_sums,
 )
 from spacy_calib.pipe.record.fit_record import FitRecord, record_fit
@@ -47,10 +47,10 @@ def test_tables_of_two_numbers_by_hand():
 
 
 def test_documents_of_unequal_length_count_for_fewer():
-    assert effective_documents(np.full(7, 3.0)) == pytest.approx(7)
+    assert n_effective(np.full(7, 3.0)) == pytest.approx(7)
     # 40 tokens in squares of 30^2 + 10^2.
-    assert effective_documents(np.array([30.0, 10.0])) == pytest.approx(1600 / 1000)
-    assert effective_documents(np.zeros(3)) == 0
+    assert n_effective(np.array([30.0, 10.0])) == pytest.approx(1600 / 1000)
+    assert n_effective(np.zeros(3)) == 0
 
 
 def test_residuals_by_hand():
@@ -71,7 +71,7 @@ def test_variance_by_hand():
     # 100 tokens in squares of 1000 are those of 10 equal documents, whose deviations from their own mean are too small: 20 / .9.
     # Neighbours: times 1 + 5 / (20 / .9). A shared shift of (20 - 10) / 1000 a squared token over 100 + 1600 squared tokens; independent: 3 + 1.
     # The fit's own: 20 / .9 at 100 tokens, so a fourth of it at the 50 of the new ones.
-    assert found.effective_docs == 10
+    assert found.n_effective == 10
     assert found.variance(np.ones(1), new) == pytest.approx(4 + 0.01 * 1.225 * 1700 + 20 / 0.9 * 1.225 / 4)
 
 

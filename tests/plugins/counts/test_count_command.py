@@ -16,6 +16,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from spacy_calib import CalibError
 from spacy_calib.pipe.component import pipes_named
+from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.counts.count_command import count
 from spacy_calib.plugins.counts.queries.base import QueryResult
 from spacy_calib.plugins.counts.queries.entity_events import EventQuery
@@ -52,7 +53,7 @@ def test_the_number_of_a_tag(calibrated, test_file):
     one, other = result["queries"]
     assert one["total"]["low"] <= gold <= one["total"]["high"]
     assert one["total"]["low"] < one["total"]["expected"] < one["total"]["high"]
-    assert one["effects"]["shared"] >= 0
+    assert one["effects"]["shift_variance"] >= 0
     assert (one["unit"], one["rows"], one["total"]["documents"]) == ("token", [], result["documents"])
     sure = other["total"]
     assert sure["raw"] == sure["expected"] == sure["low"] == sure["high"] > 0
@@ -182,8 +183,8 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
     tag, _ = some_tag(test_file)
     nlp = spacy.load(calibrated)
     pipe = nlp.get_pipe("calib")
-    assert tag in pipe.learned.record.effects
-    pipe.learned = replace(pipe.learned, record_state=pipe.learned.record_state | {"effects": {}})
+    assert tag in read_record(pipe).effects
+    pipe.learned = replace(pipe.learned, record=replace(read_record(pipe), effects={}).to_bytes())
     nlp.to_disk(tmp_path / "old")
     outcome = calib("count", tmp_path / "old", test_file, "-q", tag)
     assert "the interval takes units for independent" in outcome.text
@@ -299,7 +300,7 @@ def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_
     assert told["drift"] == {"calib": expect(str(calibrated), path)["drift"]}
     assert told["drift"]["calib"]["verdict"] == "differs from the fit data"
     assert (one["centre"], sure["centre"]) == ("found", "expected")
-    assert one["effects"]["sources"] == 1
+    assert one["effects"]["n_sources"] == 1
     assert one["total"]["expected"] == one["total"]["raw"]
     assert one["total"]["low"] < one["total"]["raw"] < one["total"]["high"]
     assert "counted from what was found" in outcome.text
@@ -336,7 +337,7 @@ def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test
     both = save_docs(tmp_path / "both.spacy", [*DocBin().from_disk(dev).get_docs(vocab), *docs])
     ok(calib("fit", model, both, tmp_path / "pooled", *options))
     apart, pooled = (count(str(tmp_path / name), test_file, query=[tag])["queries"][0] for name in ("apart", "pooled"))
-    assert (apart["effects"]["sources"], pooled["effects"]["sources"]) == (2, 1)
+    assert (apart["effects"]["n_sources"], pooled["effects"]["n_sources"]) == (2, 1)
     assert apart["total"]["expected"] == pytest.approx(pooled["total"]["expected"], rel=0.02)
     assert apart["total"]["high"] - apart["total"]["low"] > 1.3 * (pooled["total"]["high"] - pooled["total"]["low"])
     apart, pooled = (expect(str(tmp_path / name), test_file)["accuracy"] for name in ("apart", "pooled"))

@@ -14,6 +14,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, TOO_FEW
+from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.expect.expect_command import exit_code, expect
 from spacy_calib.plugins.expect.expect_output import show_estimates
 from tests.cli.conftest import CONTEXT, bare_docs, calib, docs_in, in_pairs, ok, refuses, save_docs
@@ -30,7 +31,7 @@ def without_record(model, tmp_path):
     """The pipeline as a fit on a single document leaves it."""
     nlp = spacy.load(model)
     calib = nlp.get_pipe("calib")
-    calib.learned = replace(calib.learned, record_state=None)
+    calib.learned = replace(calib.learned, record=None)
     nlp.to_disk(tmp_path / "old")
     return tmp_path / "old"
 
@@ -280,7 +281,7 @@ def test_gold_of_some_tags_is_no_other_kind_of_text(model, dev, test_file, tmp_p
 
 
 def loaded_record(path):
-    return spacy.load(path).get_pipe("calib").learned.record
+    return read_record(spacy.load(path).get_pipe("calib"))
 
 
 # A few labels

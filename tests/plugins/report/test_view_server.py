@@ -14,6 +14,7 @@ from spacy.util import is_compatible_version
 
 from spacy_calib.doc.zones import _ZONES_SINCE
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
+from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.report.view_server import MOST, MOST_BYTES, Viewer
 from tests.conftest import revive
 from tests.plugins.report.test_marked_text import ATTACK, Page
@@ -193,7 +194,7 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
 def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     viewer = Viewer(fitted)
-    usual = fitted.get_pipe("calib").learned.record.profile.usual
+    usual = read_record(fitted.get_pipe("calib")).profile.usual
     assert usual > 1
     assert shown(viewer, "! " * 300)["verdict"] == "unlike"
     assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
