@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from frame import bare, docs_in, ewt_file, make_parser, one_sentence, say
 
+from spacy_calib.metrics.comparison import all_pairs, labelled, same_units
+from spacy_calib.metrics.paired import error_row, found_rows, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.plugins.report.comparison import all_pairs, labelled, same_units
-from spacy_calib.plugins.report.paired import error_row, found_rows, unit_rows
 from spacy_calib.types import Pairs
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..plugins.report.against import check_against, compared
 from ..plugins.report.page_contents import page_contents, picture_numbers, picture_title, show_verdicts, write_pictures
 from ..plugins.report.show_slices import found_slices, slices_of
+from .evaluating.against import check_against, compared
 from .evaluating.evaluation import Judgement, judgement, table_of_unit
 from .evaluating.options import KINDS, UNITS, EvaluateRun, kind_of
 from .evaluating.tables import show_table
@@ -94,9 +94,9 @@ def evaluate(
 
     RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
         pipes say of whole units (see `pipe.evaluation.event_table`), "misaligned" how many tokens align with no single gold token;
-        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `plugins.report.slices.judge_slices`), those of
+        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `metrics.slices.judge_slices`), those of
         --find-slices under "found_slices", with "examples"; how the pipeline of --against compares, "against", with the rows of
-        `plugins.report.paired`; "pictures"
+        `metrics.paired`; "pictures"
         the numbers in pictures of the first pipe (see `picture_numbers`), where some are asked for; "conventions" is as in `FitInfo`, None
         where it is not known. Of raw scores calibrated figures are None,
         and "unfitted" holds the "verdict" and the command for a "fit".

@@ -193,6 +193,10 @@ MESSAGES = {
     # Of several plug-ins
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
+    "C615": "Component '{component}' of {model} sets {layer}, and that of {other} (--against) {given}: there is nothing to compare; give a pipeline whose component labels the same.",
+    "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
+    "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
+    "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
 }
 

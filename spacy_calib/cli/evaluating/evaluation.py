@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ...pairs.build import JudgedPairs
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Judged
-    from ...plugins.report.against import Side
     from ...types import Groups
+    from .against import Side
     from .options import EvaluateRun
 
 # Of the simulated noise floor and of intervals.
@@ -173,7 +173,7 @@ def judgement(run: EvaluateRun, with_scores: bool) -> Judgement:
             continue
         result.conventions[pipe.name] = conventions_met(pipe, corpus)
         if run.against is not None:
-            from ...plugins.report.against import side_of
+            from .against import side_of
 
             result.sides.append(side_of(pipe, examples, run.by))
         if with_scores:

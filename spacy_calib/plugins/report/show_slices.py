@@ -31,8 +31,8 @@ COLUMNS = (
 
 
 def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
-    """(pipe, "tokens", "documents" or "entities") -> what `plugins.report.slices.judge_slices` says of the values of --by, with "by"."""
-    from .slices import judge_slices, slices_by
+    """(pipe, "tokens", "documents" or "entities") -> what `metrics.slices.judge_slices` says of the values of --by, with "by"."""
+    from ...metrics.slices import judge_slices, slices_by
 
     told = {}
     for model in found.models:
@@ -45,9 +45,9 @@ def slices_of(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[
 
 def found_slices(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(pipe, unit) -> the slices found: "rate", and "rows" with "examples". RAISES C610: there are too few documents."""
+    from ...metrics.slices import Slice, judge_slices
     from .properties import Placed, properties_of
     from .slice_search import find_slices
-    from .slices import Slice, judge_slices
 
     told = {}
     for model in found.models:
@@ -98,7 +98,7 @@ def show_slices(told: Mapping[str, Any], units: str) -> None:
             "A gap above 0: scores are too high."
         )
     if small:
-        from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS
+        from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS
 
         what = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
         msg.text(f"{small:,} {'more' if rows else 'slices'} {what} {'is' if small == 1 and rows else 'are'} not judged.")

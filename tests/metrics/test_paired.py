@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spacy_calib.metrics.paired import error_row, found_rows, part_row, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.plugins.report.paired import error_row, found_rows, part_row, unit_rows
 from spacy_calib.types import Pairs
 
 

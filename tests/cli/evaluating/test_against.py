@@ -11,8 +11,8 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.plugins.report import against
-from spacy_calib.plugins.report.against import verdict
+from spacy_calib.cli.evaluating import against
+from spacy_calib.cli.evaluating.against import verdict
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences, revive

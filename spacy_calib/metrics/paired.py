@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.by_document import Interval, Resampled, resample_error, resample_means, resample_sums
-from ...metrics.proper import log_losses
-from ...pairs.build import JudgedPairs
-from ...pairs.documents import document_codes
-from ...types import Floats, Ints
+from ..pairs.build import JudgedPairs
+from ..pairs.documents import document_codes
+from ..types import Floats, Ints
+from .by_document import Interval, Resampled, resample_error, resample_means, resample_sums
 from .gaps import errors_of, gap_of, p_values, totals_of
+from .proper import log_losses
 
 # Of these, more is better.
 RISING = frozenset({"accuracy", "precision", "recall", "f"})

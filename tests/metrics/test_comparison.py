@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_calib.metrics.comparison import compare_slices, compare_spans, compare_units, same_units
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
-from spacy_calib.plugins.report.comparison import compare_slices, compare_spans, compare_units, same_units
 
 
 def corpus_with(

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...metrics.table import Judging
-from ...pairs.build import JudgedPairs
-from ...types import Ints
+from ..pairs.build import JudgedPairs
+from ..types import Ints
 from .gaps import RATE, Gap, documents_apart, gap_of, stand
+from .table import Judging
 
 # A slice with fewer is not judged.
 FEWEST_UNITS, FEWEST_DOCUMENTS = 30, 2
@@ -40,7 +40,7 @@ def judge_slices(pairs: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bin
     """Evaluate the scores in each slice: those that are surely off first, then the largest gaps.
 
     judged (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents
-    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `plugins.report.gaps` and
+    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `metrics.gaps` and
     `metrics.table.ErrorRow`.
     """
     tested_slices, small = [], 0

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...cli.evaluating.evaluation import Judgement, place_raw
-from ...cli.shared.examples import run_pipes
-from ...cli.shared.run import pipes_to_run
-from ...cli.shared.screen import Column, first_of, msg, number, show_rows, warn, whole
+from ...errors import calib_error
 from ...pipe.loading import open_model
 from ...types import OPEN
-from .messages import calib_error
+from ..shared.examples import run_pipes
+from ..shared.run import pipes_to_run
+from ..shared.screen import Column, first_of, msg, number, show_rows, warn, whole
+from .evaluation import Judgement, place_raw
 
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ...cli.evaluating.options import EvaluateRun
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Ints
+    from .options import EvaluateRun
 
 _LABELS_SHOWN = 6
 _TITLES = {
@@ -98,7 +98,7 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
 
 def compared(found: Judgement, run: EvaluateRun) -> dict[tuple[str, str], dict[str, Any]]:
     """(pipe, "tokens" or "entities") -> how OTHER compares with it. RAISES C615 to C618: nothing to compare."""
-    from .comparison import compare_slices, compare_spans, compare_units, judged, same_units
+    from ...metrics.comparison import compare_slices, compare_spans, compare_units, judged, same_units
 
     sides = found.sides or [read_side(run, run.model, found.judged[0].component)]
     told: dict[tuple[str, str], dict[str, Any]] = {}
@@ -218,7 +218,7 @@ def show_against(told: Mapping[str, Any], units: str) -> None:
 
 def show_slices(told: Mapping[str, Any]) -> None:
     """Print in which parts of the data OTHER is right more or less often."""
-    from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS
+    from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS
 
     if told["rows"]:
         msg.text(f"Accuracy by {told['by']}, where OTHER is surely worse first:")
