@@ -122,8 +122,11 @@ def study(population: Population, documents: int, draws: int) -> dict[str, list[
         rows = [*unit_rows(model, other, seed=draw), *([error] if error else []), *found_rows(found, found_other, seed=draw)]
         truth = population.truth(pairs)
         for row in rows:
-            held = row["low"] <= truth[row["figure"]] <= row["high"]
-            told.setdefault(row["figure"], []).append((held, row["high"] - row["low"], truth[row["figure"]]))
+            low, high = row["low"], row["high"]
+            assert low is not None
+            assert high is not None
+            held = low <= truth[row["figure"]] <= high
+            told.setdefault(row["figure"], []).append((held, high - low, truth[row["figure"]]))
     return told
 
 

@@ -11,7 +11,7 @@ from ..pairs.build import JudgedPairs
 from ..pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ..types import Floats, Ints, Pairs
 from .gaps import stand
-from .paired import error_row, found_rows, part_row, unit_rows
+from .paired import ComparisonRow, error_row, found_rows, part_row, unit_rows
 from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS, RATE, slices_by
 
 
@@ -55,16 +55,16 @@ def all_pairs(corpus: ScoredCorpus, rows: Ints) -> JudgedPairs:
 
 def compare_units(
     model: ScoredCorpus, other_corpus: ScoredCorpus, rows: tuple[Ints, Ints], n_bins: int = 10
-) -> list[dict[str, Any]]:
-    """Compare accuracy, log loss and SMCE of the same units, see `metrics.paired.row_of`. rows (tuple): From `same_units`."""
+) -> list[ComparisonRow]:
+    """Compare accuracy, log loss and SMCE of the same units, see `ComparisonRow`. rows (tuple): From `same_units`."""
     first, second = rows
     unit_results = unit_rows(labelled(model, first), labelled(other_corpus, second))
     error = error_row(all_pairs(model, first), all_pairs(other_corpus, second), n_bins)
     return unit_results if error is None else [*unit_results, error]
 
 
-def compare_spans(model: ScoredCorpus, other_corpus: ScoredCorpus, gold: Ints, n_bins: int = 10) -> list[dict[str, Any]]:
-    """Compare precision, recall, F and SMCE of entities, see `metrics.paired.row_of`. gold (Ints): Entities of each Doc."""
+def compare_spans(model: ScoredCorpus, other_corpus: ScoredCorpus, gold: Ints, n_bins: int = 10) -> list[ComparisonRow]:
+    """Compare precision, recall, F and SMCE of entities, see `ComparisonRow`. gold (Ints): Entities of each Doc."""
     of_gold = np.bincount(model.documents_of(np.arange(model.n_docs)), gold, model.n_documents).astype(np.float64)
     error = error_row(model.span_pairs(model.names), other_corpus.span_pairs(other_corpus.names), n_bins)
     return [*found_rows(_counts(model, of_gold), _counts(other_corpus, of_gold)), *([] if error is None else [error])]

@@ -102,6 +102,12 @@ def judged_entities(
     )  # fmt: skip
 
 
+def without_places(pairs: JudgedPairs, **about: Any) -> JudgedView:
+    """Return pairs whose places in the text are not known. about: The other fields of a `JudgedView`."""
+    unknown = np.zeros(0, dtype=np.intp)
+    return JudgedView(**vars(pairs), starts=unknown, ends=unknown, **about)
+
+
 class Passage(NamedTuple):
     """A stretch of text with its context in the sentence."""
 
@@ -135,6 +141,12 @@ def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     rows = view.pairs.rows
     places: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
     return places
+
+
+def carried_places(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints]:
+    """Return (Doc, place in the pairs) of each token with its predicted label, or of each entity."""
+    units = carried_by(corpus, view)
+    return corpus.docs[view.starts[units]], units
 
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -19,7 +19,23 @@ RISING = frozenset({"accuracy", "precision", "recall", "f"})
 N_SAMPLES = 1000
 
 
-def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dict[str, Any]]:
+class ComparisonRow(TypedDict):
+    """A figure of two pipelines.
+
+    difference: Other less model, with "low" and "high" of its 95 % interval (None in a single document). better: "model", "other", or
+    None where the interval contains 0.
+    """
+
+    figure: str
+    model: float
+    other: float
+    difference: float
+    low: float | None
+    high: float | None
+    better: str | None
+
+
+def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[ComparisonRow]:
     """Accuracy and log loss of n units that both label: one pair each, of the label and whether it is right.
 
     The intervals are those of means. RETURNS (list): See `row_of`; none without units.
@@ -32,7 +48,7 @@ def unit_rows(model: JudgedPairs, other: JudgedPairs, seed: int = 0) -> list[dic
     ]
 
 
-def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> dict[str, Any] | None:
+def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: int = 0) -> ComparisonRow | None:
     """The calibration error (SMCE) of each side, as a row of `row_of`; None where one has no pairs."""
     among = np.union1d(model.documents, other.documents)
     a, b = (
@@ -42,7 +58,7 @@ def error_row(model: JudgedPairs, other: JudgedPairs, n_bins: int = 10, seed: in
     return None if a is None or b is None else row_of("smce", a.estimate, b.estimate, b.difference(a))
 
 
-def found_rows(model: Floats, other: Floats, seed: int = 0) -> list[dict[str, Any]]:
+def found_rows(model: Floats, other: Floats, seed: int = 0) -> list[ComparisonRow]:
     """Precision, recall and F of what is found, such as entities; the intervals are the percentiles of resamples.
 
     model, other (Floats): In each document, how many are right, found, and in the gold: shape (3, documents).
@@ -63,17 +79,12 @@ def found_rows(model: Floats, other: Floats, seed: int = 0) -> list[dict[str, An
     return rows
 
 
-def row_of(figure: str, model: float, other: float, interval: Interval) -> dict[str, Any]:
-    """Make a row of a comparison.
-
-    RETURNS (dict): "figure", its value for "model" and "other", their "difference" with "low" and "high" of its 95 %
-        interval (None in a single document), and which is "better": "model", "other", or None where the interval holds 0.
-    """
+def row_of(figure: str, model: float, other: float, interval: Interval) -> ComparisonRow:
+    """Make a row of a comparison."""
     low, high, better = interval.low, interval.high, None
     if low is not None and high is not None and not low <= 0 <= high:
         better = "other" if (low > 0) == (figure in RISING) else "model"
-    values = {"figure": figure, "model": model, "other": other, "difference": other - model}
-    return {**values, "low": low, "high": high, "better": better}
+    return ComparisonRow(figure=figure, model=model, other=other, difference=other - model, low=low, high=high, better=better)
 
 
 def part_row(right: Floats, right_other: Floats, documents: Ints) -> dict[str, Any]:

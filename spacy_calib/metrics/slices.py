@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -26,6 +25,37 @@ class Slice(NamedTuple):
     units: Ints
 
 
+class SliceRow(TypedDict):
+    """A slice: the figures of its `Gap`, those of its `metrics.table.ErrorRow`, and whether its scores are surely off."""
+
+    slice: str
+    n: int
+    documents: int
+    score: float
+    right: float
+    gap: float
+    low: float | None
+    high: float | None
+    p: float
+    pairs: int
+    raw: float | None
+    calibrated: float | None
+    debiased: float | None
+    true_low: float | None
+    true_high: float | None
+    floor: float | None
+    floor95: float | None
+    off: bool
+
+
+class SliceTable(TypedDict):
+    """rate (float): The false discovery rate of "off". too_small (int): Slices that are not evaluated."""
+
+    rate: float
+    too_small: int
+    rows: list[SliceRow]
+
+
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
     """Return a slice for each value, sorted. values (Sequence): Of each Doc, or None. units (Ints): Places in the pairs."""
     names = sorted({value for value in values if value is not None})
@@ -36,31 +66,30 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
     return [Slice(name, units[order[bounds[place] : bounds[place + 1]]]) for name, place in number.items()]
 
 
-def judge_slices(pairs: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> SliceTable:
     """Evaluate the scores in each slice: those that are surely off first, then the largest gaps.
 
-    judged (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents
-    differ. RETURNS (dict): "rate", "too_small" (slices not evaluated), and "rows" with the figures of `metrics.gaps` and
-    `metrics.table.ErrorRow`.
+    view (JudgedPairs): A pair of each unit and its label. among (Ints): Places of all units, which show how far documents differ.
     """
-    tested_slices, small = [], 0
-    document_spread = documents_apart(pairs.calibrated[among], pairs.pairs.hits[among], pairs.documents[among])
+    tested: list[tuple[str, Ints, Gap]] = []
+    hits = view.pairs.hits
+    document_spread = documents_apart(view.calibrated[among], hits[among], view.documents[among])
     for name, units in slices:
-        gap = gap_of(pairs.calibrated[units], pairs.pairs.hits[units], pairs.documents[units], document_spread)
-        if gap is None or gap.n < FEWEST_UNITS or gap.documents < FEWEST_DOCUMENTS:
-            small += 1
-        else:
-            tested_slices.append((name, units, gap))
-    off = stand([gap.p for _, _, gap in tested_slices])
+        gap = gap_of(view.calibrated[units], hits[units], view.documents[units], document_spread)
+        if gap is not None and gap.n >= FEWEST_UNITS and gap.documents >= FEWEST_DOCUMENTS:
+            tested.append((name, units, gap))
     rows = [
-        {**_row(pairs, name, units, gap, n_bins, seed), "off": bool(flag)}
-        for (name, units, gap), flag in zip(tested_slices, off, strict=True)
+        _row(view, Slice(name, units), gap, off, Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, view.documents))
+        for (name, units, gap), off in zip(tested, stand([gap.p for _, _, gap in tested]).tolist(), strict=True)
     ]
-    return {"rate": RATE, "too_small": small, "rows": sorted(rows, key=lambda row: (not row["off"], -abs(row["gap"])))}
+    rows.sort(key=lambda row: (not row["off"], -abs(row["gap"])))
+    return SliceTable(rate=RATE, too_small=len(slices) - len(tested), rows=rows)
 
 
-def _row(pairs: JudgedPairs, name: str, units: Ints, gap: Gap, n_bins: int, seed: int) -> dict[str, Any]:
-    judging = Judging(max(1, min(n_bins, gap.n // _IN_A_BIN)), seed, pairs.documents)
-    errors = asdict(judging.row(name, 0, pairs.pairs, pairs.calibrated, units))
-    names = ("pairs", "raw", "calibrated", "debiased", "true_low", "true_high", "floor", "floor95")
-    return {"slice": name, **gap.to_dict(), **{key: errors[key] for key in names}}
+def _row(view: JudgedPairs, part: Slice, gap: Gap, off: bool, judging: Judging) -> SliceRow:
+    errors = judging.row(part.name, 0, view.pairs, view.calibrated, part.units)
+    return SliceRow(
+        slice=part.name, n=gap.n, documents=gap.documents, score=gap.score, right=gap.right, gap=gap.gap, low=gap.low, high=gap.high, p=gap.p,
+        pairs=errors.pairs, raw=errors.raw, calibrated=errors.calibrated, debiased=errors.debiased, true_low=errors.true_low,
+        true_high=errors.true_high, floor=errors.floor, floor95=errors.floor95, off=off,
+    )  # fmt: skip

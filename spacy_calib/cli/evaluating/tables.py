@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ...plugins.events.fit_event import show_event_table
-from ...plugins.report.show_slices import show_found, show_slices
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
 from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.writing import print_exact
-from .against import show_against
+from .outputs import Section
 
 
-def show_table(name: str, table: dict[str, Any]) -> None:
-    """Print one pipe's tables."""
+def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = ()) -> None:
+    """Print one pipe's tables. sections (Sequence): What was added to them."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
@@ -31,6 +30,8 @@ def show_table(name: str, table: dict[str, Any]) -> None:
         show_seen(table["seen"])
     else:
         _show_units(table, unit)
+        of_units = [section for section in sections if section.unit != "entities"]
+        _show_sections(sorted(of_units, key=_is_last), f"{unit}s")
     if entities is not None:
         one, spans = entities["called"]
         msg.divider(f"{name}: whole {spans} (event: {entities['event']})")
@@ -38,14 +39,11 @@ def show_table(name: str, table: dict[str, Any]) -> None:
             share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
             msg.text(f"{entities['pairs']:,} predicted {spans}, {share} % right, {entities['bins']} bins")
             _show_errors(entities, "ECE", "tags", raw_only)
-            if "slices" in entities:
-                show_slices(entities["slices"], spans)
-            if "found_slices" in entities:
-                show_found(entities["found_slices"], spans)
+            of_spans = [section for section in sections if section.unit == "entities"]
+            _show_sections([section for section in of_spans if not _is_last(section)], spans)
             _show_accepted(entities["accepted"], spans)
             _show_flagged(entities["flagged"])
-            if "against" in entities:
-                show_against(entities["against"], spans)
+            _show_sections(filter(_is_last, of_spans), spans)
         else:
             msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
     show_conventions(table.get("conventions"))
@@ -74,12 +72,18 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
-    if "slices" in table:
-        show_slices(table["slices"], f"{unit}s")
-    if "found_slices" in table:
-        show_found(table["found_slices"], f"{unit}s")
-    if "against" in table:
-        show_against(table["against"], f"{unit}s")
+
+
+def _is_last(section: Section) -> bool:
+    """Whether a section is about another pipeline: those about this one come first."""
+    return section.key == "against"
+
+
+def _show_sections(sections: Iterable[Section], units: str) -> None:
+    """units (str): What has the labels: "tokens"."""
+    for section in sections:
+        if section.show is not None:
+            section.show(section.rows, units)
 
 
 def _show_legend(unit: str, by: str, raw_only: bool) -> None:

@@ -13,6 +13,7 @@ MESSAGES = {
     "C734": "The pipeline fails on this text ({why}); try another one, or mend the component.",
     "C735": "What was sent is no text in UTF-8 of the length that it names; send one.",
     "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
+    "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
     "C098": "The pipe '{name}' judges no tag '{tag}'; it judges: {available}.",
 }
 calib_error = error_builder(MESSAGES)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from ...cli.evaluating.evaluation import only_component
+from ...cli.evaluating.raw_scores import only_component
 from ...cli.fitting.new_calib import own_block, place_calib
 from ...cli.fitting.settings import pipe_settings
 from ...cli.shared.command import argument, command, option

@@ -7,7 +7,7 @@ import json
 import pytest
 import spacy
 
-from spacy_calib.cli.api import report
+from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
@@ -158,7 +158,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file,
         (["--bins", "100000"], "which is fewer than the 100000 bins"),
         (
             ["--output", "page.txt"],
-            "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf, or a folder for",
+            "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder, but page.txt was given",
         ),
     ],
 )
