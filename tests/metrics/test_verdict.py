@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_calib.metrics.tag_rows import never_right, warning_of
-from spacy_calib.metrics.verdict import Evidence, _figures, status_of, worse_of
+from spacy_calib.metrics.sentences import never_right, warning_of, worse_of
+from spacy_calib.metrics.verdict import Evidence, _figures, status_of
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 from tests.plugins.report.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of

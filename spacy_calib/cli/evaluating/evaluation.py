@@ -100,8 +100,8 @@ class PipeEvaluation:
         return {**table, "conventions": self.conventions}
 
     def _figures(self, view: JudgedView) -> dict[str, Any]:
+        from ...metrics.sentences import never_right
         from ...metrics.table import calibration_table
-        from ...metrics.tag_rows import never_right
         from ...types import OPEN
 
         documents = view.documents if view.unit else None

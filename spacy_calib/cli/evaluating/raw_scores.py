@@ -80,7 +80,7 @@ def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
 def verdict_on_raw(evaluation: Judged) -> str:
     """How far raw scores are off, in one sentence; "" where there is none to judge."""
     from ...metrics.calibration_errors import calibration_error
-    from ...metrics.verdict import leaning_in_words
+    from ...metrics.sentences import leaning_in_words
     from ...pairs.build import top_pairs
 
     annotation, unit_words, pairs = (

@@ -126,8 +126,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
     """ece (str), labels (str): How these are called. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
-    from ...metrics.tag_rows import warning_of
-    from ...metrics.verdict import worse_of
+    from ...metrics.sentences import warning_of, worse_of
     from ...pipe.registered import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))

@@ -322,7 +322,7 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
 def fit_in_words(pipe: Calibrator) -> str:
     """Describe how a pipe was fitted, in a line."""
     from ...annotations import get_annotation
-    from ...metrics.verdict import with_article
+    from ...metrics.sentences import with_article
     from ...pairs.documents import extent
 
     info = pipe.fit_info

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
-from ...metrics.judged_view import JudgedView, carried_by, in_context
+from ...metrics.judged_view import JudgedView, carried_by
 from ...metrics.metric import listed, losses, title_of
 from ...metrics.proper import decompose
 from ...metrics.tag_rows import tag_rows, worst_tags
@@ -18,6 +18,7 @@ from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
 from ...pairs.documents import by_unit, counted
 from ...types import Floats, Ints
+from .passages import in_context
 from .plot_data import bins_for, coverage_curves, reliability_curve
 
 if TYPE_CHECKING:

@@ -55,10 +55,10 @@ def _find(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str 
 
 
 def examples_of(corpus: ScoredCorpus, view: JudgedView, places: Any, too_high: bool) -> list[dict[str, Any]]:
-    """Three of a slice, see `metrics.judged_view.in_context`: wrong ones with the highest scores where scores are too high, else right ones with the lowest."""
+    """Three of a slice, see `plugins.report.passages.in_context`: wrong ones with the highest scores where scores are too high, else right ones with the lowest."""
     import numpy as np
 
-    from ...metrics.judged_view import in_context
+    from .passages import in_context
 
     candidates = places[view.pairs.hits[places] != too_high]
     order = candidates[np.argsort(view.calibrated[candidates] * (-1 if too_high else 1), kind="stable")]
