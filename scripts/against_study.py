@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from frame import bare, docs_in, ewt_file, make_parser, one_sentence, say
 
-from spacy_calib.metrics.comparison import all_pairs, labelled, same_units
-from spacy_calib.metrics.paired import error_row, found_rows, unit_rows
+from spacy_calib.metrics.comparison import all_pairs, error_row, found_rows, labelled, same_units, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs

@@ -19,7 +19,7 @@ from .raw_scores import place_raw
 if TYPE_CHECKING:
     from spacy.training import Example
 
-    from ...metrics.paired import ComparisonRow
+    from ...metrics.comparison import ComparisonRow
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...types import Ints

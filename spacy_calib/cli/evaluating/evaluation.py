@@ -16,7 +16,7 @@ from ..shared.run import judge, pipes_to_run
 from .against import check_other, compare, read_side, show_against, side_of
 from .outputs import Section
 from .raw_scores import fit_command, judge_raw, verdict_on_raw, without_calibrated
-from .slice_tables import show_slices
+from .tables import show_slices
 
 if TYPE_CHECKING:
     from spacy.language import Language

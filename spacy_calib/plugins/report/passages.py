@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...pairs.documents import DOCUMENT
 
 if TYPE_CHECKING:
+    from ...metrics.judged_view import JudgedView
     from ...pairs.scored_corpus import ScoredCorpus
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.bins import make_binner
-from ..types import Floats
-from .calibration_errors import table_of
-from .judged_view import JudgedView
-from .sentences import ONE_WAY, PROMISED, warning_of, with_article, worse_of
+from ...metrics.calibration_errors import table_of
+from ...metrics.judged_view import JudgedView
+from ...metrics.sentences import ONE_WAY, PROMISED, warning_of, with_article, worse_of
+from ...pairs.bins import make_binner
+from ...types import Floats
 
 # What the component that sets an annotation is called.
 NOUNS = {

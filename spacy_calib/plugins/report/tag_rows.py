@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plugins.report.passages import in_context
-from ..types import Ints
-from .calibration_errors import calibration_error, debiased_calibration_error
-from .judged_view import JudgedView
-from .noise_floors import noise_floor
+from ...metrics.calibration_errors import calibration_error, debiased_calibration_error
+from ...metrics.judged_view import JudgedView
+from ...metrics.noise_floors import noise_floor
+from ...types import Ints
+from .passages import in_context
 
 if TYPE_CHECKING:
-    from ..pairs.scored_corpus import ScoredCorpus
+    from ...pairs.scored_corpus import ScoredCorpus
 
 MAX_WORST = 6
 MAX_EXAMPLES = 3
