@@ -69,9 +69,10 @@ def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written,
     assert again.read_bytes() == page
 
 
-def test_the_options_are_those_of_the_table(calibrated, test_file, tmp_path, monkeypatch):
+def test_the_options_are_those_of_the_table_and_nothing_is_printed(calibrated, test_file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     contents = report(str(calibrated), test_file, bins=4, groups=2)
+    assert capsys.readouterr().out == ""
     (view,) = contents["views"]
     assert view["bins"] == 4
     assert len(view["groups"]) == 2
