@@ -50,6 +50,10 @@ class Writer:
     files: Callable[..., Iterable[Path]] = lambda paths, **options: paths
     fitted_only: bool = False
 
+    def __call__(self, evaluation: Evaluation, paths: Sequence[Path], **options: Any) -> list[Section]:
+        """Write the files; return what is added to the result. RAISES CalibError: there is nothing to write, or no place."""
+        return list(self.write(evaluation, paths, **options) or ())
+
 
 class Request(NamedTuple):
     """A writer, with the paths and the options that it was given."""
@@ -63,8 +67,8 @@ class Request(NamedTuple):
         return list(self.writer.files(self.paths, **self.options))
 
     def write(self, evaluation: Evaluation) -> list[Section]:
-        """Write the files; return what is added to the result. RAISES CalibError: there is nothing to write, or no place."""
-        return list(self.writer.write(evaluation, self.paths, **self.options) or ())
+        """Return what the writer adds to the result. RAISES CalibError: see `Writer`."""
+        return self.writer(evaluation, self.paths, **self.options)
 
 
 def is_numbers(path: Path) -> bool:

@@ -54,6 +54,3 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     paths = [] if output is None else [Path(output)]
     run = EvaluateRun.from_options(evaluate.checked(str(model), Path(data), output=paths, **options))
     return _write(evaluate_pipeline(run, fitted_only=True), run.output)
-
-
-report.__module__ = "spacy_calib"
