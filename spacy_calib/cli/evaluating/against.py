@@ -108,29 +108,42 @@ def read_side(run: EvaluateRun, model: str, component: str | None) -> Side:
 
 def compare(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | None] | None) -> dict[str, Comparison]:
     """ "tokens" or "entities" -> how OTHER compares. values (Sequence | None): Of each Doc, of the key of --by. RAISES C615 to C618."""
-    from ...metrics.comparison import compare_slices, compare_spans, compare_units, judged, same_units
-
     check_sides(side, other, run)
-    rows, n_bins = same_units(side.corpus, other.corpus), run.bins or 10
-    n_units, units = len(rows[0]), f"{side.corpus.row_unit}s"
+    tokens = _compare_units(side, other, run, values)
+    about = Comparison(other=Path(str(run.against)).name, calibrated={"model": side.calibrated, "other": other.calibrated})
+    comparisons: dict[str, Comparison] = {"tokens": {**about, **tokens}}
+    if side.gold is not None and other.gold is not None:
+        comparisons["entities"] = {**about, **_compare_spans(side, other, run)}
+    return comparisons
+
+
+def _compare_units(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | None] | None) -> Comparison:
+    """RAISES C617: no unit has a label by both."""
+    from ...metrics.comparison import compare_slices, compare_units, judged, same_units
+
+    rows = same_units(side.corpus, other.corpus)
+    n_units = len(rows[0])
     if not n_units:
         raise calib_error("C617", component=side.component or "the source", model=run.model, other=run.against)
-    name, calibrated = Path(str(run.against)).name, {"model": side.calibrated, "other": other.calibrated}
-    figures = compare_units(side.corpus, other.corpus, rows, n_bins)
     left_out = {key: int(judged(one.corpus).sum()) - n_units for key, one in (("model", side), ("other", other))}
-    of_units = Comparison(
-        other=name, calibrated=calibrated, units=n_units, left_out=left_out, rows=figures, verdict=verdict(figures, units)
-    )
+    figures = compare_units(side.corpus, other.corpus, rows, run.bins or 10)
+    sentence = verdict(figures, f"{side.corpus.row_unit}s")
+    comparison = Comparison(units=n_units, left_out=left_out, rows=figures, verdict=sentence)
     if values is not None:
-        of_units["slices"] = {"by": run.by, **compare_slices(side.corpus, other.corpus, rows, values)}
-    if side.gold is None or other.gold is None:
-        return {"tokens": of_units}
+        comparison["slices"] = {"by": run.by, **compare_slices(side.corpus, other.corpus, rows, values)}
+    return comparison
+
+
+def _compare_spans(side: Side, other: Side, run: EvaluateRun) -> Comparison:
+    """RAISES C618: entities are right by two events."""
+    from ...metrics.comparison import compare_spans
+
+    called, gold = side.called, side.gold
+    assert gold is not None
     if side.event != other.event:
-        called = side.called[0]
-        raise calib_error("C618", called=called, model=run.model, event=side.event, other=run.against, given=other.event)
-    figures = compare_spans(side.corpus, other.corpus, side.gold, n_bins)
-    of_spans = Comparison(other=name, calibrated=calibrated, rows=figures, verdict=verdict(figures, side.called[1]))
-    return {"tokens": of_units, "entities": of_spans}
+        raise calib_error("C618", called=called[0], model=run.model, event=side.event, other=run.against, given=other.event)
+    figures = compare_spans(side.corpus, other.corpus, gold, run.bins or 10)
+    return Comparison(rows=figures, verdict=verdict(figures, called[1]))
 
 
 def check_sides(side: Side, other: Side, run: EvaluateRun) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ...annotations import plain_name
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...metrics.judged_view import JudgedView
+    from ...metrics.slices import SliceTable
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from ...pipe.evaluation import Judged
@@ -56,20 +57,17 @@ class PipeEvaluation:
         from ...pipe.scorer import scorer_like
 
         judged, corpus = self.judged, self.corpus
-        scorer, called = scorer_like(judged.scorer, self.run.bins, self.run.groups), judged.annotation.span_words
-        by_name: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
-        of_tokens = {"labels": judged.labels, "groups": scorer.judging(judged.groups, judged.labels), **by_name}
-        of_spans = {"labels": judged.span_labels, "called": called, **by_name}
-        if judged.span_groups is not None:
-            of_spans["groups"] = scorer.judging(judged.span_groups, judged.span_labels)
-        kind = f"{judged.annotation.unit}s"
-        tokens = without_places(judged.tokens, kind=kind, **of_tokens) if corpus is None else judged_tokens(corpus, **of_tokens)
-        if judged.spans is None or judged.span_groups is None:
-            return {tokens.kind: tokens}
-        spans = (
-            without_places(judged.spans, kind=ENTITIES, **of_spans) if corpus is None else judged_entities(corpus, **of_spans)
-        )
-        return {ENTITIES: spans, tokens.kind: tokens}
+        scorer = scorer_like(judged.scorer, self.run.bins, self.run.groups)
+        about: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
+        spans, of_tokens = {}, {**about, "labels": judged.labels, "groups": scorer.judging(judged.groups, judged.labels)}
+        if judged.spans is not None and judged.span_groups is not None:
+            about["called"], about["labels"] = judged.annotation.span_words, judged.span_labels
+            about["groups"] = scorer.judging(judged.span_groups, judged.span_labels)
+            unplaced = partial(without_places, judged.spans, kind=ENTITIES)
+            spans[ENTITIES] = unplaced(**about) if corpus is None else judged_entities(corpus, **about)
+        unplaced = partial(without_places, judged.tokens, kind=f"{judged.annotation.unit}s")
+        tokens = unplaced(**of_tokens) if corpus is None else judged_tokens(corpus, **of_tokens)
+        return {**spans, tokens.kind: tokens}
 
     def table(self) -> dict[str, Any]:
         """The table, see `evaluate`; raw scores alone of a pipe that is not fitted. RAISES C005: there are fewer pairs than bins."""
@@ -163,16 +161,12 @@ class Evaluation:
 
     def slices(self, by: str) -> list[Section]:
         """How true the scores are in each slice: the documents that share a value of a key; the rows are a `SliceTable`."""
-        from ...metrics.judged_view import carried_places
-        from ...metrics.slices import judge_slices, slices_by
-
-        values, sections = self.values_of(by), []
-        for pipe, corpus, one in self.placed():
-            for unit, view in one.units.items():
-                docs, places = carried_places(corpus, view)
-                rows = judge_slices(view, slices_by(values, docs, places), places, view.n_bins, view.seed)
-                sections.append(Section(pipe.name, unit, "slices", {"by": by, **rows}, show_slices))
-        return sections
+        values = self.values_of(by)
+        return [
+            Section(pipe.name, unit, "slices", {"by": by, **_slice_table(corpus, view, values)}, show_slices)
+            for pipe, corpus, one in self.placed()
+            for unit, view in one.units.items()
+        ]
 
     def against(self, other: str) -> list[Section]:
         """How another pipeline compares; the rows are a `Comparison`. RAISES C615 to C618: nothing to compare."""
@@ -183,6 +177,14 @@ class Evaluation:
             for side in sides or [read_side(run, run.model, self.pipes[0].judged.component)]
             for unit, rows in compare(side, read_side(run, other, side.component), run, values).items()
         ]
+
+
+def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | None]) -> SliceTable:
+    from ...metrics.judged_view import carried_places
+    from ...metrics.slices import judge_slices, slices_by
+
+    docs, places = carried_places(corpus, view)
+    return judge_slices(view, slices_by(values, docs, places), places, view.n_bins, view.seed)
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
@@ -212,24 +214,32 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> None:
     """Add the fitted pipes. sentences (bool): Find sentences, too, for what is shown in its context."""
     from ...pipe.component import fitted_pipes
-    from ...pipe.evaluation import conventions_met
 
     run = evaluation.run
     examples = run.read(nlp)
     pipes = run.pipes(nlp, examples, several=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
     judged, corpora, evaluation.examples = judge(run, nlp, pipes, examples, also=last_pipes)
-    others = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes and run.attr is None and run.component is None]
-    for pipe in others:
-        evaluation.skipped.append(f"Not judged: pipe {pipe.name}. The data has no gold for '{pipe.source.component}'.")
+    if run.attr is None and run.component is None:
+        without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
+        reason = "Not judged: pipe {}. The data has no gold for '{}'."
+        evaluation.skipped += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
     for pipe, one, corpus in zip(pipes, judged, corpora, strict=True):
-        try:
-            check_readable(nlp, pipe)
-        except CalibError as error:
-            evaluation.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
-            evaluation.pipes.append(PipeEvaluation(run, one))
-            continue
-        evaluation.pipes.append(PipeEvaluation(run, one, conventions_met(pipe, corpus), pipe, corpus))
+        evaluation.pipes.append(_evaluate_pipe(evaluation, nlp, one, pipe, corpus))
+
+
+def _evaluate_pipe(
+    evaluation: Evaluation, nlp: Language, judged: Judged, pipe: Calibrator, corpus: ScoredCorpus
+) -> PipeEvaluation:
+    """The evaluation of a pipe; one that cannot be read has a table alone, and is named among the skipped."""
+    from ...pipe.evaluation import conventions_met
+
+    try:
+        check_readable(nlp, pipe)
+    except CalibError as error:
+        evaluation.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
+        return PipeEvaluation(evaluation.run, judged)
+    return PipeEvaluation(evaluation.run, judged, conventions_met(pipe, corpus), pipe, corpus)
 
 
 def _reads_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:

@@ -31,22 +31,10 @@ def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = (
         show_seen(table["seen"])
     else:
         _show_units(table, unit)
-        of_units = [section for section in sections if section.unit != "entities"]
-        _show_sections(sorted(of_units, key=_is_last), f"{unit}s")
+        _show_sections(sorted((one for one in sections if one.unit != "entities"), key=_is_last), f"{unit}s")
     if entities is not None:
-        one, spans = entities["called"]
-        msg.divider(f"{name}: whole {spans} (event: {entities['event']})")
-        if entities["pairs"]:
-            share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-            msg.text(f"{entities['pairs']:,} predicted {spans}, {share} % right, {entities['bins']} bins")
-            _show_errors(entities, "ECE", "tags", raw_only)
-            of_spans = [section for section in sections if section.unit == "entities"]
-            _show_sections([section for section in of_spans if not _is_last(section)], spans)
-            _show_accepted(entities["accepted"], spans)
-            _show_flagged(entities["flagged"])
-            _show_sections(filter(_is_last, of_spans), spans)
-        else:
-            msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+        msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
+        _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only)
     show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
         show_event_table(event)
@@ -57,6 +45,21 @@ def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = (
     if unfitted is not None:
         msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
         print_exact([f"{unfitted['fit']}\n"], json=False)
+
+
+def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool) -> None:
+    """raw_only (bool): Whether there are no calibrated scores."""
+    one, several = entities["called"]
+    if not entities["pairs"]:
+        msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+        return
+    share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
+    msg.text(f"{entities['pairs']:,} predicted {several}, {share} % right, {entities['bins']} bins")
+    _show_errors(entities, "ECE", "tags", raw_only)
+    _show_sections((section for section in sections if not _is_last(section)), several)
+    _show_accepted(entities["accepted"], several)
+    _show_flagged(entities["flagged"])
+    _show_sections(filter(_is_last, sections), several)
 
 
 def _show_units(table: dict[str, Any], unit: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
@@ -291,14 +291,6 @@ def judge(
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
     return evaluations, corpora, examples
-
-
-class ScoredPipe(NamedTuple):
-    """A fitted pipe and the data with its scores. seen (dict | None): See `pairs.seen_texts.SeenShare`."""
-
-    pipe: Calibrator
-    corpus: ScoredCorpus
-    seen: dict[str, Any] | None
 
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
