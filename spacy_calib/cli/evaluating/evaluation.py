@@ -130,7 +130,7 @@ class Evaluation:
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
         """By pipe, with all sections, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-        return {one.judged.name: one.table() for one in self.pipes}
+        return {evaluated.judged.name: evaluated.table() for evaluated in self.pipes}
 
     def add(self, sections: Iterable[Section]) -> None:
         """Add sections to the tables."""
@@ -146,7 +146,11 @@ class Evaluation:
 
     def placed(self) -> list[tuple[Calibrator, ScoredCorpus, PipeEvaluation]]:
         """The fitted pipes that can be read, with their scores."""
-        return [(one.pipe, one.corpus, one) for one in self.pipes if one.pipe is not None and one.corpus is not None]
+        return [
+            (evaluated.pipe, evaluated.corpus, evaluated)
+            for evaluated in self.pipes
+            if evaluated.pipe is not None and evaluated.corpus is not None
+        ]
 
     def nothing_to_show(self) -> CalibError:
         """C030: no unit of any pipe has both gold and a score."""
@@ -164,8 +168,8 @@ class Evaluation:
         values = self.values_of(by)
         return [
             Section(pipe.name, unit, "slices", {"by": by, **_slice_table(corpus, view, values)}, show_slices)
-            for pipe, corpus, one in self.placed()
-            for unit, view in one.units.items()
+            for pipe, corpus, evaluated in self.placed()
+            for unit, view in evaluated.units.items()
         ]
 
     def against(self, other: str) -> list[Section]:
@@ -219,13 +223,13 @@ def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> 
     examples = run.read(nlp)
     pipes = run.pipes(nlp, examples, several=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
-    judged, corpora, evaluation.examples = judge(run, nlp, pipes, examples, also=last_pipes)
+    all_judged, corpora, evaluation.examples = judge(run, nlp, pipes, examples, also=last_pipes)
     if run.attr is None and run.component is None:
         without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
         reason = "Not judged: pipe {}. The data has no gold for '{}'."
         evaluation.skipped += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
-    for pipe, one, corpus in zip(pipes, judged, corpora, strict=True):
-        evaluation.pipes.append(_evaluate_pipe(evaluation, nlp, one, pipe, corpus))
+    for pipe, judged, corpus in zip(pipes, all_judged, corpora, strict=True):
+        evaluation.pipes.append(_evaluate_pipe(evaluation, nlp, judged, pipe, corpus))
 
 
 def _evaluate_pipe(

@@ -36,7 +36,7 @@ class EvaluateRun(GoldRun):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> EvaluateRun:
         """Make a run of the options of the command by name, those of writers among them."""
-        names = {one.name for one in fields(cls)}
+        names = {option.name for option in fields(cls)}
         added_options = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: options[name] for name in options.keys() & names}, added_options=added_options)
 
@@ -52,4 +52,7 @@ class EvaluateRun(GoldRun):
 
     def files(self) -> list[Output]:
         """The files that are written."""
-        return [Output("--output", path) for path in (*self.numbers, *(p for one in self.requests for p in one.files()))]
+        return [
+            Output("--output", path)
+            for path in (*self.numbers, *(path for request in self.requests for path in request.files()))
+        ]

@@ -100,8 +100,8 @@ def find_requests(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Req
                 raise
             continue
         parameters = declared_parameters(writer.write)
-        own_options = {one.name: options.get(one.name, one.default) for one in parameters}
-        if own_paths or any(own_options[one.name] not in (one.default, [], ()) for one in parameters):
+        own_options = {parameter.name: options.get(parameter.name, parameter.default) for parameter in parameters}
+        if own_paths or any(own_options[parameter.name] not in (parameter.default, [], ()) for parameter in parameters):
             requests.append(Request(writer, own_paths, own_options))
     return requests
 

@@ -28,8 +28,8 @@ def found_sections(
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])
-    for pipe, corpus, one in evaluation.placed():
-        for unit, view in one.units.items():
+    for pipe, corpus, evaluated in evaluation.placed():
+        for unit, view in evaluated.units.items():
             yield Section(pipe.name, unit, "found_slices", _find(corpus, view, fields), show_found)
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
     """What the page shows. RAISES C005, C030: too little to judge."""
     views, skipped = [], evaluation.skipped
-    for pipe, corpus, one in evaluation.placed():
-        pipe_views, missing = pipe_contents(evaluation, pipe, corpus, one)
+    for pipe, corpus, evaluated in evaluation.placed():
+        pipe_views, missing = pipe_contents(evaluation, pipe, corpus, evaluated)
         views += pipe_views
         skipped = [*skipped, *missing]
     if not views:
@@ -46,18 +46,18 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def pipe_contents(
-    evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, one: PipeEvaluation
+    evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, evaluated: PipeEvaluation
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A pipe's views, of tokens and of entities, and what cannot be judged, as sentences. RAISES C005: too little to judge."""
     from .contents import view_contents
 
-    facts, views, skipped = facts_of(pipe, one.judged), [], []
-    for unit, view in one.units.items():
+    facts, views, skipped = facts_of(pipe, evaluated.judged), [], []
+    for unit, view in evaluated.units.items():
         name = f"{facts['component'] or 'Doc'}: {view.called[1] if unit == 'entities' else unit}"
         if len(view.pairs):
             check_bins(len(view.pairs), evaluation.run.bins, pipe.threshold)
             views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))
-            views[-1]["conventions"] = conventions_of(None if unit == "entities" else one.conventions)
+            views[-1]["conventions"] = conventions_of(None if unit == "entities" else evaluated.conventions)
         else:
             skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
     return views, skipped

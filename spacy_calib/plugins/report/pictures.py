@@ -90,9 +90,9 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     placed = evaluation.placed()
     if not placed:
         raise evaluation.nothing_to_show()
-    pipe, _, one = placed[0]
+    pipe, _, evaluated = placed[0]
     unit = unit_of(pipe, unit)
-    view = one.units[UNITS[unit]]
+    view = evaluated.units[UNITS[unit]]
     for tag in tags:
         if tag not in view.labels:
             some = ", ".join(view.labels[:60]) + (", ..." if len(view.labels) > 60 else "")
@@ -126,9 +126,9 @@ def _numbers(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Se
 
 def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
     """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
-    pipe, _, one = evaluation.placed()[0]
+    pipe, _, evaluated = evaluation.placed()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
-    fitted_on = " = THE FIT DATA" if one.judged.seen and one.judged.seen["many"] else ""
+    fitted_on = " = THE FIT DATA" if evaluated.judged.seen and evaluated.judged.seen["many"] else ""
     return f"{model}, judged on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 
 
