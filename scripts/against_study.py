@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from frame import bare, docs_in, ewt_file, make_parser, one_sentence, say
 
+from spacy_calib.metrics.comparison import all_pairs, error_row, found_rows, labelled, same_units, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.plugins.report.comparison import all_pairs, labelled, same_units
-from spacy_calib.plugins.report.paired import error_row, found_rows, unit_rows
 from spacy_calib.types import Pairs
 
 if TYPE_CHECKING:
@@ -122,8 +121,11 @@ def study(population: Population, documents: int, draws: int) -> dict[str, list[
         rows = [*unit_rows(model, other, seed=draw), *([error] if error else []), *found_rows(found, found_other, seed=draw)]
         truth = population.truth(pairs)
         for row in rows:
-            held = row["low"] <= truth[row["figure"]] <= row["high"]
-            told.setdefault(row["figure"], []).append((held, row["high"] - row["low"], truth[row["figure"]]))
+            low, high = row["low"], row["high"]
+            assert low is not None
+            assert high is not None
+            held = low <= truth[row["figure"]] <= high
+            told.setdefault(row["figure"], []).append((held, high - low, truth[row["figure"]]))
     return told
 
 

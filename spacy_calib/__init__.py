@@ -32,7 +32,6 @@ _MODULES = {
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
-    "report": ".cli.api",
     "spans_from": ".sources.tool_spans",
 }
 # Plug-ins add public names by entry points of this group: name -> object.

@@ -29,7 +29,7 @@ ROOMS = [
 # Those that know no spaCy.
 NUMERICAL = {"about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context"}
 # What the core still imports of plug-ins, until it has a design.
-STILL = {"report", "events"}
+STILL = {"events"}
 # Entry points of these groups are named in configs and saved states.
 REGISTERED = {"spacy_factories", "spacy_architectures", "spacy_calib_sources", "spacy_calib_contexts", "spacy_calib_events"}
 # Which plug-in may import which.
@@ -105,7 +105,7 @@ def test_every_module_stands_in_a_room():
 
 
 def plugin_of(module: str) -> str:
-    return module.split("/")[1] if room_of(module) == "plugins" else ""
+    return module.split("/")[1] if module.startswith("plugins/") else ""
 
 
 @each([m for m in MODULES if room_of(m) != "plugins"])
@@ -113,7 +113,7 @@ def test_a_room_imports_only_what_stands_above_it(module):
     rank = ROOMS.index(room_of(module))
     for name in {name[1:] for name, _ in imports_of(module) if name.startswith(".")}:
         if room_of(name) == "plugins":
-            assert plugin_of(name) in STILL, f"{module} imports the plug-in {name}"
+            assert plugin_of(name) in {"", *STILL}, f"{module} imports the plug-in {name}"  # their list may be read
         else:
             assert ROOMS.index(room_of(name)) <= rank, f"{module} imports {name}, which stands below it"
 

@@ -1,4 +1,4 @@
-"""What people call from Python: `spacy_calib.fit`, `adapt` and `evaluate` do what these commands do, `report` makes the page of `evaluate`; nothing is printed."""
+"""What people call from Python: `spacy_calib.fit`, `adapt` and `evaluate` do what these commands do; nothing is printed."""
 
 from __future__ import annotations
 
@@ -62,20 +62,4 @@ def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, A
     return run(str(model), Path(data), **options)
 
 
-def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
-    """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib evaluate --output page.html` does.
-
-    model, data: See `fit`. output: The page to write; None writes none.
-    options: Those of `evaluate` by their long names: attr, component, bins, groups, gold_preproc, n_process, gpu_id, code,
-        force.
-    RETURNS (dict): All that the page shows.
-    RAISES CalibError: every fault of the input.
-    """
-    from .evaluate_command import evaluate as run
-    from .evaluate_command import page
-    from .evaluating.options import EvaluateRun
-
-    return page(EvaluateRun(**run.checked(str(model), Path(data), output=[] if output is None else [Path(output)], **options)))
-
-
-__all__ = ["adapt", "evaluate", "fit", "report"]
+__all__ = ["adapt", "evaluate", "fit"]

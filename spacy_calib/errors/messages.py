@@ -146,7 +146,6 @@ MESSAGES = {
     # Parquet
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Pictures and text
-    "C097": "The output {path} is one file, but there are several pictures to draw: {pictures}; name a folder, or one of them with --kind.",
     "C324": "Tokens have no extension '{name}': register it with Token.set_extension before the pipeline is made (on the command line in a file given with --code).",
     "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another one, or leave it out.",
     # Draws
@@ -193,6 +192,11 @@ MESSAGES = {
     # Of several plug-ins
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
+    "C749": "The output {path} cannot be written: no writer for {suffix}; it comes with {package}.",
+    "C615": "Component '{component}' of {model} sets {layer}, and that of {other} (--against) {given}: there is nothing to compare; give a pipeline whose component labels the same.",
+    "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}): their tag sets differ; compare pipelines that were trained on one scheme, or fit one with --map.",
+    "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
+    "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
 }
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT
 from ..types import Groups, Ints
 from .calibration_errors import group_slices
 from .proper import PROPER
 
 if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus
-
-# So many tokens are shown on either side of the one in question.
-WINDOW = 18
-# So many characters of a document.
-_DOCUMENT = 400
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,30 +95,10 @@ def judged_entities(
     )  # fmt: skip
 
 
-class Passage(NamedTuple):
-    """A stretch of text with its context in the sentence."""
-
-    before: str
-    text: str
-    after: str
-
-
-def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return the tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
-    first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
-    low, high = max(first, start - WINDOW), min(last, end + WINDOW)
-    before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
-    if corpus.row_unit == DOCUMENT:
-        return Passage("", textwrap.shorten(text, _DOCUMENT, placeholder=" …"), "")
-    lead = "… " if low > first else ""
-    trail = " …" if high < last else ""
-    gap = text[len(text.rstrip()) :]
-    return Passage(lead + before.lstrip(), text.rstrip(), gap + after.rstrip() + trail)
-
-
-def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
-    words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
-    return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
+def without_places(pairs: JudgedPairs, **about: Any) -> JudgedView:
+    """Return pairs whose places in the text are not known. about: The other fields of a `JudgedView`."""
+    unknown = np.zeros(0, dtype=np.intp)
+    return JudgedView(**vars(pairs), starts=unknown, ends=unknown, **about)
 
 
 def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
@@ -137,25 +110,7 @@ def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     return places
 
 
-def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
-    """Return the gold labels of some tokens, equal neighbours once; a question mark for unknown ones."""
-    numbers = corpus.gold[start:end].tolist()
-    changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
-    return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
-
-
-def in_context(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
-    start, end = int(view.starts[pair]), int(view.ends[pair])
-    if view.kind == "entities":
-        label_name = view.labels[int(view.pairs.tags[pair])]
-    else:
-        label = int(corpus.labels[start])
-        label_name = corpus.names[label] if label >= 0 else ""
-    return {
-        **passage_of(corpus, start, end)._asdict(),
-        "carried": label_name,
-        "gold": gold_of(corpus, start, end),
-        "raw": float(view.pairs.scores[pair]),
-        "calibrated": float(view.calibrated[pair]),
-    }
+def carried_places(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints]:
+    """Return (Doc, place in the pairs) of each token with its predicted label, or of each entity."""
+    units = carried_by(corpus, view)
+    return corpus.docs[view.starts[units]], units

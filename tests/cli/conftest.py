@@ -24,12 +24,10 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
-from spacy_calib.cli import (  # adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`
-    ORDER,
-    command_names,
-)
+import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
+from tests.plugged import skip_what_needs_a_plugin
 
 # The app of spaCy is made into commands once, not at every call.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
@@ -72,10 +70,10 @@ def scores_at(kind: str, score: str = "_.score") -> tuple[str, str]:
 def calib(*arguments: object) -> Outcome:
     """`python -m spacy calib ...` in this process; an exception that gets out (a user's traceback) fails the test.
 
-    Without the plug-in that a command comes from, the test is skipped.
+    Without the plug-in that a command, or an output, comes from, the test is skipped.
     """
-    if arguments and arguments[0] in ORDER and arguments[0] not in command_names():
-        pytest.skip(f"the plug-in with the command {arguments[0]} is not installed")
+    if arguments:
+        skip_what_needs_a_plugin(*map(str, arguments))
     return spacy_command("calib", *arguments)
 
 

@@ -65,7 +65,7 @@ MISTAKES = [
     Mistake("fit STOCK GOLD OUT -m isotone", "Option --method must be one of auto"),
     Mistake("fit STOCK GOLD EXISTS", "EXISTS exists already; choose another path or add --force"),
     Mistake("fit STOCK GOLD OUT --groups 0", "Option --groups must be at least 1"),
-    Mistake("evaluate BOTH GOLD -o page.txt", "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf"),
+    Mistake("evaluate BOTH GOLD -o page.txt", "Option --output must be a file that ends in .json"),
     Mistake("threshold ENTS GOLD", "There is no share to reach; give --precision"),
     Mistake("threshold ENTS GOLD -p 90", "Option --precision must be between 0 and 1, but 90.0 was given."),
     Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs that tell which entities are accepted; find them with `spacy calib threshold --precision`"),

@@ -1,4 +1,4 @@
-"""An installed package adds a command, a reader of gold, a metric and a source: each is used by the real command line, in processes of its own."""
+"""An installed package adds a command, a reader of gold, a metric, a source and an output: each is used by the real command line, in processes of its own."""
 
 from __future__ import annotations
 
@@ -77,6 +77,39 @@ def test_its_metric_is_in_evaluate_and_its_source_is_chosen_by_fit(packages, fit
     assert "Mean spread" in ok(calib_with(packages, "evaluate", fitted_outside, test_file)).text
     config = (fitted_outside / "config.cfg").read_text(encoding="utf8")
     assert '@calib_sources = "outside.Cautious.v1"' in config
+
+
+def test_its_writer_gets_the_evaluation_and_its_options(packages, fitted_outside, model, test_file, tmp_path):
+    text, numbers = tmp_path / "three.txt", tmp_path / "numbers.json"
+    outcome = ok(calib_with(packages, "evaluate", fitted_outside, test_file, "-o", text, "-o", numbers, "--digits", 3))
+    table = json.loads(numbers.read_text(encoding="utf8"))["calib"]  # its writer of .json does not replace ours
+    whole = table["errors"][0]
+    assert text.read_text() == f"{table['accuracy']:.3f} {whole['raw']:.3f} {whole['calibrated']:.3f}"
+    assert table["lines"] == 1
+    assert "1 lines about tokens" in outcome.text
+    ok(calib_with(packages, "evaluate", model, test_file, "-o", text, "--force"))  # raw scores
+    assert text.read_text().endswith(" -")
+    assert len(text.read_text().split()[0]) == len("0.12")
+
+
+def test_its_option_alone_calls_its_writer(packages, fitted_outside, test_file):
+    help_text = ok(calib_with(packages, "evaluate", "--help")).text
+    assert "--digits <int> Digits behind the point of a .txt [default: 2]" in help_text
+    assert "1 lines about tokens" in ok(calib_with(packages, "evaluate", fitted_outside, test_file, "--digits", 3)).text
+    assert "lines about" not in ok(calib_with(packages, "evaluate", fitted_outside, test_file)).text
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("a.rose", "Option --output must be a file that ends in .json"),
+        ("a.gone", "The writer of .gone of `evaluate` cannot be used: outside.nowhere:write cannot be imported (ModuleNotFoundError"),
+        ("a.value", "outside.slash_file:SEPARATOR cannot be imported (it is no function: '/')"),
+    ],
+)  # fmt: skip
+def test_an_output_that_cannot_be_written_is_one_sentence(name, sentence, packages, fitted_outside, test_file, tmp_path):
+    refuses(calib_with(packages, "evaluate", fitted_outside, test_file, "-o", tmp_path / name), sentence)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

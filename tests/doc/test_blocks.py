@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 import spacy_calib
 from spacy_calib.doc.blocks import BLOCK_VERSION, print_of
 from spacy_calib.doc.cutting import cut
+from tests.plugged import needs_all_plugins
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
 TAGS = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
@@ -97,6 +98,7 @@ def test_a_label_changed_by_hand_keeps_its_score(nlp):
             assert token._.calib_score == pytest.approx(0.2)
 
 
+@needs_all_plugins
 def test_two_annotations_under_one_prefix_are_not_mixed(nlp):
     """Tags of one Doc and parts of speech of another, joined: `render` showed one's probability as the other's."""
     of_pos = pipeline("pos")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ...plugins.events.fit_event import show_event_table
-from ...plugins.report.against import show_against
-from ...plugins.report.show_slices import show_found, show_slices
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
 from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.writing import print_exact
+from .outputs import Section
 
 
-def show_table(name: str, table: dict[str, Any]) -> None:
-    """Print one pipe's tables."""
+def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = ()) -> None:
+    """Print one pipe's tables. sections (Sequence): What was added to them."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
@@ -31,23 +31,10 @@ def show_table(name: str, table: dict[str, Any]) -> None:
         show_seen(table["seen"])
     else:
         _show_units(table, unit)
+        _show_sections(sorted((one for one in sections if one.unit != "entities"), key=_is_last), f"{unit}s")
     if entities is not None:
-        one, spans = entities["called"]
-        msg.divider(f"{name}: whole {spans} (event: {entities['event']})")
-        if entities["pairs"]:
-            share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-            msg.text(f"{entities['pairs']:,} predicted {spans}, {share} % right, {entities['bins']} bins")
-            _show_errors(entities, "ECE", "tags", raw_only)
-            if "slices" in entities:
-                show_slices(entities["slices"], spans)
-            if "found_slices" in entities:
-                show_found(entities["found_slices"], spans)
-            _show_accepted(entities["accepted"], spans)
-            _show_flagged(entities["flagged"])
-            if "against" in entities:
-                show_against(entities["against"], spans)
-        else:
-            msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+        msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
+        _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only)
     show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
         show_event_table(event)
@@ -58,6 +45,21 @@ def show_table(name: str, table: dict[str, Any]) -> None:
     if unfitted is not None:
         msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
         print_exact([f"{unfitted['fit']}\n"], json=False)
+
+
+def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool) -> None:
+    """raw_only (bool): Whether there are no calibrated scores."""
+    one, several = entities["called"]
+    if not entities["pairs"]:
+        msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+        return
+    share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
+    msg.text(f"{entities['pairs']:,} predicted {several}, {share} % right, {entities['bins']} bins")
+    _show_errors(entities, "ECE", "tags", raw_only)
+    _show_sections((section for section in sections if not _is_last(section)), several)
+    _show_accepted(entities["accepted"], several)
+    _show_flagged(entities["flagged"])
+    _show_sections(filter(_is_last, sections), several)
 
 
 def _show_units(table: dict[str, Any], unit: str) -> None:
@@ -74,12 +76,18 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
-    if "slices" in table:
-        show_slices(table["slices"], f"{unit}s")
-    if "found_slices" in table:
-        show_found(table["found_slices"], f"{unit}s")
-    if "against" in table:
-        show_against(table["against"], f"{unit}s")
+
+
+def _is_last(section: Section) -> bool:
+    """Whether a section is about another pipeline: those about this one come first."""
+    return section.key == "against"
+
+
+def _show_sections(sections: Iterable[Section], units: str) -> None:
+    """units (str): What has the labels: "tokens"."""
+    for section in sections:
+        if section.show is not None:
+            section.show(section.rows, units)
 
 
 def _show_legend(unit: str, by: str, raw_only: bool) -> None:
@@ -122,8 +130,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
     """ece (str), labels (str): How these are called. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
-    from ...metrics.tag_rows import warning_of
-    from ...metrics.verdict import worse_of
+    from ...metrics.sentences import warning_of, worse_of
     from ...pipe.registered import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))
@@ -171,3 +178,39 @@ _SCORES = (
     Column("Change", "value", _signed),
     Column("95 % interval", "", lambda row: _between(row["low"], row.get("high"), _signed)),
 )
+
+_three = partial(number, digits=3)
+_COLUMNS = (
+    Column("", "off", lambda off: "OFF" if off else "", align="l"),
+    Column("Slice", "slice", align="l"),
+    Column("Documents", "documents", whole),
+    Column("Labels", "n", whole),
+    Column("Mean score", "score", _three),
+    Column("Right", "right", _three),
+    Column("Gap", "", lambda row: f"{row['gap']:+.3f}"),
+    Column("95 % interval", "", lambda row: "-" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"),
+    Column("Error", "calibrated", _three),
+    Column("Floor 95 %", "floor95", _three),
+)
+
+
+def show_slices(table: Mapping[str, Any], units: str) -> None:
+    """Print how true scores are in each slice. units (str): What has the labels: "tokens"."""
+    rows, small = table["rows"], table["too_small"]
+    if rows:
+        msg.text(f"Where scores are off, by {table['by']} (of the {units} with their likeliest label):")
+        show_rows(rows, _COLUMNS)
+        off = sum(row["off"] for row in rows)
+        msg.text(
+            f"{_of(off, len(rows))} surely off; of those that are called so, {100 * table['rate']:g} % at most are so by chance, on average. "
+            "A gap above 0: scores are too high."
+        )
+    if small:
+        from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS
+
+        what = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
+        msg.text(f"{small:,} {'more' if rows else 'slices'} {what} {'is' if small == 1 and rows else 'are'} not judged.")
+
+
+def _of(off: int, n: int) -> str:
+    return f"{off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if off < 2 else 'are'}"

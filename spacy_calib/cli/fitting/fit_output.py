@@ -204,7 +204,7 @@ def verdict_on(info: FitInfo) -> str:
 
 def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
     """whose (str): Begins it. of (str): What was judged."""
-    from ...metrics.verdict import leaning_in_words
+    from ...metrics.sentences import leaning_in_words
 
     before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
     where = f"({of}, on parts of the data that were held out in turn)"

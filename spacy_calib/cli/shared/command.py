@@ -36,6 +36,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # Under this key of a command line's `meta` are the options that typer does not read: parameter -> function that reads it.
 MORE_OPTIONS = "spacy_calib.more_options"
+# What a function calls its `**` of options that plug-ins add.
+ADDED_OPTIONS = "added_options"
 
 
 class Declared(NamedTuple):
@@ -175,12 +177,14 @@ class Command(Generic[P, R]):
     run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
     example (str): The end of a command line that works. kind (type): How its command line is read.
     exit_code (Callable | None): From the values of a command line, by name, and the result; None ends with 0.
+    added (Callable): Returns the functions of plug-ins whose parameters are options too; `run` takes them as `**added_options`.
     """
 
     run: Callable[..., R]
     example: str
     kind: type[CalibCommand]
     exit_code: Callable[[Any, Any], int] | None
+    added: Callable[[], Sequence[Callable[..., Any]]] = tuple
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(**self.checked(*args, **kwargs))
@@ -188,13 +192,17 @@ class Command(Generic[P, R]):
     def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The arguments of a call by name, checked; see `Declared.check`."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        declaration = {parameter.name: parameter for parameter in declared_parameters(self.run)}
+        declaration = {parameter.name: parameter for parameter in self.parameters}
+        added_options = arguments.pop(ADDED_OPTIONS, {})
+        for name in added_options.keys() - declaration.keys():
+            raise TypeError(f"{self.run.__name__}() got an unexpected keyword argument {name!r}")
+        arguments |= added_options
         return {name: declaration[name].check(value) if name in declaration else value for name, value in arguments.items()}
 
     @property
     def parameters(self) -> tuple[Declared, ...]:
         """The arguments and options of its command line, in their order."""
-        return declared_parameters(self.run)
+        return tuple(parameter for run in (self.run, *self.added()) for parameter in declared_parameters(run))
 
     @property
     def help(self) -> str:
@@ -221,12 +229,16 @@ class Command(Generic[P, R]):
 
 
 def command(
-    *, example: str, kind: type[CalibCommand] = CalibCommand, exit_code: Callable[[Any, Any], int] | None = None
+    *,
+    example: str,
+    kind: type[CalibCommand] = CalibCommand,
+    exit_code: Callable[[Any, Any], int] | None = None,
+    added: Callable[[], Sequence[Callable[..., Any]]] = tuple,
 ) -> Callable[[Callable[P, R]], Command[P, R]]:
     """Make a command of a plain function; see `Command`."""
 
     def make(run: Callable[P, R]) -> Command[P, R]:
-        made_command: Command[P, R] = Command(run, example, kind, exit_code)
+        made_command: Command[P, R] = Command(run, example, kind, exit_code, added)
         made_command.__doc__ = run.__doc__
         return made_command
 

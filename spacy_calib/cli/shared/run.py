@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
@@ -293,14 +293,6 @@ def judge(
     return evaluations, corpora, examples
 
 
-class ScoredPipe(NamedTuple):
-    """A fitted pipe and the data with its scores. seen (dict | None): See `pairs.seen_texts.SeenShare`."""
-
-    pipe: Calibrator
-    corpus: ScoredCorpus
-    seen: dict[str, Any] | None
-
-
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     """Return the requested unit, else entities if scored, else that of the labels. RAISES C065, C265: no such unit."""
     from ...annotations import get_annotation
@@ -322,7 +314,7 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
 def fit_in_words(pipe: Calibrator) -> str:
     """Describe how a pipe was fitted, in a line."""
     from ...annotations import get_annotation
-    from ...metrics.verdict import with_article
+    from ...metrics.sentences import with_article
     from ...pairs.documents import extent
 
     info = pipe.fit_info

@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...metrics.gaps import documents_apart, errors_of, p_values, stand
+from ...metrics.slices import FEWEST_UNITS, Slice
 from ...types import Floats, Ints
-from .gaps import documents_apart, errors_of, p_values, stand
 from .messages import calib_error
 from .properties import Property
-from .slices import FEWEST_UNITS, Slice
 
 # Slices that are taken to the other half, at most, and the p on the search half from which they are not.
 MOST, _WORTH = 10, 0.001
@@ -60,7 +60,7 @@ def find_slices(
     """Find parts of one property, or of two, whose scores are off.
 
     On half of the documents the clearest part is taken, then the clearest once that is explained, ten at most. Returned are
-    those that the other half confirms (`plugins.report.gaps.stand`), by themselves and beside those found before. RETURNS: The slices,
+    those that the other half confirms (`metrics.gaps.stand`), by themselves and beside those found before. RETURNS: The slices,
     with their units of the confirming half; all its units. RAISES C610: there are too few documents.
     """
     names, codes = np.unique(documents, return_inverse=True)

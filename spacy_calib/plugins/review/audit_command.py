@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from ...cli.evaluating.evaluation import only_component
+from ...cli.evaluating.raw_scores import only_component
 from ...cli.fitting.new_calib import merge_block, own_block, place_calib
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold

@@ -9,8 +9,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_calib import render
+import spacy_calib
 from tests.cli.conftest import calib, entity_docs, ok, save_docs, token_scores
+from tests.plugged import needs_all_plugins
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -79,6 +80,7 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
     assert tables["own", "expect"]["true"]["f"]["value"] == pytest.approx(tables["mapped", "expect"]["true"]["f"]["value"])
 
 
+@needs_all_plugins
 def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
     plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
     assert other.get_pipe("calib_ent").fit_info.label_map == RENAMED
@@ -89,10 +91,10 @@ def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_tes
         for scores, same in zip(token_scores(one), token_scores(two), strict=True):
             wanted = {RENAMED.get(label, label): score for label, score in scores.items()}
             assert same == pytest.approx(wanted, abs=1e-5)
-        shown = render(two, style="ents")
+        shown = spacy_calib.render(two, style="ents")
         for label, mapped_label in RENAMED.items():
             shown = shown.replace(mapped_label, label)
-        assert shown == render(one, style="ents")
+        assert shown == spacy_calib.render(one, style="ents")
         for ent, same in zip(one.ents, two.ents, strict=True):
             entities += 1
             assert (ent.label_, ent._.calib_score) == (same.label_, pytest.approx(same._.calib_score, abs=1e-5))

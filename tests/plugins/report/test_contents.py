@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
-from spacy_calib.metrics.judged_view import WINDOW, gold_of, judged_tokens, passage_of
+from spacy_calib.metrics.judged_view import judged_tokens
 from spacy_calib.metrics.table import calibration_table
-from spacy_calib.metrics.tag_rows import tag_rows, worst_tags
-from spacy_calib.metrics.verdict import HEADINGS, right_at, verdict
 from spacy_calib.plugins.report.contents import confident_errors
+from spacy_calib.plugins.report.passages import WINDOW, gold_of, passage_of
+from spacy_calib.plugins.report.tag_rows import tag_rows, worst_tags
+from spacy_calib.plugins.report.verdict import HEADINGS, right_at, verdict
 from tests.plugins.report.made_up import FACTS, contents_of, corpus_of, judged_of, random_corpus, random_entities, view_of
 
 NAMES = ("N", "V", "X")

@@ -7,7 +7,7 @@ import json
 import pytest
 import spacy
 
-from spacy_calib.cli.api import report
+from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 
@@ -69,9 +69,10 @@ def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written,
     assert again.read_bytes() == page
 
 
-def test_the_options_are_those_of_the_table(calibrated, test_file, tmp_path, monkeypatch):
+def test_the_options_are_those_of_the_table_and_nothing_is_printed(calibrated, test_file, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     contents = report(str(calibrated), test_file, bins=4, groups=2)
+    assert capsys.readouterr().out == ""
     (view,) = contents["views"]
     assert view["bins"] == 4
     assert len(view["groups"]) == 2
@@ -158,7 +159,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file,
         (["--bins", "100000"], "which is fewer than the 100000 bins"),
         (
             ["--output", "page.txt"],
-            "Option --output must be a file that ends in .json, .html, .png, .svg or .pdf, or a folder for",
+            "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder, but page.txt was given",
         ),
     ],
 )

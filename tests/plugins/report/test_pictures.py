@@ -49,6 +49,13 @@ def test_every_output_by_its_suffix_and_the_same_every_time(calibrated, test_fil
     assert list(table["pictures"]["numbers"]) == ["reliability"]
 
 
+def test_capitals_in_a_suffix_change_nothing(calibrated, test_file, tmp_path):
+    outputs = [word for name in ("a.svg", "B.SVG", "C.HTML") for word in ("-o", tmp_path / name)]
+    ok(calib("evaluate", calibrated, test_file, *outputs, "--silent"))
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "B.SVG").read_bytes()
+    assert (tmp_path / "C.HTML").read_text(encoding="utf8").startswith("<!DOCTYPE html>")
+
+
 def test_the_numbers_are_those_of_the_table(calibrated, test_file):
     (table,) = evaluate(str(calibrated), test_file, bins=5, kind="all").values()
     held = table["pictures"]["numbers"]

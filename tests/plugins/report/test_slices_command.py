@@ -9,7 +9,7 @@ import pytest
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
-from spacy_calib.cli.api import report
+from spacy_calib import report
 from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences
 

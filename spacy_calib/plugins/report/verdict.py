@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.bins import make_binner
-from ..types import Floats
-from .calibration_errors import table_of
-from .judged_view import JudgedView
-from .tag_rows import PROMISED, warning_of
+from ...metrics.calibration_errors import table_of
+from ...metrics.judged_view import JudgedView
+from ...metrics.sentences import ONE_WAY, PROMISED, warning_of, with_article, worse_of
+from ...pairs.bins import make_binner
+from ...types import Floats
 
 # What the component that sets an annotation is called.
 NOUNS = {
@@ -39,8 +39,6 @@ VAGUE = 0.05
 UNEVEN = 2.0
 # "When it says 90 %": the scores looked at, and how many are needed.
 SAID, AROUND, ENOUGH = 0.9, 0.05, 50
-# Scores lean (too sure, too modest) where the gaps, once opposite ones cancel, are at least this share of all gaps.
-ONE_WAY = 0.5
 
 
 def noun_of(annotation: str) -> str:
@@ -68,13 +66,6 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     if total == 0 or abs(one_way) < ONE_WAY * total:
         return "off"
     return "sure" if one_way > 0 else "modest"
-
-
-def leaning_in_words(excess: float, off: float) -> str:
-    """Describe whether scores are too high or too low. excess: Mean score minus share right. off: Mean distance."""
-    if abs(excess) < ONE_WAY * off:
-        return "some too high and some too low"
-    return f"mostly too {'high' if excess > 0 else 'low'}"
 
 
 @dataclass(frozen=True)
@@ -139,7 +130,7 @@ def verdict(
     """Summarize the figures.
 
     table (dict): Of `metrics.table.calibration_table`. noun (str): Name of the component. seen (dict | None): Of
-    `pairs.seen_texts.SeenShare`. never (Sequence): Of `metrics.tag_rows.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
+    `pairs.seen_texts.SeenShare`. never (Sequence): Of `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
     "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]
@@ -167,23 +158,6 @@ def verdict(
         "more": [_raw_sentence(view, overall, evidence.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
         "warnings": [sentence for sentence in (warning_of(never),) if sentence],
     }
-
-
-def worse_of(change: dict[str, dict[str, Any]]) -> str | None:
-    """Return a sentence if calibrated scores have a higher log loss than raw ones. change: `table.changes`."""
-    value, low, high = (change["nll"][key] for key in ("value", "low", "high"))
-    if value is None or value <= 0:
-        return None
-    interval = "" if low is None else f" (95 % interval {low:+.4f} to {high:+.4f})"
-    if low is not None and low > 0:
-        return f"Calibrated scores are WORSE than raw ones on this data: log loss {value:+.4f}{interval}."
-    chance = "; that may be chance" if low is not None else ""
-    return f"Calibrated scores are no better than raw ones on this data: log loss {value:+.4f}{interval}{chance}."
-
-
-def with_article(noun: str) -> str:
-    """Return the noun after "a" or "an"."""
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _opening(status: str, noun: str, percent_right: int | None, says: str) -> str:

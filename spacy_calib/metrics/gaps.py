@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...pairs.documents import document_codes
-from ...types import Floats, Ints, as_hits, as_probabilities
-from .messages import calib_error
+from ..errors import calib_error
+from ..pairs.documents import document_codes
+from ..types import Floats, Ints, as_hits, as_probabilities
 
 
 @dataclass(frozen=True)

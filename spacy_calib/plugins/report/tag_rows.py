@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..pairs.build import JudgedPairs, top_pairs
-from ..types import Ints
-from .calibration_errors import calibration_error, debiased_calibration_error
-from .judged_view import JudgedView, in_context
-from .noise_floors import noise_floor
+from ...metrics.calibration_errors import calibration_error, debiased_calibration_error
+from ...metrics.judged_view import JudgedView
+from ...metrics.noise_floors import noise_floor
+from ...types import Ints
+from .passages import in_context
 
 if TYPE_CHECKING:
-    from ..pairs.scored_corpus import ScoredCorpus
+    from ...pairs.scored_corpus import ScoredCorpus
 
 MAX_WORST = 6
 MAX_EXAMPLES = 3
@@ -126,37 +125,3 @@ def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str)
         if len(examples) == MAX_EXAMPLES:
             break
     return examples
-
-
-# So many predictions without a single hit are worth a word.
-MANY = 20
-# Where such labels' scores promise so many hits in all, scores that look true on the whole are not called so.
-PROMISED = 3.0
-_NAMED = 8
-
-
-def never_right(view: JudgedPairs, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Labels predicted MANY times or more and never right: "label", "predicted", and "promised" hits; most frequent first."""
-    top, n = top_pairs(view.pairs), len(labels)
-    top = top[(view.pairs.tags[top] >= 0) & (view.pairs.tags[top] < n)]
-    tags = view.pairs.tags[top]
-    n_predicted, right, expected_hits = (
-        np.bincount(tags, weights, n) for weights in (None, view.pairs.hits[top], view.calibrated[top])
-    )
-    tags_never_right = np.flatnonzero((n_predicted >= MANY) & (right == 0)).tolist()
-    tags_never_right.sort(key=lambda tag: (-n_predicted[tag], labels[tag]))
-    return [
-        {"label": labels[tag], "predicted": int(n_predicted[tag]), "promised": float(expected_hits[tag])}
-        for tag in tags_never_right
-    ]
-
-
-def warning_of(rows: Sequence[dict[str, Any]]) -> str | None:
-    """Return a sentence that warns of the labels never right, or None."""
-    if not rows:
-        return None
-    listing = ", ".join(f"{row['label']} ({row['predicted']:,} times)" for row in rows[:_NAMED])
-    rest_note = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-    expected_hits = sum(row["promised"] for row in rows)
-    note = f", though by the scores {expected_hits:,.0f} of these should be" if expected_hits >= PROMISED else ""
-    return f"Predicted and never right: {listing}{rest_note}{note}. Do the model and the gold use the same labels?"

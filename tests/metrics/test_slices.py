@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_calib.metrics.calibration_errors import calibration_error
+from spacy_calib.metrics.slices import Slice, judge_slices, slices_by
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.plugins.report.slices import Slice, judge_slices, slices_by
 from spacy_calib.types import Pairs
 
 

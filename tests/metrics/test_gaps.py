@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.report.gaps import gap_of, stand
+from spacy_calib.metrics.gaps import gap_of, stand
 
 
 def test_a_gap_by_hand():

@@ -1,0 +1,68 @@
+"""Pairs in their context: the words around a token or an entity, and its gold."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...pairs.documents import DOCUMENT
+
+if TYPE_CHECKING:
+    from ...metrics.judged_view import JudgedView
+    from ...pairs.scored_corpus import ScoredCorpus
+
+
+# So many tokens are shown on either side of the one in question.
+WINDOW = 18
+# So many characters of a document.
+_DOCUMENT = 400
+
+
+class Passage(NamedTuple):
+    """A stretch of text with its context in the sentence."""
+
+    before: str
+    text: str
+    after: str
+
+
+def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
+    """Return the tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
+    first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
+    low, high = max(first, start - WINDOW), min(last, end + WINDOW)
+    before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
+    if corpus.row_unit == DOCUMENT:
+        return Passage("", textwrap.shorten(text, _DOCUMENT, placeholder=" …"), "")
+    lead = "… " if low > first else ""
+    trail = " …" if high < last else ""
+    gap = text[len(text.rstrip()) :]
+    return Passage(lead + before.lstrip(), text.rstrip(), gap + after.rstrip() + trail)
+
+
+def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
+    words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
+    return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
+
+
+def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
+    """Return the gold labels of some tokens, equal neighbours once; a question mark for unknown ones."""
+    numbers = corpus.gold[start:end].tolist()
+    changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
+    return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
+
+
+def in_context(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
+    """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
+    start, end = int(view.starts[pair]), int(view.ends[pair])
+    if view.kind == "entities":
+        label_name = view.labels[int(view.pairs.tags[pair])]
+    else:
+        label = int(corpus.labels[start])
+        label_name = corpus.names[label] if label >= 0 else ""
+    return {
+        **passage_of(corpus, start, end)._asdict(),
+        "carried": label_name,
+        "gold": gold_of(corpus, start, end),
+        "raw": float(view.pairs.scores[pair]),
+        "calibrated": float(view.calibrated[pair]),
+    }
