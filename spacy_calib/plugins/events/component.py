@@ -79,7 +79,7 @@ class EventPipe(AnnotatingPipe):
 
     def predict(self, docs: Sequence[Doc]) -> list[CalibratedSpans]:
         """The forecasts of the units of each Doc."""
-        if not self.fitted and docs:
+        if not self.fitted and any(map(len, docs)):  # a warning is given once: not to a text without words
             self.warn("CW01")
         return [self._forecast(self.ask(doc)) for doc in docs]
 

@@ -186,6 +186,15 @@ def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
     assert not pipe.fitted
 
 
+def test_an_empty_text_does_not_use_up_the_warning(fitted):
+    pipe = fitted.add_pipe("calib_event", last=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipe(Doc(fitted.vocab))
+    with pytest.warns(UserWarning, match="CW01.*calib_event"):
+        run_upstream(fitted, examples_for(fitted, 1, seed=5))
+
+
 def test_docs_without_scores_or_sentences(asking):
     pipe = asking.get_pipe("calib_event")
     with pytest.warns(UserWarning, match="CW23.*no token has scores with the prefix 'calib'"):
