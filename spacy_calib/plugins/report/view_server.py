@@ -25,9 +25,8 @@ from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, Labelled
 from ..events.component import SUFFIX, event_pipes
-from ..expect.summary import spans_of, tokens_of
 from .marked_text import Look, Passage, escape, legend_html, passage_html, style
 from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
@@ -222,7 +221,8 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():
         return _VERDICTS[""]
-    comparison = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
+    spans = None if record.entities is None else Labelled.from_spans(corpus)
+    comparison = record.profile.compare(Labelled.from_tokens(corpus, labels), spans)
     too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
     verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
     return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
