@@ -29,12 +29,12 @@ ROOMS = [
 # Those that know no spaCy.
 NUMERICAL = {"about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context"}
 # What the core still imports of plug-ins, until it has a design.
-STILL = {"report", "events"}
+STILL = {"report"}
 # Entry points of these groups are named in configs and saved states.
 REGISTERED = {"spacy_factories", "spacy_architectures", "spacy_calib_sources", "spacy_calib_contexts", "spacy_calib_events"}
 # Which plug-in may import which.
 BETWEEN = {
-    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "report": {"events", "expect"}, "sequence": {"events"},
+    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "sequence": {"events"},
 }  # fmt: skip
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 # srsly writes what was learned, pyarrow reads Parquet: each is imported by the function that needs it. catalogue holds what is registered. None

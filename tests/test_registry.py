@@ -32,8 +32,8 @@ OUR_REGISTRIES = [
     "calib_events",
 ]
 ADVICE = "spacy_calib_advice"
-# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, advice in messages, which is data.
-NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", ADVICE)
+# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, what a view can do, advice in messages, which is data.
+NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", "spacy_calib_view", ADVICE)
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 

@@ -194,6 +194,7 @@ MESSAGES = {
     "C226": "An interval from labelled documents needs two of them at least, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     "C412": "Labels of '{name}' cannot be drawn together from scores of '{layer}': it gives '{own}'; name the component that the calib pipe '{attr}' reads.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
+    "C418": "Whole annotations cannot be sampled, as nothing that is installed adds 'sample' to Doc._.<attr> (entry points of the group spacy_calib_view); install all of spacy-calib.",
 }
 
 WARNINGS = {

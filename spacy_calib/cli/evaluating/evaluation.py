@@ -213,7 +213,6 @@ def table_of(evaluation: Judged, bins: int | None, groups: int | None) -> dict[s
     """The table of one pipe, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
     from ...metrics.table import calibration_table
     from ...metrics.tag_rows import never_right
-    from ...pipe.evaluation import event_table
     from ...pipe.registered import metrics
     from ...pipe.scorer import scorer_like
     from ...types import OPEN
@@ -250,7 +249,7 @@ def table_of(evaluation: Judged, bins: int | None, groups: int | None) -> dict[s
             **judge_pairs(evaluation.spans, evaluation.span_groups, evaluation.span_labels),
         }
     if evaluation.events:
-        result["events"] = [event_table(forecasts, bins or 10, _SEED) for forecasts in evaluation.events]
+        result["events"] = [event_table(bins or 10, _SEED) for event_table in evaluation.events]
     return result
 
 

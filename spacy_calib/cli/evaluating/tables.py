@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
-from ...plugins.events.fit_event import show_event_table
 from ...plugins.report.against import show_against
 from ...plugins.report.show_slices import show_found, show_slices
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
+from ..shared.score_readers import show_event_table
 from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.writing import print_exact
 
