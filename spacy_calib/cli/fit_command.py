@@ -86,6 +86,7 @@ Unit = Annotated[
     str | None,
     option(
         f"Also learn how likely all labels, or all arcs, of a whole unit are right (Span._.calib_right): {UNITS}",
+        "-u",
         metavar="NAME",
     ),
 ]
