@@ -23,7 +23,7 @@ _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 # Of these groups of setup.cfg the names are those that configs say.
-_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs)\w+)")
+_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs|view)\w+)")
 BEGINNING = """# Commands
 
 <!-- Written by scripts/docs_commands.py (`make reference`) from the command line itself: change the help of the command, not this page. -->

@@ -24,8 +24,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_calib.pipe.evaluation import event_table, gather_forecasts
-from spacy_calib.plugins.events.component import EventPipe
 from spacy_calib.registry import registry
 from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
@@ -234,8 +232,3 @@ def register() -> Iterator[Callable[[str, str, Callable[..., Any]], None]]:
     yield add
     for key in added:  # and nothing else: meanwhile spaCy may have registered things of its own
         catalogue.REGISTRY.pop(key, None)
-
-
-def judge_event(pipe: EventPipe, examples: list[Example]) -> dict[str, Any]:
-    """The table of an event pipe, as `calib evaluate` makes it. examples: Their predicted Docs have been through the pipeline."""
-    return event_table(gather_forecasts(pipe, examples), 10, 0)

@@ -28,13 +28,11 @@ ROOMS = [
 ]  # fmt: skip
 # Those that know no spaCy.
 NUMERICAL = {"about", "errors", "schema", "types", "pairs", "metrics", "calibration", "context"}
-# What the core still imports of plug-ins, until it has a design.
-STILL = {"events"}
 # Entry points of these groups are named in configs and saved states.
 REGISTERED = {"spacy_factories", "spacy_architectures", "spacy_calib_sources", "spacy_calib_contexts", "spacy_calib_events"}
 # Which plug-in may import which.
 BETWEEN = {
-    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "report": {"events", "expect"}, "sequence": {"events"},
+    "counts": {"expect", "report"}, "coref": {"events", "sequence"}, "sequence": {"events"},
 }  # fmt: skip
 HEAVY = {"scipy", "sklearn", "matplotlib", "torch", "cupy"}
 # srsly writes what was learned, pyarrow reads Parquet: each is imported by the function that needs it. catalogue holds what is registered. None
@@ -113,7 +111,7 @@ def test_a_room_imports_only_what_stands_above_it(module):
     rank = ROOMS.index(room_of(module))
     for name in {name[1:] for name, _ in imports_of(module) if name.startswith(".")}:
         if room_of(name) == "plugins":
-            assert plugin_of(name) in {"", *STILL}, f"{module} imports the plug-in {name}"  # their list may be read
+            assert plugin_of(name) == "", f"{module} imports the plug-in {name}"  # their list may be read
         else:
             assert ROOMS.index(room_of(name)) <= rank, f"{module} imports {name}, which stands below it"
 
@@ -246,13 +244,8 @@ def words_of_plugins() -> set[str]:
     points = distribution("spacy-calib").entry_points
     names = {point.name for point in points if point.value.startswith("spacy_calib.plugins.") and point.group in REGISTERED}
     own = {point.name for point in points if not point.value.startswith("spacy_calib.plugins.")}
-    of_still = {
-        point.name for point in points if point.value.startswith(tuple(f"spacy_calib.plugins.{name}." for name in STILL))
-    }
-    modules = {f"plugins.{plugin_of(module)}" for module in MODULES if plugin_of(module)} - {
-        f"plugins.{name}" for name in STILL
-    }
-    return {*names, *modules} - own - of_still - {"plugins.__init__"}
+    modules = {f"plugins.{plugin_of(module)}" for module in MODULES if plugin_of(module)}
+    return {*names, *modules} - own - {"plugins.__init__"}
 
 
 @each([m for m in MODULES if room_of(m) != "plugins"])

@@ -53,6 +53,7 @@ GROUPS = {
     "spacy_calib_commands",
     "spacy_calib_names",
     "spacy_calib_outputs",
+    "spacy_calib_view",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}

@@ -32,8 +32,10 @@ OUR_REGISTRIES = [
     "calib_events",
 ]
 ADVICE = "spacy_calib_advice"
-# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, outputs, advice in messages, which is data.
-NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", "spacy_calib_outputs", ADVICE)
+# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, outputs, what a view can do, advice in messages, which is data.
+NO_REGISTRIES = (
+    "spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", "spacy_calib_outputs", "spacy_calib_view", ADVICE,
+)  # fmt: skip
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 

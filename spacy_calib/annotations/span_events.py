@@ -114,7 +114,3 @@ def span_hits(example: Example, annotation: Annotation, spans: Sequence[_Key], e
             right = _squeeze(example.predicted[start:end]) == _squeeze(example.reference[first:last])
         hits.append(gold.says((first, last, gold_label), right, event, (label, gold_label)))
     return np.array(hits, dtype=np.intp)
-
-
-# Short names of events in `calib fit` -> registered names.
-UNIT_EVENTS = {"sentence": "spacy-calib.Sentence.v1", "tree": "spacy-calib.Tree.v1"}

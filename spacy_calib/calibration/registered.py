@@ -125,6 +125,12 @@ def by_short(name: str) -> dict[str, Any]:
     return by_name
 
 
+def fitted_events() -> dict[str, Any]:
+    """Short name -> event about whole units that can be fitted: it has `fit(nlp, calib, examples)`. RAISES C185: as `by_short`."""
+    events = by_short("calib_events")
+    return {name: event for name, event in events.items() if getattr(event, "short", "") == name and hasattr(event, "fit")}
+
+
 def recalibrators() -> dict[str, Recalibrator]:
     """Short name -> prototype, those with the fewest free numbers first. RAISES C185: two have one short name."""
     return dict(sorted(by_short("calib_recalibrators").items(), key=lambda item: (item[1].n_parameters, item[0])))

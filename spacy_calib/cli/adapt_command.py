@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import get_annotation
-from ..plugins.events.fit_event import follow_events, show_followed
 from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
@@ -32,6 +31,7 @@ from .shared.options import (
 )
 from .shared.outputs import Output
 from .shared.run import GoldRun
+from .shared.score_readers import follow_readers, show_means
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def adapt(
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
     check_gold_of_examples(calib, examples, silent)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    events = follow_events(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
+    events = follow_readers(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(calib, events, output, format)
@@ -97,11 +97,11 @@ def adapt(
 
 
 def show_output(calib: Calibrator, events: Mapping[str, dict[str, Any]], output: Path, format: str) -> None:
-    """Print what was learned, as JSON or in words. events (Mapping): See `follow_events`."""
+    """Print what was learned, as JSON or in words. events (Mapping): See `follow_readers`."""
     adaptation = calib.fit_info.adaptations[-1]
     if format == "json":
         print_json({"output": str(output), "pipe": calib.name, **adaptation, **({"events": events} if events else {})})
         return
     show_adaptation(calib, adaptation, output)
-    for name, forecasts in events.items():
-        show_followed(name, forecasts)
+    for name, means in events.items():
+        show_means(name, means)

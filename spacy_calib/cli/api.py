@@ -25,7 +25,7 @@ def fit(
     model: Package name or folder of the pipeline. data: Gold that it was not trained on, a .spacy or .conllu file or a
         folder of them; `gold` is a list of more. output: Folder to write.
     component (str | list[str] | None): What to calibrate, one or several; None takes the command's default.
-    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event, always,
+    options: Those of the command by their long names: gold, train_data, config, method, groups, attr, event, unit, always,
         gold_preproc, n_process, gpu_id, code, force and so on; `overrides` has dotted settings of the pipe, as
         {"components.calib.sets.alpha": 0.1}.
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, a list of several components; its `fit_info` holds the tables of its

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import ARC_EVENTS, get_annotation
-from ..annotations.span_events import EVENTS, UNIT_EVENTS
+from ..annotations.span_events import EVENTS
 from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
-from ..plugins.events.fit_event import drop_events, fit_event, show_event
 from .fitting.comparison import card_line, show_comparison, show_present
 from .fitting.component_fits import ComponentFit, check_components, component_with_gold, place_pipes, put_back
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
-from .shared.command import argument, command, option
+from .shared.command import UNITS, argument, command, option
 from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
@@ -39,6 +38,7 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
+from .shared.score_readers import renew_readers, show_info, unit_named
 from .shared.screen import msg, warn
 from .shared.writing import print_json
 
@@ -48,14 +48,13 @@ if TYPE_CHECKING:
 
     from ..pipe.component import Calibrator
     from ..pipe.fit_info import FitInfo
-    from ..plugins.events.component import EventPipe
 
 
 class FitCommand(WithOverrides):
     """With dotted settings of the pipe."""
 
     headings = {
-        "How the maps are learned": ("groups", "config", "event"),
+        "How the maps are learned": ("groups", "config", "event", "unit"),
         "Where the scores come from": ("second_pass", "label_map", "all_types"),
         "Which documents": ("gold", "doc_key"),
         "How it runs": (
@@ -75,18 +74,21 @@ class FitCommand(WithOverrides):
 DATA_HELP = (
     "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
 )
-EVENT_HELP = (
-    "What counts as right: an entity by exact tokens (article: but for a leading one), its type, or any overlap; an arc of a parser by its head, or (arc) head and label. "
-    "sentence and tree also tell how likely all labels of a sentence, or all its arcs, are right (Span._.calib_right)"
-)
+EVENT_HELP = "What counts as right: an entity by exact tokens (article: but for a leading one), its type, or any overlap; an arc of a parser by its head, or (arc) head and label"
 Groups = Annotated[
     int | None, option("Number of groups of tags that are about equally frequent and share a map", show_default="5")
 ]
 Config = Annotated[
     Path | None, option("Config whose [components.calib] block has the settings, in place of those that the pipeline may have")
 ]
-Event = Annotated[
-    str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS, *UNIT_EVENTS), show_default="exact; of parsers head")
+Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; of parsers head")]
+Unit = Annotated[
+    str | None,
+    option(
+        f"Also learn how likely all labels, or all arcs, of a whole unit are right (Span._.calib_right): {UNITS}",
+        "-u",
+        metavar="NAME",
+    ),
 ]
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
@@ -112,6 +114,7 @@ def fit(
     groups: Groups = None,
     config: Config = None,
     event: Event = None,
+    unit: Unit = None,
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
@@ -143,13 +146,13 @@ def fit(
     """
     from .shared.writing import write_pipeline
 
-    unit_event, label_event = (event, None) if event in UNIT_EVENTS else (None, event)
-    of_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
+    of_one = {"--attr": attr, "--event": event, "--unit": unit, "--config": config, "--second-pass": second_pass or None}
     components = check_components(component, of_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    options = _checked(attr=attr, method=method, groups=groups, event=label_event)
+    options = _checked(attr=attr, method=method, groups=groups, event=event)
+    unit_event = None if unit is None else unit_named(unit)
     table = _read_table(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
@@ -162,12 +165,12 @@ def fit(
     examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    compared = {"event": event, "always": always, "all_types": all_types}
-    _fit_all(nlp, fits, examples, count, compared, **limits)
-    nlp, event_pipe = _take(nlp, fits, unit_event, read, silent)
+    compared = {"event": event, "always": always or unit is not None, "all_types": all_types}
+    _fit_all(nlp, fits, examples, count, unit_event, compared, **limits)
+    nlp, reader = _take(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, fits, event_pipe, output, format)
+        show_output(nlp, fits, reader, output, format)
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
 
@@ -191,6 +194,7 @@ def _fit_all(
     fits: Sequence[ComponentFit],
     examples: list[Example],
     count: Callable[[Calibrator], dict[str, Any]],
+    unit_event: Any | None,
     compared: Mapping[str, Any],
     **limits: Any,
 ) -> None:
@@ -198,8 +202,8 @@ def _fit_all(
     done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        if compared["event"] in UNIT_EVENTS:
-            drop_events(nlp, calib, compared["event"])
+        if unit_event is not None and hasattr(unit_event, "check"):
+            unit_event.check(calib)
         fit_pipe(nlp, calib, examples, done=done, **limits, **count(calib))
         component_fit.compare(calib, examples, **compared)
         done = pipes_before(nlp, calib)
@@ -208,28 +212,25 @@ def _fit_all(
 def _take(
     nlp: Language,
     fits: Sequence[ComponentFit],
-    unit_event: str | None,
+    unit_event: Any | None,
     read: Callable[[bool], list[Example]],
     silent: bool,
-) -> tuple[Language, EventPipe | None]:
-    """Return the pipeline to write, and the event pipe that is fitted to the new fit. read: The examples of all gold.
+) -> tuple[Language, Any | None]:
+    """Return the pipeline to write, and the pipe of whole units that is fitted to the new fit. read: The examples of all gold.
 
-    RAISES C130, C131: see `check_fit`. C382, C384: see `fit_event`.
+    RAISES C130, C131: see `check_fit`. Others: see `renew_readers`.
     """
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0], None
-    event_pipe = None
+    reader = None
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         if not component_fit.is_written:
             put_back(nlp, component_fit)
             continue
         check_fit(calib.fit_info)
-        if unit_event is not None:
-            event_pipe = fit_event(nlp, calib, unit_event, read(True), silent=silent)
-        else:
-            drop_events(nlp, calib, None)
-    return nlp, event_pipe
+        reader = renew_readers(nlp, calib, unit_event, partial(read, True), silent=silent)
+    return nlp, reader
 
 
 def _read(
@@ -310,9 +311,11 @@ def check_fit(info: FitInfo) -> None:
         raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
 
 
-def show_output(nlp: Language, fits: Sequence[ComponentFit], event_pipe: EventPipe | None, output: Path, format: str) -> None:
-    """Print what was fitted, as JSON or in words. event_pipe: Of whole units."""
-    event_info = None if event_pipe is None else event_pipe.info
+def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None, output: Path, format: str) -> None:
+    """Print what was fitted, as JSON or in words. reader: Of whole units."""
+    from ..pipe.score_readers import info_of
+
+    event_info = None if reader is None else info_of(reader)
     states: dict[str, dict[str, Any]] = {}
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
@@ -321,17 +324,17 @@ def show_output(nlp: Language, fits: Sequence[ComponentFit], event_pipe: EventPi
             warn(
                 f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
             )
-        event_fields = {} if event_info is None else {"event": event_info.state()}
+        event_fields = {} if event_info is None else {"event": event_info}
         compared = {} if outcome is None else {"comparison": outcome.to_dict()}
         states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared}
     if format == "json":
         print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
         return
     for component_fit in fits:
-        _show_fit(nlp, component_fit, event_pipe, output)
+        _show_fit(nlp, component_fit, reader, output)
 
 
-def _show_fit(nlp: Language, component_fit: ComponentFit, event_pipe: EventPipe | None, output: Path) -> None:
+def _show_fit(nlp: Language, component_fit: ComponentFit, reader: Any | None, output: Path) -> None:
     calib: Any = nlp.get_pipe(component_fit.name)
     component, outcome = calib.source.component, component_fit.outcome
     if outcome is not None and not component_fit.is_written:
@@ -340,8 +343,8 @@ def _show_fit(nlp: Language, component_fit: ComponentFit, event_pipe: EventPipe 
     if component_fit.own is not None:
         msg.info(f"Settings that are not given are those of the pipeline's own pipe '{component_fit.own}'")
     show_fit(calib, output, gains=None if outcome is None else outcome.gains)
-    if event_pipe is not None and event_pipe.info is not None:
-        show_event(event_pipe, event_pipe.info)
+    if reader is not None:
+        show_info(reader.name, reader)
     if outcome is not None:
         show_comparison(outcome)
     elif component and (line := card_line(nlp, component)):

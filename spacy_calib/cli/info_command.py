@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
 from ..pipe.loading import open_model
-from ..plugins.events.fit_event import show_event
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
 from .fitting.fit_output import (
@@ -27,6 +26,7 @@ from .shared.command import command, option
 from .shared.evidence import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
 from .shared.outputs import check_files, wanted_output
+from .shared.score_readers import show_info
 from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 from .shared.which import choose_pipes
 from .shared.writing import deliver
@@ -57,26 +57,25 @@ def info(
     their tags and frequencies, method, size of the fit data, versions.
 
     RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
-        event pipes read its scores: what each learned.
+        other pipes read its scores: what each learned, None where it does not say.
     RAISES CalibError: every fault of the input.
     """
-    from ..plugins.events.component import event_pipes
+    from ..pipe.score_readers import info_of, score_readers
 
     check_files(wanted_output(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
     pipes = choose_pipes(nlp, component, attr, several=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
-    events = {pipe.name: event_pipes(nlp, pipe.attr) for pipe in pipes}
-    for name, readers in events.items():
-        if readers:
-            result[name]["events"] = {reader.name: reader.info.state() for reader in readers if reader.info is not None}
+    readers = {pipe.name: score_readers(nlp, pipe.attr) for pipe in pipes}
+    for name, by_name in readers.items():
+        if by_name:
+            result[name]["events"] = {reader_name: info_of(reader) for reader_name, reader in by_name.items()}
 
     def show_all() -> None:
         for pipe in pipes:
             show(pipe, result[pipe.name], everything)
-            for reader in events[pipe.name]:
-                if reader.info is not None:
-                    show_event(reader, reader.info)
+            for name, reader in readers[pipe.name].items():
+                show_info(name, reader)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
     return result

@@ -29,11 +29,13 @@ def stock(
 ) -> Language:
     """
     Turn a calibrated pipeline back into one of spaCy's own components: the same
-    weights, without calib pipes. It needs this package no more.
+    weights, without calib pipes and those that read their scores. It needs
+    this package no more.
 
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
     """
+    from ..pipe.score_readers import score_readers
     from ..pipe.scorer import drop_performance
     from .shared.writing import write_pipeline
 
@@ -45,12 +47,14 @@ def stock(
     calib_pipes = [name for name, factory in factory_of.items() if factory == "calib"]
     if not restored and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
-    stock_nlp = load_with_factories(model, restored, exclude=calib_pipes)
-    for name in calib_pipes:
-        drop_performance(stock_nlp, nlp.get_pipe(name).attr)  # type: ignore[attr-defined]
+    attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
+    removed = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted=False))]
+    stock_nlp = load_with_factories(model, restored, exclude=removed)
+    for attr in attrs:
+        drop_performance(stock_nlp, attr)
     write_pipeline(stock_nlp, output, force)
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in restored.items()]
-    summary = f"{'; '.join([*changes, *(f'{name!r} is gone' for name in calib_pipes)])}: {output}"
-    result = {"output": str(output), "stock": restored, "removed": calib_pipes}
+    summary = f"{'; '.join([*changes, *(f'{name!r} is gone' for name in removed)])}: {output}"
+    result = {"output": str(output), "stock": restored, "removed": removed}
     deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
     return stock_nlp

@@ -25,6 +25,8 @@ from .view import doc_view
 
 # The prefix of a pipe, and that of a pipe of entities, so that one pipeline can have both.
 DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"
+# Scores of whole units stand in blocks with this behind the prefix of the calib pipe that they are made from.
+RIGHT = "_right"
 
 # What `Language.to_disk` and `to_bytes` write beside the pipes, under these names.
 _BESIDE_PIPES = ("config.cfg", "meta.json", "tokenizer", "vocab")
@@ -212,8 +214,8 @@ def _shown_token_values(token: Token, attr: str) -> TokenValues | None:
 
 
 def _right_values(span: Span, attr: str) -> SpanValues | None:
-    """What an event pipe wrote of a span; None where it was not asked, or where text or a token's label has changed."""
-    return span_values(span, f"{attr}_right")
+    """What stands in the block of whole units; None where it has not the span, or where text or a token's label has changed."""
+    return span_values(span, attr + RIGHT)
 
 
 # Kind of owner -> end of the attribute's name -> its getter.
@@ -231,7 +233,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "accept": span_accept,
         "link": partial(_value_of, link_values, "calibrated"),  # probability that the identity that the entity carries is right
         "links": span_links,
-        "right": partial(_value_of, _right_values, "calibrated"),  # probability that an event pipe's event holds for the span
+        "right": partial(_value_of, _right_values, "calibrated"),  # probability that all of the span is right
     },
     Doc: {
         "score": partial(_value_of, doc_values, "calibrated"),  # of the likeliest category in `doc.cats`

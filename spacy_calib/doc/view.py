@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..annotations import get_annotation, plain_name
+from ..calibration.registered import entry_points_of
+from ..errors import calib_error
 from ..pairs.documents import counted
 from ..types import Floats, Ints
 from .rows import document_block, held_spans, link_values, rows_of
 
-if TYPE_CHECKING:
-    from ..plugins.events.sampling import Draws
+# Plug-ins add what a view can do by entry points of this group: name -> function of (view, ...).
+_ADDED = "spacy_calib_view"
 
 
 class ScoredSpan(NamedTuple):
@@ -97,11 +100,16 @@ class DocCalib(dict):
         dense[self.rows[keep], columns[keep]] = (self.calibrated if calibrated else self.raw)[keep]
         return dense
 
-    def sample(self, n: int = 100, seed: int = 0) -> Draws:
-        """n whole annotations, drawn by the calibrated probabilities; parses by the parser's own. RAISES: see `sample_view`."""
-        from ..plugins.events.sampling import sample_view
+    def sample(self, n: int = 100, seed: int = 0) -> Sequence[Any]:
+        """Return n whole annotations sampled by the calibrated probabilities; parses by the parser's own.
 
-        return sample_view(self, n, seed)
+        RAISES C418: nothing that is installed samples. C001: n or seed is negative. And what the plug-in raises that samples.
+        """
+        for point in entry_points_of(_ADDED):
+            if point.name == "sample":
+                annotations: Sequence[Any] = point.load()(self, n, seed)
+                return annotations
+        raise calib_error("C418")
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:

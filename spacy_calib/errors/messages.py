@@ -198,6 +198,7 @@ MESSAGES = {
     "C617": "No token of the gold has a scored label of component '{component}' by both {model} and {other} (--against): there is nothing to compare; --gold-preproc gives both the tokens of the gold.",
     "C618": "An {called} counts as right by the event '{event}' in {model}, and by '{given}' in {other} (--against): fit both with one --event.",
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to draw from; run a pipeline with a fitted calib pipe of that prefix over it, and draw before its words change.",
+    "C418": "Whole annotations cannot be sampled, as nothing that is installed adds 'sample' to Doc._.<attr> (entry points of the group spacy_calib_view); install all of spacy-calib.",
 }
 
 WARNINGS = {

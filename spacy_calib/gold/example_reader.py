@@ -59,7 +59,7 @@ class ExampleReader:
     """Reads the marginals of predicted Docs and pairs them with gold, batch by batch; no Doc is kept.
 
     source (BoundSource): With the labels of now. lowest (float): Entries below this score are left out.
-    event (str): When a span counts as right, see `plugins/events/questions.py`.
+    event (str): When a span counts as right, see `annotations.span_events`.
     words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
     in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
     counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.

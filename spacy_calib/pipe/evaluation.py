@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.training import Example
@@ -14,17 +15,11 @@ from ..annotations import Annotation, count_misaligned, get_annotation
 from ..calibration.conventions import find_conventions
 from ..calibration.missed import rows_of
 from ..gold.reading import texts_of
-from ..metrics.by_document import mean_interval
-from ..metrics.calibration_errors import calibration_error
-from ..metrics.noise_floors import noise_floor
-from ..metrics.proper import squared_losses
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
-from ..plugins.events.component import EventPipe
-from ..plugins.events.forecasts import split_loss
 from ..sources.mapped import map_of, with_map
-from ..types import Floats, Groups, Ints
+from ..types import Groups
 from .fit_inputs import may_differ
 from .gold_entities import entity_tokens
 from .scorer import CalibScorer, scorer_like
@@ -32,17 +27,6 @@ from .scorer import CalibScorer, scorer_like
 if TYPE_CHECKING:
     from .component import Calibrator
     from .fit_inputs import FitInputs
-
-
-class Forecasts(NamedTuple):
-    """Forecasts of an event pipe, the products of the tokens' scores (raw and calibrated), and whether each unit is right."""
-
-    about: dict[str, Any]
-    raw: Floats
-    product: Floats
-    forecast: Floats
-    hits: Any
-    documents: Ints
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,7 +39,7 @@ class Judged:
     groups, span_groups, scorer: How tokens and spans are evaluated. seen (dict | None): Overlap with the fit data.
     weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
     accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.
-    events (list[Forecasts]): Of the event pipes. misaligned (dict | None): See `count_misaligned`; None for documents.
+    events (Sequence[Callable]): The `event_table` of each pipe that reads the scores: (n_bins, seed) -> table. misaligned (dict | None): See `count_misaligned`; None for documents.
     without_map (Mapping[str, int]): See `count_without_map`.
     """
 
@@ -76,7 +60,7 @@ class Judged:
     weights_changed: bool | None = None
     accepted: dict[str, Any] | None = None
     flagged: list[dict[str, Any]] | None = None
-    events: list[Forecasts] = field(default_factory=list)
+    events: Sequence[Callable[[int, int], dict[str, Any]]] = ()
     misaligned: dict[str, int] | None = None
     without_map: Mapping[str, int] = field(default_factory=dict)
 
@@ -91,10 +75,10 @@ class Judged:
         return bool(len(self.tokens) or (self.spans is not None and len(self.spans)))
 
 
-def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence[Example], corpus: ScoredCorpus) -> Judged:
-    """Compare with gold what a fitted pipe, and the event pipes that read its scores, wrote on predicted Docs.
+def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Example], corpus: ScoredCorpus) -> Judged:
+    """Compare with gold what a fitted pipe wrote on predicted Docs.
 
-    corpus (ScoredCorpus): What the pipe wrote, by `corpus_of`.
+    readers (Sequence): Pipes that read its scores, see `score_readers`. corpus (ScoredCorpus): What the pipe wrote, by `corpus_of`.
     RAISES C308: the pipe has cut-offs that bound misses, but its component gives no P(O) any more.
     """
     assert pipe.groups is not None
@@ -123,7 +107,7 @@ def judge_pipe(pipe: Calibrator, events: Sequence[EventPipe], examples: Sequence
         weights_changed=pipe.lookup.weights_changed(),
         accepted=None if pipe.spans.cutoffs is None else _accepted(corpus.spans, pipe.spans.cutoffs.precision),
         flagged=flagged_tokens,
-        events=[gather_forecasts(event, examples) for event in events],
+        events=[partial(reader.event_table, examples) for reader in readers if hasattr(reader, "event_table")],
         misaligned=misaligned(annotation, examples),
         without_map=count_without_map(pipe, examples),
     )
@@ -188,45 +172,4 @@ def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
         "kept": n_kept,
         "share": n_kept / n_spans if n_spans else None,
         "precision": int(hits.sum()) / n_kept if n_kept else None,
-    }
-
-
-def gather_forecasts(pipe: EventPipe, examples: Sequence[Example]) -> Forecasts:
-    """What an event pipe forecasts. examples: Their predicted Docs have been through the pipeline."""
-    evidence = pipe.gather(examples)[0]
-    units, event = evidence.units, pipe.event
-    about = {"name": pipe.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
-    raw, product, forecast = (np.clip(scores, 0.0, 1.0) for scores in (units.raw, units.own, pipe.learned.forecast(units)))
-    return Forecasts(about, raw, product, forecast, evidence.hits, evidence.documents)
-
-
-def event_table(forecasts: Forecasts, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-    """Forecasts beside the product of the tokens' scores, raw and calibrated, as plain data.
-
-    RETURNS (dict): "name", "event", "called" (words for one unit and for several), "units", "right" (their share), "rows" (for
-        each forecast: name, squared loss, its parts calibration and sharpness, SMCE, floor and floor95), and "change": the loss
-        of the forecasts minus that of the calibrated product, with its interval by document.
-    """
-    table = {**forecasts.about, "units": len(forecasts.hits), "right": None, "rows": [], "change": None}
-    if not len(forecasts.hits):
-        return table
-    forecast, product = (squared_losses(scores, forecasts.hits) for scores in (forecasts.forecast, forecasts.product))
-    change = mean_interval(forecast - product, forecasts.documents, seed=seed)
-    rows = [
-        _forecast_row(name, getattr(forecasts, name), forecasts.hits, n_bins, seed) for name in ("raw", "product", "forecast")
-    ]
-    return {**table, "right": float(forecasts.hits.mean()), "rows": rows, "change": change and change.to_dict()}
-
-
-def _forecast_row(name: str, scores: Floats, hits: Any, n_bins: int, seed: int) -> dict[str, Any]:
-    parts, floor = split_loss(scores, hits), noise_floor(scores, n_bins, seed=seed)
-    assert parts is not None
-    assert floor is not None
-    of_parts = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
-    return {
-        "name": name,
-        **of_parts,
-        "smce": calibration_error(scores, hits, n_bins),
-        "floor": floor.mean,
-        "floor95": floor.q95,
     }

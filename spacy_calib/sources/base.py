@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from ..annotations import Annotation
 from ..calibration.spans import product_of
 from ..pairs.build import Scores
 from ..types import Floats, Spans
+
+# The parser that the scores of a Doc's arcs are of, as long as the Doc lives: whole trees are sampled from it.
+PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
 
 
 def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:

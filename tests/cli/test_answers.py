@@ -12,7 +12,6 @@ from spacy.vocab import Vocab
 
 import spacy_calib
 from spacy_calib.annotations import REJECTED
-from spacy_calib.plugins.expect.expect_command import expect
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
 from tests.cli.conftest import bare_docs, calib, ok, save_docs
 
@@ -144,6 +143,8 @@ def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated,
         record = relabelled(tool, record, lambda start, end: right[start, end])  # noqa: B023
         made.append(EXPORTS[tool](number, record, True))
     few = write(tmp_path / f"few{queue.suffix}", made, array=tool in ARRAYS)
+    from spacy_calib.plugins.expect.expect_command import expect
+
     result = expect(str(calibrated), test_file, gold=few, check=True)
     assert (result["gold"]["documents"], result["gold"]["among"]) == (12, 12)
     assert result["true"]["accuracy"]["inside"]

@@ -556,7 +556,7 @@ def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
     [
         (
             ["--event", "right"],
-            "Option --event must be one of exact, article, type, overlap, head, arc, sentence, tree, but 'right' was given.",
+            "Option --event must be one of exact, article, type, overlap, head, arc, but 'right' was given.",
         ),
         (["--components.calib.source.granularity", "iob"], "granularity must be type or biluo, but 'iob' was given."),
         (["--attr", "tagger"], "a component 'tagger' already (it is no calib pipe)"),

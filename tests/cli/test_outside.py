@@ -1,15 +1,18 @@
-"""An installed package adds a command, a reader of gold, a metric, a source and an output: each is used by the real command line, in processes of its own."""
+"""An installed package adds a command, a reader of gold, a metric, a source, an output and a pipe that reads scores: each is used by the real command line, in processes of its own."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Outcome, docs_in, install, ok, refuses, spacy_process
+from tests.forked import alone
 
 OUTSIDE = Path(__file__).with_name("outside")
 
@@ -133,3 +136,45 @@ def test_a_package_that_is_gone_is_named(fitted_outside, test_file, tmp_path):
     assert outcome.code == 1
     assert "outside.Cautious.v1" in outcome.text
     assert "Traceback" not in outcome.printed
+
+
+# A pipe that reads scores
+
+
+@pytest.fixture(scope="module")
+def with_mean(packages, model, dev, tmp_path_factory) -> Path:
+    """A fitted pipeline with the pipe of the package."""
+    folder = tmp_path_factory.mktemp("with_mean")
+    ok(calib_with(packages, "fit", model, dev, folder / "fitted", "--method", "isotonic", "--silent"))
+    code = "import spacy, sys; nlp = spacy.load(sys.argv[1]); nlp.add_pipe('outside_mean'); nlp.to_disk(sys.argv[2])"
+    subprocess.run([sys.executable, "-c", code, folder / "fitted", folder / "with_mean"], env=alone(packages), check=True)
+    return folder / "with_mean"
+
+
+def test_its_pipe_runs_before_evaluate_shows_it(packages, with_mean, test_file, tmp_path):
+    text = ok(calib_with(packages, "evaluate", with_mean, test_file, "--output", tmp_path / "out.json")).text
+    assert "outside_mean: whole texts (event: all tags right) 80 texts" in text.replace("=", "").replace("  ", " ")
+    (table,) = json.loads((tmp_path / "out.json").read_text(encoding="utf8"))["calib"]["events"]
+    assert (table["name"], table["units"], table["rows"][0]["name"]) == ("outside_mean", 80, "mean score")
+    assert 0 < table["rows"][0]["loss"] < 1
+    assert "mean score" in text
+
+
+def test_info_names_its_pipe_and_adapt_keeps_it(packages, with_mean, test_file, tmp_path):
+    assert "The pipe 'outside_mean' reads these scores." in ok(calib_with(packages, "info", with_mean)).text
+    described = json.loads(ok(calib_with(packages, "info", with_mean, "--format", "json")).printed)
+    assert described["calib"]["events"] == {"outside_mean": None}
+    ok(calib_with(packages, "adapt", with_mean, test_file, tmp_path / "adapted"))
+    assert "outside_mean" in pipeline_of(tmp_path / "adapted")
+
+
+def pipeline_of(folder: Path) -> list[str]:
+    return json.loads((folder / "meta.json").read_text(encoding="utf8"))["pipeline"]
+
+
+def test_a_new_fit_and_stock_leave_its_pipe_out(packages, with_mean, dev, tmp_path):
+    text = ok(calib_with(packages, "fit", with_mean, dev, tmp_path / "again", "--method", "platt", "--always")).text
+    assert "The pipe 'outside_mean' was fitted on scores that are fitted anew, and is left out of the new pipeline" in text
+    assert "outside_mean" not in pipeline_of(tmp_path / "again")
+    assert "'outside_mean' is gone" in ok(calib_with(packages, "stock", with_mean, tmp_path / "stock")).text
+    assert "outside_mean" not in pipeline_of(tmp_path / "stock")

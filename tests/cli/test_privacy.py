@@ -54,7 +54,7 @@ def found_in(folder: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("component", ["tagger", "trainable_lemmatizer"])
 def test_a_fit_writes_no_words_of_the_gold(model, dev, component, tmp_path):
     gold = with_secrets(dev, tmp_path / "gold.spacy")
-    ok(calib("fit", model, gold, tmp_path / "out", "-C", component, "--method", "isotonic", "--event", "sentence", "--silent"))
+    ok(calib("fit", model, gold, tmp_path / "out", "-C", component, "--method", "isotonic", "--silent"))
     assert found_in(tmp_path / "out") == []
     nlp = spacy.load(tmp_path / "out")
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ())}

@@ -33,7 +33,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "fit": lambda: fit(made, "fitted"),
         "fit, sets": lambda: fit(made, "sets", setting("sets.alpha", "0.5")),
         "fit, context": lambda: fit(made, "context", CONTEXT),
-        "fit --event tree": lambda: fit(made, "trees", "--event", "tree"),
+        "fit --unit tree": lambda: fit(made, "trees", "--unit", "tree"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
         "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),

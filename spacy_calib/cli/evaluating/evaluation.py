@@ -71,7 +71,6 @@ class PipeEvaluation:
 
     def table(self) -> dict[str, Any]:
         """The table, see `evaluate`; raw scores alone of a pipe that is not fitted. RAISES C005: there are fewer pairs than bins."""
-        from ...pipe.evaluation import event_table
 
         judged, bins = self.judged, self.run.bins
         *spans, tokens = self.units.values()
@@ -91,7 +90,7 @@ class PipeEvaluation:
             about = {"called": list(view.called), "event": judged.event, "accepted": judged.accepted, "flagged": judged.flagged}
             table[ENTITIES] = {**about, **self._figures(view)}
         if judged.events:
-            table["events"] = [event_table(forecasts, bins or 10, _SEED) for forecasts in judged.events]
+            table["events"] = [event_table(bins or 10, _SEED) for event_table in judged.events]
         if not judged.fitted:
             raw_table = {"verdict": verdict_on_raw(judged), "fit": fit_command(self.run, judged.component)}
             table = {**without_calibrated(table), "unfitted": raw_table}

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
-from ...plugins.events.fit_event import show_event_table
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
+from ..shared.score_readers import show_event_table
 from ..shared.screen import Column, msg, number, show_rows, whole
 from ..shared.writing import print_exact
 from .outputs import Section

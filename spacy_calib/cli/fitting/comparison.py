@@ -8,7 +8,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...annotations.span_events import UNIT_EVENTS
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import counted
 from ...pipe.label_names import match_labels
@@ -64,9 +63,7 @@ class PresentPipe:
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
         match_labels(self.pipe, gold, others=[fit.fit_info.label_map or {}], all_types=all_types)
         comparison = compare_with_present(fit, self.pipe, gold)
-        is_other_event = event in UNIT_EVENTS or (
-            event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
-        )
+        is_other_event = event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         has_new_sets = fit.tokens.sets is not None and self.pipe.tokens.sets is None
         return FitOutcome(self, comparison, FIT if always or is_other_event or has_new_sets else comparison.winner)
 

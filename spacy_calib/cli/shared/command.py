@@ -30,8 +30,8 @@ RANGES = {
 }
 
 COUNT = (1, MOST_COUNTED)
-# Stands in the help of an option for the short names of all recalibrators.
-METHODS = "{methods}"
+# These stand in the help of an option for the short names of all recalibrators, and of all events that can be fitted.
+METHODS, UNITS = "{methods}", "{units}"
 P = ParamSpec("P")
 R = TypeVar("R")
 # Under this key of a command line's `meta` are the options that typer does not read: parameter -> function that reads it.
@@ -152,7 +152,7 @@ class CalibCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             if getattr(parameter, "help", None):
-                parameter.help = with_methods(parameter.help)  # type: ignore[attr-defined]
+                parameter.help = with_names(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -281,11 +281,13 @@ def check_registered(setting: str, registry: str, given: object) -> None:
         raise calib_error("C195", setting=setting, registry=registry, given=given, names=names)
 
 
-def with_methods(help: str) -> str:
-    """Return the help of an option with the short names of recalibrators, read when the help is shown."""
-    from ...calibration.registered import recalibrators
+def with_names(help: str) -> str:
+    """Return the help of an option with the short names of what is registered, read when the help is shown."""
+    from ...calibration.registered import fitted_events, recalibrators
 
-    return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
+    for mark, names in ((METHODS, recalibrators), (UNITS, fitted_events)):
+        help = help.replace(mark, ", ".join(names())) if mark in help else help
+    return help
 
 
 def method_name(method: str) -> str:

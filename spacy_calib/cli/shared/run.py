@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -271,20 +271,19 @@ def judge(
     from ...annotations import plain_name
     from ...gold.checks import EXPECTED
     from ...pipe.evaluation import judge_pipe
+    from ...pipe.score_readers import score_readers
     from ...pipe.scorer import corpus_of
-    from ...plugins.events.component import event_pipes
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    event_pipe_lists = [event_pipes(nlp, pipe.attr) for pipe in pipes]
-    events = [event_pipe.name for pipe_list in event_pipe_lists for event_pipe in pipe_list]
-    examples = run.annotate(nlp, pipes, examples, what="Evaluating", also=[*events, *also])
+    readers = [score_readers(nlp, pipe.attr) for pipe in pipes]
+    examples = run.annotate(nlp, pipes, examples, what="Evaluating", also=[*chain(*readers), *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)
     evaluations = [
-        judge_pipe(pipe, events, examples, corpus)
-        for pipe, events, corpus in zip(pipes, event_pipe_lists, corpora, strict=True)
+        judge_pipe(pipe, [*by_name.values()], examples, corpus)
+        for pipe, by_name, corpus in zip(pipes, readers, corpora, strict=True)
     ]
     if not any(evaluation.anything for evaluation in evaluations):
         check_scored(nlp, pipes[0], examples)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...pairs.bins import assign
+from ...pairs.scored_corpus import ScoredCorpus
 from ...schema import Saved, floats, kept, lengths, several, text, whole
 from ...types import Adds, Floats, Ints
 from .estimates import cross_sums, sum_by
@@ -49,6 +50,24 @@ class Labelled:
     labels: Sequence[str] | None
     raw: Floats
     calibrated: Floats
+
+    @classmethod
+    def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
+        """Take the counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
+        places = np.flatnonzero(corpus.counted)
+        entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
+        entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]  # of trees that give one lemma the likeliest
+        columns = np.full(len(corpus), -1)
+        columns[corpus.rows[entries]] = corpus.columns[entries]
+        pairs = zip(columns[places].tolist(), corpus.labels[places].tolist(), strict=True)
+        names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
+        return cls(corpus.documents[places], corpus.n_documents, names, corpus.raw[places], corpus.calibrated[places])
+
+    @classmethod
+    def from_spans(cls, corpus: ScoredCorpus) -> Labelled:
+        """Take the entities."""
+        documents = corpus.documents_of(corpus.spans.docs)
+        return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
     def take(self, index: Ints) -> Labelled:
         """Select by index; D stays."""

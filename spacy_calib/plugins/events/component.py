@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ...annotations import columns_of, get_annotation, is_space
-from ...doc.attributes import check_pipe_name, register, token_values
+from ...doc.attributes import RIGHT, check_pipe_name, register, token_values
 from ...doc.blocks import add_block, delete_blocks
 from ...doc.view import doc_view
 from ...doc.write import CalibratedSpans, span_block
@@ -25,13 +25,11 @@ from ...pipe.component import Calibrator
 from ...pipe.saved import load_part
 from ...types import Floats, Ints, Spans
 from .event_state import EventInfo, EventState, GatheredUnits, learn
+from .event_table import Forecasts
 from .forecasters.base import Forecaster
 from .forecasts import UNIT_FEATURES, Evidence, candidates
 from .messages import WARNINGS, calib_error
 from .questions import UNKNOWN, Event, check_is_event
-
-# Blocks of an event pipe stand under the prefix of the calib pipe with this behind it.
-SUFFIX = "_right"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +58,7 @@ class EventPipe(AnnotatingPipe):
         self.name = check_pipe_name(name)
         self.attr = attr
         self.event = check_is_event(event)
+        self.rivals = self.event.rivals
         self.event.bind(attr, partial(_component, nlp, attr))
         self.prototype = forecaster
         self.learned = EventState()
@@ -79,7 +78,7 @@ class EventPipe(AnnotatingPipe):
 
     def predict(self, docs: Sequence[Doc]) -> list[CalibratedSpans]:
         """The forecasts of the units of each Doc."""
-        if not self.fitted and docs:
+        if not self.fitted and any(map(len, docs)):  # a warning is given once: not to a text without words
             self.warn("CW01")
         return [self._forecast(self.ask(doc)) for doc in docs]
 
@@ -145,7 +144,7 @@ class EventPipe(AnnotatingPipe):
 
     def set_annotations(self, docs: Sequence[Doc], forecasts: list[CalibratedSpans]) -> None:
         """Write a block on each Doc, in place of an older one."""
-        attr = self.attr + SUFFIX
+        attr = self.attr + RIGHT
         for doc, spans in zip(docs, forecasts, strict=True):
             delete_blocks(doc.user_data, attr)
             if len(spans.spans):
@@ -188,6 +187,36 @@ class EventPipe(AnnotatingPipe):
         prototypes = candidates() if self.prototype is None else (self.prototype,)
         self.learned = learn(self.event.what, self.event.called, layer, gathered_units, prototypes, self.event.needs_no_fit)
         return self
+
+    # What the core asks of a pipe that reads scores, see `pipe.score_readers`
+
+    def reads_scores_of(self, attr: str) -> bool:
+        return attr == self.attr
+
+    def event_units(self, doc: Doc) -> Sequence[Span]:
+        return self.event.units(doc)
+
+    def event_info(self) -> dict[str, Any] | None:
+        return None if self.info is None else self.info.state()
+
+    def event_table(self, examples: Iterable[Example], n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
+        """RETURNS (dict): See `Forecasts.table`."""
+        gathered = self.gather(examples)[0]
+        units, event = gathered.units, self.event
+        about = {"name": self.name, "event": event.what, "called": list(event.called), "rivals": list(event.rivals)}
+        raw, product, forecast = (np.clip(part, 0.0, 1.0) for part in (units.raw, units.own, self.learned.forecast(units)))
+        return Forecasts(about, raw, product, forecast, gathered.hits, gathered.documents).table(n_bins, seed)
+
+    def event_means(self, examples: Iterable[Example], calib: Calibrator) -> dict[str, Any]:
+        """Compare with gold what an adapted calib pipe makes of the forecasts, which stay as they were fitted.
+
+        RETURNS (dict): "called", "event", "units", and of them the mean "expected" to be right and "right" (None without units),
+            from scores of adaptations that did not see the document, where there are several.
+        """
+        gathered = self.gather(examples, HeldOutScores(calib))[0]
+        values = {"expected": self.learned.forecast(gathered.units), "right": gathered.hits}
+        means = {name: float(array.mean()) if len(array) else None for name, array in values.items()}
+        return {"called": list(self.event.called), "event": self.event.what, "units": len(gathered.hits), **means}
 
     # Saving
 
@@ -232,12 +261,6 @@ def _component(nlp: Language, attr: str) -> Any:
     """Return the component that the calib pipe with this prefix reads, or None."""
     pipes = (pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.attr == attr)
     return next((pipe.lookup.component() for pipe in pipes), None)
-
-
-def event_pipes(nlp: Language, attr: str | None = None) -> list[EventPipe]:
-    """Return the fitted event pipes with this prefix, or all."""
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, EventPipe) and pipe.fitted]
-    return [pipe for pipe in pipes if attr is None or pipe.attr == attr]
 
 
 # Two runs of a component over one Doc differ by no more.

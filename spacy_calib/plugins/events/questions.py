@@ -12,31 +12,43 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ...annotations import ARC_EVENTS, get_annotation, is_space
+from ...annotations import ARC_EVENTS, Annotation, get_annotation, is_space
 from ...annotations.span_events import (
     check_event,
     span_hits,
 )
+from ...pairs.documents import TOKEN
 from ...types import Ints
 from .messages import calib_error
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ...pipe.component import Calibrator
+    from .component import EventPipe
     from .forecasts import Evidence
 
 
 YES, NO, UNKNOWN = 1, 0, -1
 
 
+def _labels_tokens(annotation: Annotation) -> bool:
+    """Whether each token has one label by itself."""
+    return annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
+
+
 class Event(ABC):
     """A question about some spans of a Doc.
 
-    registered (str): Name in the registry `calib_events`. called (tuple[str, str]): Name of a unit, and plural. what (str):
+    registered (str): Name in the registry `calib_events`. short (str): Its name in `calib fit --unit`; "" for none. about (str): What labels it asks about. called (tuple[str, str]): Name of a unit, and plural. what (str):
     When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` returns; None: scores of the units'
     tokens. of_labels (bool): Whether `evidence` reads the predicted labels. needs_no_fit (bool): Whether a forecaster must be
     surely better than the event's own estimate. rivals (tuple[str, str]): Baselines, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
+    short: ClassVar[str] = ""
+    about: ClassVar[str] = ""
     called: tuple[str, str] = ("span", "spans")
     features: ClassVar[tuple[str, ...] | None] = None
     of_labels: ClassVar[bool] = False
@@ -49,6 +61,34 @@ class Event(ABC):
 
     def bind(self, attr: str, component: Callable[[], Any]) -> None:  # noqa: B027
         """Receive the prefix of the scores, and a function that returns the component that they are of, or None."""
+
+    def asks_about(self, annotation: Annotation) -> bool:
+        """Whether an annotation has the labels that the question is about."""
+        return True
+
+    def check(self, calib: Calibrator) -> None:
+        """RAISES C383: the question is about labels of another kind than a calib pipe calibrates."""
+        annotation = calib.source.annotation(calib.lookup.component())
+        if self.asks_about(annotation):
+            return
+        what = "labels of tokens" if _labels_tokens(annotation) else "labels of spans or documents"
+        if annotation.arcs:
+            score = f"Span._.{calib.attr}_score"
+            what = f"arcs, and {annotation.span_words[1]} have a score already ({score}; --unit tree for another)"
+        raise calib_error("C383", unit=self.short, about=self.about, component=calib.source.component, what=what)
+
+    def fit(self, nlp: Language, calib: Calibrator, examples: Sequence[Example]) -> EventPipe:
+        """Add an event pipe that asks this, and fit it to the scores of a calib pipe. examples: Annotated by the pipeline.
+
+        RAISES C384: no unit is found. C382: no gold.
+        """
+        from .component import HeldOutScores
+
+        config = {"attr": calib.attr, "event": {"@calib_events": self.registered}}
+        pipe: EventPipe = nlp.add_pipe("calib_event", name=f"{calib.attr}_event", config=config, last=True)  # type: ignore[assignment]
+        if not any(len(pipe.event.units(example.predicted)) for example in examples):
+            raise calib_error("C384", unit=self.short)
+        return pipe.fit(examples, HeldOutScores(calib))
 
     @abstractmethod
     def units(self, doc: Doc) -> Sequence[Span]:
@@ -90,8 +130,11 @@ class LabelsRight(Event):
 class SentenceEvent(LabelsRight):
     """Whether a sentence (`doc.sents`) has at most so many wrong labels."""
 
-    registered = "spacy-calib.Sentence.v1"
-    called = ("sentence", "sentences")
+    registered, short = "spacy-calib.Sentence.v1", "sentence"
+    called, about = ("sentence", "sentences"), "the labels of tokens"
+
+    def asks_about(self, annotation: Annotation) -> bool:
+        return _labels_tokens(annotation)
 
     def units(self, doc: Doc) -> Sequence[Span]:
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()

@@ -6,10 +6,9 @@ What a program makes of the samples is a sample of what the truth would give (Ng
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, overload
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from ...annotations import (
     plain_name,
 )
 from ...doc.top_labels import erase_label, write_labels
+from ...sources.base import PARSERS
 from ...types import Floats, Ints
 from .draws import REST, draw_apart, draw_each, draw_entries, generator
 from .messages import calib_error
@@ -247,11 +247,7 @@ class TreeDraws(Draws):
         return np.bincount(places.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
 
 
-# What draws trees of each Doc, (view, n, seed) -> TreeDraws, as long as the Doc lives: left by what read the scores of its arcs.
-DRAWERS: MutableMapping[Doc, Callable[[DocCalib, int, int], TreeDraws]] = WeakKeyDictionary()
-
-
-def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
+def sample_view(view: DocCalib, n: int = 100, seed: int = 0) -> Draws:
     """Sample n annotations by calibrated probabilities; trees by the parser's own.
 
     Tokens are sampled one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
@@ -261,9 +257,11 @@ def sample_view(view: DocCalib, n: int, seed: int) -> Draws:
     """
     annotation = _inner(view.layer)
     if annotation.name in ARC_EVENTS:
-        if view.doc not in DRAWERS:
+        from .trees import draw_trees
+
+        if view.doc not in PARSERS:
             raise calib_error("C410", text=view.doc.text[:40].strip())
-        return DRAWERS[view.doc](view, n, seed)
+        return draw_trees(PARSERS[view.doc], view, n, seed)
     rng = generator(n, seed, get_string_id(view.doc.text))
     if annotation.name in ("ner", "biluo") or isinstance(annotation, SpanAnnotation):
         return _sample_spans(view, n, rng)

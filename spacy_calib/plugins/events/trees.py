@@ -16,7 +16,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from thinc.api import set_dropout_rate
 
-from ...annotations import ARC_EVENTS, is_space, plain_name
+from ...annotations import ARC_EVENTS, Annotation, is_space, plain_name
 from ...calibration.spans import logit
 from ...doc.attributes import DEFAULT_ATTR
 from ...doc.view import DocCalib, doc_view
@@ -141,8 +141,8 @@ TREE_FEATURES = ("share of draws", "least share of a head", "product of raw scor
 class TreeEvent(LabelsRight):
     """Whether every arc of a sentence is right, by sampled trees. draws (int): How many. RAISES C001: none."""
 
-    registered = "spacy-calib.Tree.v1"
-    called = ("tree", "trees")
+    registered, short = "spacy-calib.Tree.v1", "tree"
+    called, about = ("tree", "trees"), "the arcs of a parser"
     features, of_labels, needs_no_fit = TREE_FEATURES, True, True
     rivals = ("product of raw scores", "share of draws")
     what = "all arcs right"
@@ -153,6 +153,9 @@ class TreeEvent(LabelsRight):
             raise calib_error("C001", name="draws", wanted="a whole number of at least 1", given=repr(draws))
         self.draws = draws
         self.bind(DEFAULT_ATTR, lambda: None)
+
+    def asks_about(self, annotation: Annotation) -> bool:
+        return annotation.arcs
 
     def bind(self, attr: str, component: Callable[[], Any]) -> None:
         self._attr, self._component = attr, component

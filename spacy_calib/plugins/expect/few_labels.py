@@ -23,7 +23,6 @@ from ...pipe.record.drift import Labelled
 from ...pipe.record.estimates import EntityModel, Estimate, sum_by, token_sums
 from ...pipe.record.fit_record import entity_sums
 from ...types import Adds, Floats, Ints
-from .summary import spans_of, tokens_of
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
@@ -176,8 +175,8 @@ def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, only_g
     """Return `known_of` by Doc. only_gold (bool): Whether to take only tokens and entities with gold."""
     corpus = read.corpus
     right, spans_right = corpus.right[corpus.counted], corpus.spans.right
-    tokens = replace(tokens_of(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
-    spans = replace(spans_of(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
+    tokens = replace(Labelled.from_tokens(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
+    spans = replace(Labelled.from_spans(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
     if only_gold:
         index, own_spans = (np.flatnonzero(column != UNKNOWN) for column in (right, spans_right))
         tokens, spans, right, spans_right = tokens.take(index), spans.take(own_spans), right[index], spans_right[own_spans]

@@ -20,24 +20,6 @@ from ...types import Adds
 _FIRST_WORDS = 6
 
 
-def tokens_of(corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
-    """The counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
-    places = np.flatnonzero(corpus.counted)
-    entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
-    entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]  # of trees that give one lemma the likeliest
-    columns = np.full(len(corpus), -1)
-    columns[corpus.rows[entries]] = corpus.columns[entries]
-    pairs = zip(columns[places].tolist(), corpus.labels[places].tolist(), strict=True)
-    names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-    return Labelled(corpus.documents[places], corpus.n_documents, names, corpus.raw[places], corpus.calibrated[places])
-
-
-def spans_of(corpus: ScoredCorpus) -> Labelled:
-    """The entities of a scored corpus."""
-    documents = corpus.documents_of(corpus.spans.docs)
-    return Labelled(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
-
-
 @dataclass(frozen=True)
 class TextSums(Adds):
     """The sums that expectations are made of.
@@ -110,7 +92,7 @@ class Summed:
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
         """Add texts. names (Sequence): The slice of each Doc; None for none, () where there are no slices."""
-        tokens, spans = tokens_of(corpus, self.labels), spans_of(corpus)
+        tokens, spans = Labelled.from_tokens(corpus, self.labels), Labelled.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
             documents = np.unique(corpus.documents_of(np.flatnonzero([other_name == name for other_name in names])))
             sums = TextSums.of(tokens.of_documents(documents), spans.of_documents(documents), self.record)

@@ -19,16 +19,16 @@ from spacy.training import Example
 from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
+from ...doc.attributes import RIGHT
 from ...doc.zones import memory_zone
 from ...errors import CalibError
 from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, Labelled
 from ...pipe.record.fit_record import read_record
-from ..events.component import SUFFIX, event_pipes
-from ..expect.summary import spans_of, tokens_of
+from ...pipe.score_readers import info_of, score_readers
 from .marked_text import Look, Passage, escape, legend_html, passage_html, style
 from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
@@ -83,12 +83,11 @@ def _ways_of(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[Way]:
     if annotation.span_event:
         name = f"{component}: {annotation.span_event}{suffix}"
         yield Way(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=unit_word))
-    for event_pipe in event_pipes(nlp, attr):
-        name = f"{event_pipe.name}: {event_pipe.event.what}{suffix}"
-        event_word = event_pipe.event.called[0]
-        yield Way(
-            name, event_word, pipe, partial(read_units, units=event_pipe.event.units, attr=attr + SUFFIX, called=event_word)
-        )
+    for reader_name, reader in score_readers(nlp, attr).items():
+        info = info_of(reader)
+        if info is not None and hasattr(reader, "event_units"):
+            name, called = f"{reader_name}: {info['event']}{suffix}", info["called"][0]
+            yield Way(name, called, pipe, partial(read_units, units=reader.event_units, attr=attr + RIGHT, called=called))
 
 
 class Viewer:
@@ -223,7 +222,8 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():
         return _VERDICTS[""]
-    comparison = record.profile.compare(tokens_of(corpus, labels), None if record.entities is None else spans_of(corpus))
+    spans = None if record.entities is None else Labelled.from_spans(corpus)
+    comparison = record.profile.compare(Labelled.from_tokens(corpus, labels), spans)
     too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
     verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
     return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))

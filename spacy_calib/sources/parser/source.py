@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,8 @@ from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.spans import product_of
 from ...errors import calib_error
 from ...pairs.build import SparseScores
-from ...plugins.events.sampling import DRAWERS
-from ...plugins.events.trees import draw_trees
 from ...types import Floats, Ints, Marginals, Spans
-from ..base import has_weights
+from ..base import PARSERS, has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 
@@ -115,7 +112,7 @@ class ParserSource(TransitionSource):
         """Return an entry for each token with an unchanged arc. RAISES C024: NaN scores. C271: a model with other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
-            DRAWERS[doc] = partial(draw_trees, pipe)
+            PARSERS[doc] = pipe
         arcs = np.concatenate([arcs_on(doc) for doc in docs])
         hashes = np.concatenate([self.annotation(pipe).hashes(doc) for doc in docs])
         columns = columns_of(hashes, self.labels(pipe))

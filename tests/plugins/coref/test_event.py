@@ -10,7 +10,6 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.spans import logit
 from spacy_calib.plugins.coref.event import PAIR_FEATURES, PairEvent
 from spacy_calib.plugins.events.questions import UNKNOWN
-from tests.conftest import judge_event
 
 from .made import example, trained
 
@@ -73,7 +72,7 @@ def test_the_pipe_learns_it_and_comes_back(tmp_path):
     info = pipe.fit(examples).info
     assert info.called == ("pair", "pairs")
     assert info.loss <= info.product
-    assert judge_event(pipe, examples)["rivals"] == ["raw probability", "calibrated probability"]
+    assert pipe.event_table(examples)["rivals"] == ["raw probability", "calibrated probability"]
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     one, other = (model(example(model, 100).predicted) for model in (nlp, again))

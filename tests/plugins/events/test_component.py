@@ -15,9 +15,9 @@ from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.doc.attributes import doc_view, token_values
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
-from spacy_calib.plugins.events.component import EventPipe, HeldOutScores, event_pipes
+from spacy_calib.pipe.score_readers import score_readers
+from spacy_calib.plugins.events.component import EventPipe, HeldOutScores
 from spacy_calib.plugins.report.view_server import ways_of
-from tests.conftest import judge_event
 
 from ...conftest import examples_for, revive, run_upstream
 from ...pipe.test_calibrator_adaptation import odd_examples
@@ -153,7 +153,7 @@ def test_forecasts_follow_adapted_scores(asking):
 
 
 def judged(nlp, examples) -> dict[str, float]:
-    table = judge_event(nlp.get_pipe("calib_event"), run_upstream(nlp, examples))
+    table = nlp.get_pipe("calib_event").event_table(run_upstream(nlp, examples))
     return next(row for row in table["rows"] if row["name"] == "forecast")
 
 
@@ -182,8 +182,17 @@ def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
     (sent,) = example.predicted.sents
     product = np.prod([token._.calib_score for token in sent])
     assert sent._.calib_right == pytest.approx(product)
-    assert event_pipes(fitted) == []
-    assert not pipe.fitted
+    assert score_readers(fitted, "calib") == {}
+    assert score_readers(fitted, "calib", fitted=False) == {"calib_event": pipe}
+
+
+def test_an_empty_text_does_not_use_up_the_warning(fitted):
+    pipe = fitted.add_pipe("calib_event", last=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipe(Doc(fitted.vocab))
+    with pytest.warns(UserWarning, match="CW01.*calib_event"):
+        run_upstream(fitted, examples_for(fitted, 1, seed=5))
 
 
 def test_docs_without_scores_or_sentences(asking):
@@ -213,13 +222,13 @@ def test_no_gold_for_any_unit(asking):
     pipe = asking.get_pipe("calib_event")
     with pytest.raises(CalibError, match="C382.*None of the sentences"):
         pipe.fit(examples)
-    assert judge_event(pipe, examples)["rows"] == []
+    assert pipe.event_table(examples)["rows"] == []
 
 
 def test_the_table_says_how_good_the_forecasts_are(asking):
     examples = run_upstream(asking, examples_for(asking, 60, seed=9))
     pipe = asking.get_pipe("calib_event")
-    table = judge_event(pipe, examples)
+    table = pipe.event_table(examples)
     found, _ = pipe.gather(examples)
     rows = {row["name"]: row for row in table["rows"]}
     assert table["units"] == len(found.hits)

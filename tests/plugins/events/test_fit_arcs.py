@@ -112,7 +112,7 @@ def test_gold_without_heads(place, tmp_path):
 def trees(place) -> Path:
     output = place / "trees"
     outcome = ok(
-        calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--event", "tree", "--method", "platt")
+        calib("fit", place / "model", place / "dev.spacy", output, "-C", "parser", "--unit", "tree", "--method", "platt")
     )
     assert "calib_event: whole trees (event: all arcs right)" in outcome.text
     assert "share of draws" in outcome.text
@@ -141,8 +141,10 @@ def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
 
 
 def test_an_event_of_the_other_kind(place, model, dev, tmp_path):
-    fit = ("fit", place / "model", place / "dev.spacy", tmp_path / "out", "-C", "parser", "--event", "sentence")
-    refuses(calib(*fit), "The event sentence is about the labels of tokens, but 'parser' gives arcs")
-    other = ("fit", model, dev, tmp_path / "out", "-C", "tagger", "--event", "tree")
-    refuses(calib(*other), "The event tree is about the arcs of a parser, but 'tagger' gives labels of tokens; leave it out.")
+    fit = ("fit", place / "model", place / "dev.spacy", tmp_path / "out", "-C", "parser", "--unit", "sentence")
+    refuses(calib(*fit), "Option --unit sentence is about the labels of tokens, but 'parser' gives arcs")
+    other = ("fit", model, dev, tmp_path / "out", "-C", "tagger", "--unit", "tree")
+    refuses(
+        calib(*other), "Option --unit tree is about the arcs of a parser, but 'tagger' gives labels of tokens; leave it out."
+    )
     assert not (tmp_path / "out").exists()

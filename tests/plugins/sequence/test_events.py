@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.plugins.events.component import HeldOutScores
-from tests.conftest import judge_event, run_upstream
+from tests.conftest import run_upstream
 from tests.plugins.sequence.test_joints import examples_of, hmm, sentences  # noqa: F401
 
 
@@ -20,7 +20,7 @@ def test_sentences_of_a_chain(hmm):  # noqa: F811
         calib.fit(run_upstream(hmm, fit))
     with hmm.select_pipes(disable=["calib_event"]):
         pipe.fit(run_upstream(hmm, fit), HeldOutScores(calib))
-    table = judge_event(pipe, run_upstream(hmm, test))
+    table = pipe.event_table(run_upstream(hmm, test))
     said = [sent._.calib_right for example in test for sent in example.predicted.sents]
     assert np.mean(said) == pytest.approx(table["right"], abs=0.1)
     for name in ("calib", "calib_event"):

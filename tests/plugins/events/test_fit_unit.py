@@ -1,4 +1,4 @@
-"""`calib fit --event sentence`, and what `evaluate` and `info` say of it."""
+"""`calib fit --unit sentence`, and what `evaluate` and `info` say of it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import json
 import pytest
 import spacy
 
-from spacy_calib.plugins.events.fit_event import show_followed
-
-from ...cli.conftest import calib, refuses, save_docs
+from ...cli.conftest import calib, ok, refuses, save_docs
 from ...cli.test_adapt_command import odd_docs
+from ...cli.test_privacy import found_in, with_secrets
 
 
 @pytest.fixture(scope="module")
 def asking(model, dev, tmp_path_factory):
     output = tmp_path_factory.mktemp("asking") / "out"
-    outcome = calib("fit", model, dev, output, "--component", "tagger", "--event", "sentence", "--method", "platt")
+    outcome = calib("fit", model, dev, output, "--component", "tagger", "--unit", "sentence", "--method", "platt")
     assert outcome.code == 0, outcome.text
     assert "calib_event: whole sentences (event: all labels right)" in outcome.text
     assert "(chosen)" in outcome.text
@@ -47,25 +46,57 @@ def test_info_names_it(asking, calibrated):
     assert "events" not in json.loads(calib("info", calibrated, "--format", "json").printed)["calib"]
 
 
-def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, tmp_path):
-    outcome = calib("fit", asking, dev, tmp_path / "out", "--method", "platt")
+def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, test_file, tmp_path):
+    outcome = calib("fit", asking, dev, tmp_path / "out", "--method", "platt", "--always")
     assert outcome.code == 0
-    assert "give --event to fit it again" in outcome.text
+    assert "give --unit to fit one to the new scores" in outcome.text
     assert "calib_event" not in spacy.load(tmp_path / "out").pipe_names
-    again = calib("fit", asking, dev, tmp_path / "again", "--event", "sentence", "--method", "platt", "--format", "json")
+    again = calib("fit", asking, test_file, tmp_path / "again", "--unit", "sentence", "--method", "platt", "--format", "json")
     assert again.code == 0, again.text
-    assert json.loads(again.printed)["event"]["called"] == ["sentence", "sentences"]
+    info = json.loads(again.printed)["event"]
+    assert info["called"] == ["sentence", "sentences"]
+    assert "is left out" not in again.text
+    nlp, older = spacy.load(tmp_path / "again"), spacy.load(asking).get_pipe("calib_event").info
+    assert nlp.pipe_names.count("calib_event") == 1
+    assert nlp.get_pipe("calib_event").info.state() == info != older.state()
+
+
+def test_it_stays_where_its_scores_do(asking, dev, tmp_path):
+    """Another component is fitted, or the calibration that was there is the better one."""
+    ok(calib("fit", asking, dev, tmp_path / "other", "-C", "morphologizer", "--attr", "morph", "--method", "platt"))
+    nlp, older = spacy.load(tmp_path / "other"), spacy.load(asking).get_pipe("calib_event").to_bytes()
+    assert nlp.get_pipe("calib_event").to_bytes() == older
+    assert nlp.get_pipe("morph").fitted
+
+
+def test_stock_takes_it_out_too(asking, tmp_path):
+    assert "'calib' is gone; 'calib_event' is gone" in ok(calib("stock", asking, tmp_path / "stock")).text
+    assert not {"calib", "calib_event"} & {*spacy.load(tmp_path / "stock").pipe_names}
+
+
+def test_a_unit_that_nothing_fits(model, dev, tmp_path):
+    outcome = calib("fit", model, dev, tmp_path / "out", "--unit", "paragraph")
+    refuses(outcome, "Option --unit must be one of sentence, tree, but 'paragraph' was given.")
+    assert "calib_right): sentence, tree" in calib("fit", "--help").text
+
+
+@pytest.mark.parametrize("component", ["tagger", "trainable_lemmatizer"])
+def test_no_words_of_the_gold_are_written(model, dev, component, tmp_path):
+    gold = with_secrets(dev, tmp_path / "gold.spacy")
+    options = ("-C", component, "--method", "isotonic", "--unit", "sentence", "--silent")
+    ok(calib("fit", model, gold, tmp_path / "out", *options))
+    assert found_in(tmp_path / "out") == []
 
 
 def test_no_sentences(changed_model, dev, tmp_path):
     without = changed_model(lambda nlp: nlp.remove_pipe("senter"))
-    refuses(calib("fit", without, dev, tmp_path / "out", "--event", "sentence", "--method", "platt"), "add a parser, a senter")
+    refuses(calib("fit", without, dev, tmp_path / "out", "--unit", "sentence", "--method", "platt"), "add a parser, a senter")
     assert not (tmp_path / "out").exists()
 
 
 def test_of_what_has_no_labels_of_tokens(spancat_model, span_gold, tmp_path):
-    outcome = calib("fit", spancat_model, span_gold, tmp_path / "out", "--component", "spancat", "--event", "sentence")
-    refuses(outcome, "The event sentence is about the labels of tokens")
+    outcome = calib("fit", spancat_model, span_gold, tmp_path / "out", "--component", "spancat", "--unit", "sentence")
+    refuses(outcome, "Option --unit sentence is about the labels of tokens")
 
 
 def test_adapting_says_how_true_the_forecasts_are_then(asking, tmp_path):
@@ -82,14 +113,8 @@ def test_adapting_says_how_true_the_forecasts_are_then(asking, tmp_path):
     assert before == after
 
 
-def test_adapting_without_gold_for_a_whole_sentence(capsys):
-    told = {"called": ["sentence", "sentences"], "event": "all labels right", "units": 0, "expected": None, "right": None}
-    show_followed("calib_event", told)
-    assert "None of the sentences has gold throughout" in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])
 def test_other_components(model, dev, tmp_path, component):
-    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component, "--event", "sentence", "--method", "platt")
+    outcome = calib("fit", model, dev, tmp_path / "out", "-C", component, "--unit", "sentence", "--method", "platt")
     assert outcome.code == 0, outcome.text
     assert all(0 <= sent._.calib_right <= 1 for sent in spacy.load(tmp_path / "out")("the dog runs").sents)

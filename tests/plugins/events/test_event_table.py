@@ -8,16 +8,15 @@ import pytest
 from spacy_calib.metrics import paired_difference
 from spacy_calib.metrics.calibration_errors import calibration_error
 from spacy_calib.metrics.noise_floors import noise_floor
-from spacy_calib.pipe.evaluation import Forecasts, event_table
+from spacy_calib.plugins.events.event_table import Forecasts
 
 EVENT = {"name": "calib_event", "event": "all right", "called": ["sentence", "sentences"], "rivals": ["raw", "calibrated"]}
 
 
 def test_by_hand():
     halves = np.array([0.5, 0.5])
-    table = event_table(
-        Forecasts(EVENT, halves, halves, np.array([1.0, 0.0]), np.array([True, False]), np.array([7, 7])), n_bins=1
-    )
+    forecasts = Forecasts(EVENT, halves, halves, np.array([1.0, 0.0]), np.array([True, False]), np.array([7, 7]))
+    table = forecasts.table(n_bins=1)
     assert {key: table[key] for key in EVENT} == EVENT
     assert (table["units"], table["right"]) == (2, 0.5)
     losses = {row["name"]: (row["loss"], row["calibration"], row["sharpness"]) for row in table["rows"]}
@@ -29,7 +28,7 @@ def test_the_figures_are_those_of_the_units():
     rng = np.random.default_rng(0)
     scores = rng.random((3, 90)).round(1)  # equal ones are many
     hits, documents = rng.random(90) < scores[2], np.repeat(np.arange(30), 3)
-    table = event_table(Forecasts(EVENT, *scores, hits, documents), 4, 3)
+    table = Forecasts(EVENT, *scores, hits, documents).table(4, 3)
     for row, forecasts in zip(table["rows"], scores, strict=True):
         floor = noise_floor(forecasts, 4, seed=3)
         assert row["loss"] == pytest.approx(np.mean((forecasts - hits) ** 2), abs=1e-12)
@@ -41,5 +40,5 @@ def test_the_figures_are_those_of_the_units():
 
 def test_no_units():
     none = np.zeros(0)
-    table = event_table(Forecasts(EVENT, none, none, none, none.astype(bool), none.astype(int)))
+    table = Forecasts(EVENT, none, none, none, none.astype(bool), none.astype(int)).table()
     assert table == {**EVENT, "units": 0, "right": None, "rows": [], "change": None}
