@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-IGNORED = ("plugins", "docs", "scripts")
+IGNORED = ("plugins", "docs", "scripts", "browser")
 
 
 def plugins_that_stay() -> set[str]:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from spacy_calib.cli import command_names
 from tests.cli.conftest import calib, files_of, ok, refuses
-from tests.plugged import needs_all_plugins
+from tests.plugged import MISSING, needs_all_plugins
 
 
 @pytest.fixture
@@ -22,7 +22,8 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     def end(server: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
+    if "view" not in MISSING:
+        monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
         "evaluate": [calibrated, test_file],
