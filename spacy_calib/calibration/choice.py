@@ -103,9 +103,7 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
     """List raw scores, vector scaling, contexts and maps: those that are compared, and the others with the reason."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
-    data, groups = inputs.data, inputs.group(ONE_GROUP)
-    losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
-    raw = CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
+    raw = _raw(inputs)
     plans = [raw, _scaled(raw, inputs, fitting)]
     bases = [plan for plan in plans if not plan.why]
     contexts = [*_in_context(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
@@ -113,7 +111,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
     if any(plan.moves and plan.context is not None and plan.context.is_required for plan in contexts):
         why = "the context is required"
         plans = [replace(plan, why=plan.why or why) for plan in plans]
-    return [*plans, *contexts, *_mapped(raw, selector, inputs, why, comparing)]
+    return [*plans, *contexts, *_mapped(raw, _rules(selector, inputs, why), inputs, comparing)]
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
@@ -180,6 +178,13 @@ def _with_context(
     return replace(plan, context=context), context
 
 
+def _raw(inputs: ChoiceInputs) -> CalibrationPlan:
+    """Scores as they are."""
+    data, groups = inputs.data, inputs.group(ONE_GROUP)
+    losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
+    return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
+
+
 def _scaled(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
     """Vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
     data, plans = inputs.data, []
@@ -208,29 +213,35 @@ def _in_context(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress
         yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
 
 
-def _mapped(
-    raw: CalibrationPlan, selector: Selector, inputs: ChoiceInputs, why: str, progress: Progress
-) -> Iterator[CalibrationPlan]:
-    """Maps of raw scores, by group. With few documents only lines are tried, where a token may have several labels.
+def _rules(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tuple[str, Recalibrator, int, str]]:
+    """Methods, each with a number of groups and the reason why it takes no part. why (str): The one of all, if any.
 
-    why (str): Why none takes part.
+    With few documents only lines are tried, where a token may have several labels.
     """
-    few = _FEW_DOCUMENTS if inputs.few_documents else ""
-    rules = [(name, item, n, why or few) for n in selector.n_groups for name, item in selector.methods.items()]
-    rules += [] if inputs.scalable else [(Platt.short, Platt(), n, why) for n in selector.n_groups]
+    few = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
+    rules = [(name, prototype, n, few) for n in selector.n_groups for name, prototype in selector.methods.items()]
+    return rules if inputs.scalable else [*rules, *((Platt.short, Platt(), n, why) for n in selector.n_groups)]
+
+
+def _mapped(
+    raw: CalibrationPlan, rules: Sequence[tuple[str, Recalibrator, int, str]], inputs: ChoiceInputs, progress: Progress
+) -> Iterator[CalibrationPlan]:
+    """Maps of raw scores, by group. rules: See `_rules`."""
     folds, names = folds_of(inputs.units[inputs.data.kept], _FOLDS), set()
     n_fewest = len(folds) - int(np.bincount(folds, minlength=1).max())
-    for method, prototype, n_groups, reason in progress.over(rules):
+    for method, prototype, n_groups, why in progress.over(rules):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
-        reason = reason or ("too few pairs" if n_fewest < max(1, prototype.min_pairs) else "")
-        if reason or name in names:
-            yield replace(raw, name=name, why=reason or "compared already")
-            continue
-        names.add(name)
-        plan = replace(raw, name=name, groups=groups, evaluation_groups=groups, prototype=prototype.clone())
-        losses = _losses_by_group(prototype, groups, inputs.data, folds)
-        yield replace(plan, size=prototype.n_parameters * len(groups), losses=losses)
+        why = why or (
+            "too few pairs" if n_fewest < max(1, prototype.min_pairs) else "compared already" if name in names else ""
+        )
+        plan = replace(raw, name=name, why=why)
+        if not why:
+            names.add(name)
+            losses = _losses_by_group(prototype, groups, inputs.data, folds)
+            plan = replace(plan, groups=groups, evaluation_groups=groups, prototype=prototype.clone(), losses=losses)
+            plan = replace(plan, size=prototype.n_parameters * len(groups))
+        yield plan
 
 
 def _losses_by_group(prototype: Recalibrator, groups: Groups, data: FitData, folds: Ints) -> Floats:
