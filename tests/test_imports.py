@@ -255,6 +255,7 @@ def words_of_plugins() -> set[str]:
     return {*names, *modules} - own - of_still - {"plugins.__init__"}
 
 
+@needs_all_plugins
 @each([m for m in MODULES if room_of(m) != "plugins"])
 def test_no_string_of_the_core_names_a_plugin(module):
     words = re.compile(r"\b(" + "|".join(map(re.escape, sorted(words_of_plugins()))) + r")\b")
