@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import sqlite3
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from spacy.tokens import Doc
 from ...annotations.cats import CATS
 from ...errors import CalibError, brief
 from ...sources.tool_spans import spans_from
-from .messages import calib_error
+from .messages import MESSAGES, calib_error
+from .paths import JsonFields
 from .response import SCORES, Answer, Field
 
 ENTS = "ents"
@@ -58,7 +61,11 @@ class Cache:
 
 
 class Asking(Pipe):
-    """Asks `ask` about each text and reads the answer; see AnswersSettings. asked (int): Number of texts not in the cache."""
+    """Asks `ask` about each text and reads the answer; see AnswersSettings.
+
+    asked (int): Number of texts not in the cache. outcomes (Counter): How many answers were "cut", "filtered", "refused", "called"
+    (a tool) or "unreadable", which gives a warning once.
+    """
 
     def __init__(
         self,
@@ -82,6 +89,7 @@ class Asking(Pipe):
         self.read = read or (self._category if into == CATS else Answer.lines)
         self.cache = Cache(cache) if cache else None
         self.asked = 0
+        self.outcomes: Counter[str] = Counter()
 
     def _category(self, answer: Answer) -> dict[str, float]:
         return answer.among(list(self.types or ()), _begin_of(answer))
@@ -134,20 +142,40 @@ class Asking(Pipe):
             json.dumps([settings, text], sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
         ).hexdigest()
 
-    def _leave(self, doc: Doc, answer: Answer) -> None:
-        """Write an answer on the Doc. RAISES C645: the reader returned something else than fields, pairs or a mapping."""
-        reading = self.read(answer)
+    def _read(self, answer: Answer) -> tuple[Any, int, str]:
+        """Return (fields or a mapping, how many pairs are not in the answer, the outcome); no fields where there is no whole answer.
+
+        RAISES C645: the reader returned something else than fields, pairs or a mapping.
+        """
+        outcome = answer.outcome
+        if outcome and not answer.tokens:
+            return [], 0, outcome
+        try:
+            reading = self.read.pairs(answer) if isinstance(self.read, JsonFields) else self.read(answer)
+        except CalibError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            return [], 0, outcome or f"unreadable: {brief(error, 80)}"
         if isinstance(reading, Mapping):
-            names = {name.casefold(): label for name, label in (self.types or {}).items()}
-            doc.cats.update({names.get(name.casefold(), name): chance for name, chance in reading.items()})
-            start = _begin_of(answer)
-            begun = answer.text[start:].casefold()
-            category = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
-            scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
-            doc.user_data.update({f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores})
+            return reading, 0, outcome
+        fields, n_missing = _as_fields(answer, reading, self.name)
+        return fields, n_missing, outcome
+
+    def _leave(self, doc: Doc, answer: Answer) -> None:
+        """Write an answer on the Doc."""
+        reading, n_missing, outcome = self._read(answer)
+        outcome, _, why = outcome.partition(": ")
+        if outcome:
+            self.outcomes[outcome] += 1
+            if self.outcomes[outcome] == 1:
+                warn = MESSAGES["CW64"].format(
+                    name=self.name, text=brief(doc.text), outcome=outcome, why=f" ({why})" if why else ""
+                )
+                warnings.warn(f"[CW64] {warn}", stacklevel=2)
+        if isinstance(reading, Mapping) or self.into == CATS and outcome:
+            self._leave_categories(doc, answer, reading or {})
             return
-        fields = _as_fields(answer, reading, self.name)
-        spans, left_out = answer.found_in(doc.text, fields, self.types)
+        spans, left_out = answer.found_in(doc.text, reading, self.types)
         group = spans_from(
             doc,
             spans,
@@ -157,19 +185,31 @@ class Asking(Pipe):
             ents=self.into == ENTS,
             beside=SCORES[1:],
         )
-        group.attrs["counts"] |= {**left_out, "fields": len(fields)}
+        counts = Counter({**left_out, outcome: 1}) + Counter(absent=n_missing)
+        group.attrs["counts"] |= {**{name: n for name, n in counts.items() if name}, "fields": len(reading) + n_missing}
+
+    def _leave_categories(self, doc: Doc, answer: Answer, chances: Mapping[str, float]) -> None:
+        names = {name.casefold(): label for name, label in (self.types or {}).items()}
+        doc.cats.update({names.get(name.casefold(), name): chance for name, chance in chances.items()})
+        start = _begin_of(answer)
+        begun = answer.text[start:].casefold()
+        category = max((name for name in self.types or () if begun.startswith(name.casefold())), key=len, default="")
+        scores = answer.scores(Field(category, category, start, start + len(category), start)) if category else {}
+        doc.user_data.update({f"{self.key}_{name}": scores[name] for name in _OF_CATEGORIES if name in scores})
 
 
 def _begin_of(answer: Answer) -> int:
-    """Return the index of the first character that is no white space."""
-    return next((index for index, sign in enumerate(answer.text) if not sign.isspace()), 0)
+    """Return the index of the first character that is neither white space nor Markdown nor a quotation mark."""
+    return next((index for index, sign in enumerate(answer.text) if not sign.isspace() and sign not in "*_`#\"'"), 0)
 
 
-def _as_fields(answer: Answer, reading: Any, name: str) -> list[Any]:
+def _as_fields(answer: Answer, reading: Any, name: str) -> tuple[list[Field], int]:
+    """Return (fields, how many pairs are not in the answer)."""
     fields: list[Any] = list(reading) if isinstance(reading, Iterable) and not isinstance(reading, str) else [None]
     sizes = {len(field) if isinstance(field, tuple) else 0 for field in fields}
     if sizes == {2} and all(isinstance(part, str) for field in fields for part in field):
-        return answer.fields(fields)
+        located = answer.fields(fields)
+        return located, len(fields) - len(located)
     if sizes - {5}:
         raise calib_error("C645", name=name, given=brief(repr(reading)))
-    return fields
+    return fields, 0
