@@ -26,7 +26,7 @@ from tests.tiny_transformers import save_token_model
 
 pytestmark = [
     pytest.mark.usefixtures("registered_here"),
-    pytest.mark.filterwarnings("ignore:.*CW64"),
+    pytest.mark.filterwarnings("ignore:.*CW86"),
 ]  # recorded answers are cut
 BLOCKS = {
     block.title: block

@@ -11,6 +11,8 @@ MESSAGES = {
     "C644": "What component '{name}' asks failed on the text that begins {text!r}: {why}; mend the function, and run the command again: answers in the cache stay.",
     "C645": "What reads the answers of component '{name}' gave {given}, but fields, pairs of a text and a type, or a mapping of names to probabilities are wanted; mend the function.",
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
-    "CW64": "The answer of component '{name}' on the text that begins {text!r} is {outcome}{why}; it gives no more fields than it has whole, and is counted (`outcomes`); look at the limit of tokens, the prompt and `read`. Such answers are not warned of again.",
+}
+WARNINGS = {
+    "CW86": "[CW86] The answer of component '{name}' on the text that begins {text!r} is {outcome}{why}; only its whole fields are taken, and it is counted (`outcomes`), as others from now on; look at the limit of tokens, the prompt and the setting `read`.",
 }
 calib_error = error_builder(MESSAGES)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from .messages import calib_error
-from .response import Answer, Field
+from .response import Answer
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[\]")
 # The pairs of an object, as a name may stand in it twice.
@@ -27,16 +28,13 @@ class JsonFields:
         differ = (i for i, steps in enumerate(zip(self.text, self.type, strict=False)) if steps[0] != steps[1])
         self.n_shared = next(differ, min(len(self.text), len(self.type)))
 
-    def __call__(self, answer: Answer) -> list[Field]:
-        return answer.fields(self.pairs(answer))
-
-    def pairs(self, answer: Answer) -> list[tuple[str, str]]:
+    def __call__(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (text, type) of each field; "" for a type that is missing. RAISES ValueError: there is no JSON."""
-        trees = [
-            json.loads(part, strict=False, object_pairs_hook=_Object, parse_int=str, parse_float=str) for part in answer.json
-        ]
-        if not trees:
+        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # prose has brackets, too
+        if not parts:
             raise ValueError("there is no whole JSON in it")
+        load = partial(json.loads, strict=False, object_pairs_hook=_Object, parse_int=str, parse_float=str)
+        trees = map(load, parts)
         pairs: list[tuple[Any, str]] = []
         for _, node in (item for tree in trees for item in _values(tree, self.text[: self.n_shared])):
             label = next((str(value) for _, value in _values(node, self.type[self.n_shared :])), "")

@@ -157,7 +157,8 @@ def _tops(tops: Any) -> list[Top]:
     """Return the likeliest tokens, highest first; from a mapping, a list, or something with candidates."""
     if isinstance(tops, Mapping) and "candidates" not in tops:
         return [(_bytes(token), number) for token, number in tops.items()]
-    pairs = [(_bytes(top), _number(top)) for top in (tops if _is_list(tops) else get(tops, "candidates") or tops or ())]
+    candidates = get(tops, "candidates") if not _is_list(tops) else tops
+    pairs = [(_bytes(top), _number(top)) for top in (tops or () if candidates is None else candidates)]
     return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], float) else math.inf))
 
 
@@ -198,6 +199,7 @@ def _visible(items: list[Any], text: str | None) -> list[Any]:
     ends = accumulate(len(token) for token, *_ in items)
     if (start, end) != (0, len(whole)):
         items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
-    while items and _STOP.fullmatch(items[-1][0]):
-        items = items[:-1]
-    return items
+    last = len(items)
+    while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
+        last -= 1
+    return items[: next((i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0])), len(items))]
