@@ -28,16 +28,18 @@ from ..types import ROUNDING
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
 _STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
-_SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (np.uint8, np.uint32)}
+# A word is replaced by another of its length that has its digest once in 65,536 times.
+WORD_DIGEST = np.uint16
+_SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
 
 def word_digest(word: int, place: int) -> int:
     """`word_digests` of one word or span. word (int): Hash of its text. place (int): Its first character."""
     mixed = (word + place * _STEP) & _ALL
-    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
+    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 48
 
 
-def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
+def word_digests(words: Hashes, places: NDArray[Any], kind: Any = WORD_DIGEST) -> NDArray[Any]:
     """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
     digests = words + places.astype(np.uint64, copy=False) * _STEPS
     digests = (digests ^ (digests >> _HALF)) * _MIXES
@@ -46,7 +48,7 @@ def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> N
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
     """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
-    return word_digests(places[:, 1], places[:, 0], np.uint8 if unit == TOKEN else np.uint32)
+    return word_digests(places[:, 1], places[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
 
 
 def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
@@ -79,7 +81,7 @@ Block = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
 # A block of another version is none of ours.
-BLOCK_VERSION = 4
+BLOCK_VERSION = 5
 # What `rows` made of the last Docs that were read, by user data and attribute; writing or removing a block forgets it.
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
@@ -130,13 +132,15 @@ def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Block]]:
 
 def sound_blocks(user_data: UserData, attr: str) -> Iterator[tuple[Any, Block]]:
     """(key, block) of this attribute's blocks that are as they were written."""
-    for key, block in held_blocks(user_data, attr):
-        try:
-            whole = print_of(block) == key[3] - key[2] and _is_sound(block)
-        except Exception:  # a damaged block may be anything
-            continue
-        if whole:
-            yield key, block
+    return ((key, block) for key, block in held_blocks(user_data, attr) if is_sound(key, block))
+
+
+def is_sound(key: Any, block: Any) -> bool:
+    """Return whether a block is as it was written: by its checksum, and by its form if somebody made it up."""
+    try:
+        return print_of(block) == key[3] - key[2] and _is_sound(block)
+    except Exception:  # a damaged block may be anything
+        return False
 
 
 # Columns of a block: the kind of their numbers, and what each number is of.
@@ -145,6 +149,7 @@ COLUMNS = {
     "out_of_reach": ("b", "token"), "tag": ("u", "entry"), "raw": ("f", "entry"), "calibrated": ("f", "entry"), "in_set": ("b", "entry"),
     "column": ("u", "entry"), "flag": ("i", "token"), "accept": ("i", "token"),
 }  # fmt: skip
+_OF_SPANS = {"start": "u", "end": "u", "text": "u", "raw": "f", "calibrated": "f", "accept": "i", "chosen": "b", "said": "u"}
 _ALWAYS = {"start", "word", "tag", "raw", "calibrated"}
 _SCORES = ("raw", "calibrated")
 
@@ -154,17 +159,22 @@ def _is_sound(block: Block) -> bool:
 
     RAISES C001, or an error of the label map in the name: there is no such annotation.
     """
-    get_annotation(block["layer"])
-    bounds, tags = block["indptr"].tolist(), block["tags"]
+    bounds, tags, extra, spans = block["indptr"].tolist(), block["tags"], block.get("extra", {}), block.get("spans", {})
+    for layer in (block["layer"], spans.get("layer") or block["layer"]):
+        get_annotation(layer)
     size = {"token": len(bounds) - 1, "entry": bounds[-1]}
-    if bounds[0] != 0 or bounds != sorted(bounds) or not {*map(type, tags)} <= {str}:
+    texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
+    if bounds[0] != 0 or bounds != sorted(bounds) or {*map(type, texts)} != {str} or block["indptr"].dtype.kind != "u":
         return False
+    for name, kind in _OF_SPANS.items() if spans else ():
+        column = spans.get(name) if name == "said" else spans[name]
+        if column is not None and (column.dtype.kind != kind or column.shape != (len(spans["labels"]),)):
+            return False
     for name, column in block.items():
         kind, of = COLUMNS.get(name, ("", ""))
         if kind and (column.dtype.kind != kind or column.shape != (size[of],)):
             return False
     scored = [name for name in _SCORES if name in block]
-    extra = block.get("extra") or {}
     n_extra = {len(extra[name]) for name in ("row", "tags", *scored)} if extra else {0}
     scores = np.concatenate([part[name] for part in (block, extra) if part for name in scored])
     in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
@@ -174,6 +184,12 @@ def _is_sound(block: Block) -> bool:
         and block.keys() >= _ALWAYS
         and ("in_set" in block) == ("out_of_reach" in block)
         and len(n_extra) == 1
-        and type(block.get("end", 0)) is int
+        and all(extra[name].ndim == 1 for name in ("row", *scored) if extra)
+        and (not extra or extra["row"].dtype.kind == "u")
+        and ("spans" in block) == bool(spans)
+        and extra.keys() <= {"row", "tags", *_SCORES}
+        and spans.keys() <= {*_OF_SPANS, "labels", "event", "layer"}
+        and {type(block.get("end", 0)), type(block.get("origin", 0))} == {int}
+        and type(block.get("token_scores", True)) is bool
     )
     return whole and in_range and named

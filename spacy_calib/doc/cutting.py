@@ -9,9 +9,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import get_annotation
-from ..errors import CalibError
 from ..pairs.documents import TOKEN
-from .blocks import BLOCK_VERSION, COLUMNS, Block, add_block, delete_blocks
+from .blocks import COLUMNS, Block, add_block, delete_blocks, is_sound
 from .rows import is_whole
 
 
@@ -44,7 +43,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
                 block_list = blocks.setdefault(key[1][1:], [])
-                if value["version"] == BLOCK_VERSION and (_has_token_rows(value) or is_whole(value, key[2], text)):
+                if is_sound(key, value) and (_has_token_rows(value) or is_whole(value, key[2], text)):
                     block_list.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
@@ -59,10 +58,7 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
 
 def _has_token_rows(block: Block) -> bool:
     """Return whether a block has rows of tokens, not of a whole document."""
-    try:
-        return get_annotation(block["layer"]).unit == TOKEN
-    except (CalibError, KeyError):  # somebody made it up
-        return True
+    return get_annotation(block["layer"]).unit == TOKEN
 
 
 def cut_block(block: Block, start: int, length: int) -> Block:

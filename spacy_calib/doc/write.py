@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from ..annotations import Annotation, get_annotation
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
-from .blocks import BLOCK_VERSION, Block, said_digest, said_of, unit_digests, word_digests
+from .blocks import BLOCK_VERSION, WORD_DIGEST, Block, said_digest, said_of, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +232,7 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> Block:
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
-        "word": np.zeros(0, dtype=np.uint8),
+        "word": np.zeros(0, dtype=WORD_DIGEST),
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -75,7 +76,7 @@ def check_against(run: EvaluateRun) -> None:
 
     if run.against is None:
         return
-    if not ((Path(run.against) / "config.cfg").exists() or is_package(run.against)):
+    if not (os.path.exists(Path(run.against, "config.cfg")) or is_package(run.against)):
         open_model(run.against)
 
 
