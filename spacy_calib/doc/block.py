@@ -166,7 +166,7 @@ class Block:
 
     @property
     def _extra(self) -> Mapping[str, Any]:
-        return self.stored.get("extra") or {}
+        return self.stored.get("extra", {})
 
     @cached_property
     def extra_entries(self) -> dict[int, int]:
@@ -278,39 +278,53 @@ class Block:
 
         RAISES anything: it was made up.
         """
-        stored, bounds, tags = self.stored, self.indptr, self.stored["tags"]
-        size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1]}
-        if bounds[0] != 0 or bounds != sorted(bounds) or not {*map(type, tags)} <= {str}:
+        stored, extra, spans, bounds = self.stored, self._extra, self.stored.get("spans", {}), self.indptr
+        tags, size = stored["tags"], {UNIT: len(bounds) - 1, ENTRY: bounds[-1]}
+        texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
+        if bounds[0] != 0 or bounds != sorted(bounds) or {*map(type, texts)} != {str} or stored["indptr"].dtype.kind != "u":
             return False
-        for name, declared in COLUMNS.items():
-            column = stored.get(name)
-            if column is None and name in stored or column is None and declared.needed:
+        columns = [(stored.get(name), column.kind, size[column.of], column.needed) for name, column in COLUMNS.items()]
+        columns += [(spans.get(name), kind, len(spans["labels"]), name != "said") for name, kind in _OF_SPANS.items() if spans]
+        columns += [(extra[name], kind, len(extra["tags"]), True) for name, kind in _OF_EXTRA.items() if extra]
+        for column, kind, length, needed in columns:
+            if needed if column is None else (column.dtype.kind != kind or column.shape != (length,)):
                 return False
-            if column is not None and (column.dtype.kind != declared.kind or column.shape != (size[declared.of],)):
-                return False
-        extra = self._extra
-        n_extra = {len(extra[name]) for name in ("row", "tags", *_SCORES)} if extra else {0}
         scores = np.concatenate([part[name] for part in (stored, extra) if part for name in _SCORES])
         in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
         named = not size[ENTRY] or int(np.maximum.reduce(stored["tag"])) < len(tags)
-        whole = (
-            stored["version"] == BLOCK_VERSION
+        return bool(
+            in_range
+            and named
+            and stored["version"] == BLOCK_VERSION
             and ("in_set" in stored) == ("out_of_reach" in stored)
-            and len(n_extra) == 1
+            and ("spans" in stored) == bool(spans)
+            and extra.keys() <= {*_OF_EXTRA, "tags"}
+            and spans.keys() <= {*_OF_SPANS, "labels", "event", "layer"}
             and {type(stored.get(name, 0)) for name in ("end", "origin")} == {int}
+            and type(stored.get("token_scores", True)) is bool
         )
-        return whole and in_range and named
 
 
 # Name -> declared column.
 COLUMNS: dict[str, Column[Any]] = {name: column for name, column in vars(Block).items() if isinstance(column, Column)}
 _SCORES = tuple(name for name, column in COLUMNS.items() if column.extra)
+# Kind of numbers of the columns of its spans, and of entries below the threshold.
+_OF_SPANS = {"start": "u", "end": "u", "text": "u", "raw": "f", "calibrated": "f", "accept": "i", "chosen": "b", "said": "u"}
+_OF_EXTRA = {"row": "u", "raw": "f", "calibrated": "f"}
+
+
+def sound_block(key: Any, stored: Any) -> Block | None:
+    """The block, if it is as it was written: by its checksum, and by its form if somebody made it up."""
+    with contextlib.suppress(Exception):  # a damaged block may be anything
+        block = Block(key, stored)
+        if print_of(stored) == key[3] - key[2] and block.is_sound():
+            # Read here, where what raises was made up.
+            _ = block.annotation, get_annotation(stored.get("spans", {}).get("layer") or stored["layer"]), block.spans
+            return block
+    return None
 
 
 def sound_blocks(user_data: UserData, attr: str) -> Iterator[Block]:
     """The blocks of this attribute that are as they were written."""
-    for key, stored in held_blocks(user_data, attr):
-        with contextlib.suppress(Exception):  # a damaged block may be anything
-            block = Block(key, stored)
-            if print_of(stored) == key[3] - key[2] and block.is_sound() and block.annotation and block.spans is not None:
-                yield block
+    blocks = (sound_block(key, stored) for key, stored in held_blocks(user_data, attr))
+    return (block for block in blocks if block is not None)

@@ -27,16 +27,18 @@ from ..pairs.documents import TOKEN
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
 _STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
-_SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (np.uint8, np.uint32)}
+# A word is replaced by another of its length that has its digest once in 65,536 times.
+WORD_DIGEST = np.uint16
+_SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
 
 def word_digest(word: int, place: int) -> int:
     """`word_digests` of one word or span. word (int): Hash of its text. place (int): Its first character."""
     mixed = (word + place * _STEP) & _ALL
-    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
+    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 48
 
 
-def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> NDArray[Any]:
+def word_digests(words: Hashes, places: NDArray[Any], kind: Any = WORD_DIGEST) -> NDArray[Any]:
     """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
     digests = words + places.astype(np.uint64, copy=False) * _STEPS
     digests = (digests ^ (digests >> _HALF)) * _MIXES
@@ -45,7 +47,7 @@ def word_digests(words: Hashes, places: NDArray[Any], kind: Any = np.uint8) -> N
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
     """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
-    return word_digests(places[:, 1], places[:, 0], np.uint8 if unit == TOKEN else np.uint32)
+    return word_digests(places[:, 1], places[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
 
 
 def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
@@ -79,7 +81,7 @@ Stored = dict[str, Any]
 UserData = MutableMapping[Any, Any]
 
 # A block of another version is none of ours.
-BLOCK_VERSION = 4
+BLOCK_VERSION = 5
 # What `rows` made of the last Docs that were read, by user data and attribute; writing or removing a block forgets it.
 REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
 

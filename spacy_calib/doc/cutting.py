@@ -8,11 +8,9 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
-from ..annotations import get_annotation
-from ..errors import CalibError
 from ..pairs.documents import TOKEN
-from .block import COLUMNS, ENTRY, UNIT
-from .blocks import BLOCK_VERSION, Stored, add_block, delete_blocks
+from .block import COLUMNS, ENTRY, UNIT, sound_block
+from .blocks import Stored, add_block, delete_blocks
 from .rows import is_whole
 
 
@@ -45,7 +43,8 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
                 block_list = blocks.setdefault(key[1][1:], [])
-                if value["version"] == BLOCK_VERSION and (_has_token_rows(value) or is_whole(value, key[2], text)):
+                block = sound_block(key, value)
+                if block is not None and (block.annotation.unit == TOKEN or is_whole(value, key[2], text)):
                     block_list.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
@@ -56,14 +55,6 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
         for block in own_blocks:
             if len(block["start"]):
                 add_block(part.user_data, attr, block)
-
-
-def _has_token_rows(block: Stored) -> bool:
-    """Return whether a block has rows of tokens, not of a whole document."""
-    try:
-        return get_annotation(block["layer"]).unit == TOKEN
-    except (CalibError, KeyError):  # somebody made it up
-        return True
 
 
 def cut_block(block: Stored, start: int, length: int) -> Stored:

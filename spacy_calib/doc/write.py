@@ -16,7 +16,7 @@ from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
 from .block import COLUMNS, UNIT
-from .blocks import BLOCK_VERSION, Stored, said_digest, said_of, unit_digests, word_digests
+from .blocks import BLOCK_VERSION, WORD_DIGEST, Stored, said_digest, said_of, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
-        "word": np.zeros(0, dtype=np.uint8),
+        "word": np.zeros(0, dtype=WORD_DIGEST),
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,

@@ -132,7 +132,7 @@ def mce(
 
 
 def ece(
-    pairs: Pairs,
+    pairs: Pairs | ArrayLike,
     scores: ArrayLike | None = None,
     n_bins: int = 10,
     norm: str = "l1",
@@ -140,8 +140,11 @@ def ece(
 ) -> float | None:
     """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
 
-    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
+    pairs (Pairs | ArrayLike): Pairs, whose raw scores `scores` replace; or the scores of top labels, and `scores` is whether each is
+    right. norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
     """
+    if not isinstance(pairs, Pairs):
+        return calibration_error(pairs, () if scores is None else scores, n_bins, norm=norm)
     values = pairs.scores if scores is None else np.asarray(scores)
     top = top_pairs(pairs) if top is None else top
     return calibration_error(values[top], pairs.hits[top], n_bins, norm=norm)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import random
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 import spacy_calib
 from spacy_calib.doc.blocks import BLOCK_VERSION, print_of
 from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.write import CalibratedSpans, span_part
+from spacy_calib.types import Spans
 from tests.plugged import needs_all_plugins
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
@@ -157,6 +162,55 @@ def test_a_damaged_block_reads_as_none(nlp, signed):
 
 def same_block(one: dict, other: dict) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def read_all(doc: Doc) -> None:
+    """Every attribute of tokens, spans and the Doc, its view, and a part that is cut."""
+    for owner, names in (
+        *((token, ("score", "raw", "scores", "set", "flag")) for token in doc),
+        *((span, ("score", "raw", "accept", "link", "links", "right")) for span in (*doc.ents, doc[0:2], doc[:])),
+        (doc, ("score", "raw", "cats", "cats_raw", "set", "accept")),
+    ):
+        for name in names:
+            getattr(owner._, f"calib_{name}")
+    if doc._.calib is not None:
+        assert ((doc._.calib.raw >= 0) & (doc._.calib.calibrated >= 0)).all()
+        _ = (doc._.calib.ents, doc._.calib.candidates)
+    cut(doc, 1, 3)
+
+
+@pytest.mark.parametrize("with_spans", [False, True])
+def test_blocks_that_somebody_made_up_are_read_or_passed_over(nlp, monkeypatch, with_spans):
+    """Their checksum is right: whatever is in them is no exception."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
+    fuzz = importlib.import_module("fuzz_state")
+    doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"])
+    doc.set_ents([Span(doc, 1, 3, "A")])
+    key, block = block_of(doc)
+    if with_spans:
+        one = np.array([1], dtype=np.intp)
+        spans = CalibratedSpans(
+            Spans(one, one + 2, one * 0, np.full(2, 0.5), one * 0.5, one > 0),
+            ("A",),
+            one * 0.5,
+            one * 0.25,
+            -one.astype(np.int8),
+            "span",
+            "tag",
+        )
+        block["spans"] = span_part(doc, spans, 0, 3, doc.to_array(["IDX"]).reshape(-1))
+        doc.user_data = {(*key[:3], print_of(block)): block}
+        assert doc.ents[0]._.calib_score == 0.25
+    for seed in range(400):
+        rng, other = random.Random(seed), copy.deepcopy(dict(block))
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            fuzz.mutate(other, rng)
+        try:
+            checksum = print_of(other)
+        except Exception:  # nobody could write it
+            continue
+        doc.user_data = {(*key[:3], checksum): other}
+        read_all(doc)
 
 
 @pytest.mark.parametrize("version", [1, 3, BLOCK_VERSION + 1])

@@ -24,7 +24,10 @@ from tests.plugins.llm.test_response import objects
 from tests.sources.test_tool_spans import TEXT, TOOLS
 from tests.tiny_transformers import save_token_model
 
-pytestmark = pytest.mark.usefixtures("registered_here")
+pytestmark = [
+    pytest.mark.usefixtures("registered_here"),
+    pytest.mark.filterwarnings("ignore:.*CW86"),
+]  # recorded answers are cut
 BLOCKS = {
     block.title: block
     for page in ("language-models", "other-components")

@@ -187,6 +187,16 @@ def test_ece_worked_by_hand():
     assert ece(pairs, n_bins=2, norm="l2") == pytest.approx(math.sqrt((0.1**2 + 0.15**2) / 2))
 
 
+def test_ece_of_two_arrays_worked_by_hand():
+    """Two scores are a bin each: (.1 + .2) / 2."""
+    assert ece(np.array([0.9, 0.2]), np.array([1, 0])) == pytest.approx(0.15)
+    assert ece([0.9, 0.2], hits := [True, False], n_bins=1) == calibration_error([0.9, 0.2], hits, 1, norm="l1")
+    assert ece([], []) is None
+    for hits in (None, [1]):
+        with pytest.raises(CalibError, match="C002"):
+            ece([0.9, 0.2], hits)
+
+
 def test_ece_keeps_the_top_labels_of_the_raw_scores():
     # Calibration turns the order of token 0 round; its top label stays the raw one (tag 0, a miss), now at 0.3.
     pairs = make_pairs([0.6, 0.4], [0, 1], tags=[0, 1], rows=[0, 0])

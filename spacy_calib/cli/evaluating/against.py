@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +83,7 @@ def check_other(model: str) -> None:
     """Before anything is run. RAISES C050: OTHER is no pipeline."""
     from spacy.util import is_package
 
-    if not ((Path(model) / "config.cfg").exists() or is_package(model)):
+    if not (os.path.exists(Path(model, "config.cfg")) or is_package(model)):
         open_model(model)
 
 

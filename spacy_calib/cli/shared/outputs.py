@@ -128,7 +128,7 @@ def _check_outside_pipelines(path: Path, model: str = "") -> None:
 
 def _check_writable(path: Path) -> None:
     """RAISES C055: the path lies below a file, or in a folder that may not be written."""
-    parent = next(folder for folder in path.parents if folder.exists())
+    parent = next((folder for folder in path.parents if folder.exists()), path)
     if not parent.is_dir():
         raise calib_error("C055", path=path, why=f"{parent} is not a folder")
     if not os.access(parent, os.W_OK | os.X_OK):

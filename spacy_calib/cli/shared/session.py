@@ -132,7 +132,7 @@ class GuardedOutput:
         return self._stream is not None and self._stream.isatty()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return "utf-8" if self._stream is None and name == "encoding" else getattr(self._stream, name)  # closed: >&-
 
 
 def _encodable(text: str, encoding: str | None) -> str:

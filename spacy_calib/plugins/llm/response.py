@@ -6,14 +6,17 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from reprlib import repr
 from typing import Any, NamedTuple
 
 from ...errors import brief
 from .messages import calib_error
+from .placing import AnswerText, bare, splits_word
+from .shapes import CUT, read_response
 
 # A token that a server calls impossible or does not tell the probability of (-inf, -9999.0 of OpenAI) has this logarithm: a probability of 0.
 LEAST = -100.0
@@ -33,29 +36,13 @@ class Field(NamedTuple):
     at: int
 
 
-def _get(thing: Any, name: str) -> Any:
-    """Return a field of a mapping or an object, or None."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def _choices(response: Any) -> Any:
-    """Return the choices of a response, or None. OpenAI's Responses and llama.cpp's /completion have one each."""
-    output, text = _get(response, "output"), _get(response, "content")
-    if output is not None:
-        parts = [part for item in output for part in _get(item, "content") or () if _get(part, "type") == "output_text"]
-        content = [logprob for part in parts for logprob in _get(part, "logprobs") or ()]
-        return [{"text": "".join(_get(part, "text") for part in parts), "logprobs": {"content": content or None}}]
-    if isinstance(text, str):
-        return [{"text": text, "logprobs": {"content": _get(response, "completion_probabilities")}}]
-    return _get(response, "choices")
-
-
 @dataclass(frozen=True)
 class Answer:
     """n tokens that a model generated. Positions are characters of `text`, all tokens joined.
 
     tokens (tuple[bytes, ...]): One may hold part of a character. logprobs (tuple[float, ...]): NaN where unknown. tops
     (tuple[tuple[tuple[bytes, float], ...], ...]): At each place the top tokens with their log-probabilities; () where unknown.
+    outcome (str): "" if the answer ended by itself, else "cut" (by the limit of tokens), "filtered", "refused" or "called" (a tool).
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -63,6 +50,7 @@ class Answer:
     tokens: tuple[bytes, ...]
     logprobs: tuple[float, ...]
     tops: tuple[tuple[tuple[bytes, float], ...], ...]
+    outcome: str = ""
 
     # Reading
 
@@ -70,57 +58,22 @@ class Answer:
     def of(cls, response: Any, choice: int = 0) -> Answer:
         """Read one choice of a response.
 
-        response (Any): An object or mapping from the OpenAI API (chat, completion or response), compatible ones, or llama.cpp;
-        one choice; or a mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. RAISES C641: it is
-        none of these. C642: `logprobs` is null. C643: lists that do not fit, or a number that is no log-probability.
+        response (Any): An object or mapping from the OpenAI API (chat, completion or response, or the chunks of a streamed chat),
+        compatible ones, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice; a list of tokens; or a mapping of
+        tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. Thoughts before the answer and special tokens
+        behind it are dropped. RAISES C641: it is none of these. C642: no log-probabilities come with the text. C643: lists that
+        do not fit, or a number that is no log-probability. C647: numbers in place of tokens.
         """
         if isinstance(response, Answer):
             return response
         try:
-            choices = _choices(response)
-            if choices is None:
-                return cls._read(response)
-            if not isinstance(choices, Sequence) or not -len(choices) <= choice < len(choices):
-                raise calib_error("C641", given=brief(repr(choices)))
-            return cls._read(choices[choice])
-        except (AttributeError, TypeError):  # something else than lists and mappings where these belong
-            raise calib_error("C641", given=brief(repr(response))) from None
-
-    @classmethod
-    def _read(cls, response: Any) -> Answer:
-        has_text = any(_get(response, name) is not None for name in ("message", "text"))
-        logprobs = _get(response, "logprobs")
-        logprobs = (
-            response if isinstance(logprobs, Sequence) or (logprobs is None and not has_text) else logprobs
-        )  # plain lists stand in the mapping itself
-        content, tokens = _get(logprobs, "content"), _get(logprobs, "tokens")
-        if has_text and content is None and tokens is None:
-            raise calib_error("C642", given=brief(_text_of(response)))
-        if content is not None:
-            return cls._from_lists(
-                [_bytes(item) for item in content],
-                [_get(item, "logprob") for item in content],
-                [[(_bytes(top), _get(top, "logprob")) for top in _get(item, "top_logprobs") or ()] for item in content],
-            )
-        numbers = next(
-            (values for name in ("token_logprobs", "logprobs") if (values := _get(logprobs, name)) is not None), None
-        )
-        if not isinstance(tokens, Sequence) or not isinstance(numbers, Sequence):
-            raise calib_error("C641", given=brief(repr(response)))
-        tops = _get(logprobs, "top_logprobs") or [None] * len(tokens)
-        of_each = [[(_bytes(token), number) for token, number in (top or {}).items()] for top in tops]
-        return cls._from_lists([_bytes(item) for item in tokens], numbers, of_each)
-
-    @classmethod
-    def _from_lists(
-        cls, tokens: Sequence[bytes], numbers: Sequence[Any], tops: Sequence[Sequence[tuple[bytes, Any]]]
-    ) -> Answer:
-        """RAISES C643: different lengths, or a number that is no log-probability."""
-        if not len(tokens) == len(numbers) == len(tops):
-            raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
-        logs = tuple(_log(number) for number in numbers)
-        of_tops = (tuple((token, _log(number)) for token, number in top if number is not None) for top in tops)
-        return cls(tuple(tokens), logs, tuple(map(_with_held_back, tokens, logs, of_tops)))
+            items, outcome = read_response(response, choice)
+            logs = tuple(_log(number) for _, number, _ in items)
+            of_tops = [tuple((token, _log(number)) for token, number in tops if number is not None) for *_, tops in items]
+            tokens = tuple(token for token, *_ in items)
+            return cls(tokens, logs, tuple(map(_with_held_back, tokens, logs, of_tops)), outcome)
+        except (AttributeError, LookupError, TypeError, RecursionError):  # something else where lists and mappings belong
+            raise calib_error("C641", given=repr(response)) from None
 
     def plain(self) -> dict[str, Any]:
         """Return plain data, which `of` reads."""
@@ -128,7 +81,7 @@ class Answer:
             {**_plain(token, number), "top_logprobs": [_plain(*pair) for pair in top]}
             for token, number, top in zip(self.tokens, self.logprobs, self.tops, strict=True)
         ]
-        return {"logprobs": {"content": content}}
+        return {"logprobs": {"content": content}} | ({"outcome": self.outcome} if self.outcome else {})
 
     # Looking at it
 
@@ -178,11 +131,12 @@ class Answer:
     def scores(self, field: Field) -> dict[str, float]:
         """Return the scores of a field, by SCORES.
 
-        They are the product and the minimum of the probabilities from its first to its last token, the probability of the first
-        token of its type, and how far that exceeds the next one.
+        They are the product and the minimum of the probabilities from its first to its last token (without what is between text and
+        type if other values of JSON are there), the probability of the first token of its type, and how far that exceeds the next one.
         """
-        start, end = min(field.start, field.at), max(field.end, field.at + len(field.label))
-        numbers = [self._logprob_at(place) for place in self._covering(start, end)]
+        front, back = sorted([(field.start, field.end), (field.at, self._layout.end_of(field.label, field.at))])
+        stretches = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
+        numbers = [self._logprob_at(place) for place in sorted({i for ends in stretches for i in self._covering(*ends)})]
         type_token = self._covering(field.at, field.at + 1)[0]
         first = math.exp(self._logprob_at(type_token))
         rivals = [math.exp(number) for token, number in self.tops[type_token] if token != self.tokens[type_token]]
@@ -226,31 +180,37 @@ class Answer:
 
     # Fields
 
-    def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Locate pairs of a text and a type in the answer, in order, for example from JSON; missing ones are left out.
+    @cached_property
+    def _layout(self) -> AnswerText:
+        return AnswerText(self.text)
 
-        The nearer type around a text is taken, as the next pair, or a key such as "person_attributes", may name it again.
+    @property
+    def json(self) -> list[str]:
+        """Each whole object or list of JSON in the text, whatever stands around it."""
+        return self._layout.documents
+
+    def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
+        """Locate pairs of a text and a type in the answer, for example from JSON; missing ones are left out.
+
+        Texts and types are values or keys of JSON, or else parts of the text. A text stands where the type is nearest, in the same
+        object or list or above it, and a pair that is asked for again stands at another place.
         """
-        whole, offset, fields = self.text, 0, []
-        for text, label in pairs:
-            start = whole.find(text, offset)
-            start, lower = (whole.find(text), 0) if start < 0 else (start, offset)
-            preceding, following = whole.rfind(label, lower, max(start, 0)), whole.find(label, start + len(text))
-            if preceding >= 0 and (following < 0 or start - preceding - len(label) <= following - start - len(text)):
-                following = preceding
-            if start >= 0 and following >= 0 and text and label:
-                offset = max(start + len(text), following + len(label))
-                fields.append(Field(text, label, start, start + len(text), following))
-        return fields
+        pairs = list(pairs)
+        places = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
+        located = ((pair, next(places[pair], None)) for pair in pairs)
+        return [Field(*pair, place[0].start, place[0].end, place[1].start) for pair, place in located if place is not None]
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return the fields of lines such as "text -> TYPE"."""
+        """Return the fields of lines such as "text -> TYPE", without Markdown around either; of a cut answer all but its end."""
         pattern = re.compile(
-            rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]*)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
+            rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
-        return [
-            Field(match[1], match[2], match.start(1), match.end(1), match.start(2)) for match in pattern.finditer(self.text)
-        ]
+        fields = []
+        for match in pattern.finditer(self.text):
+            (before, text), (within, label) = bare(match[1]), bare(match[2])
+            start = match.start(1) + before
+            fields.append(Field(text, label, start, start + len(text), match.start(2) + within))
+        return [field for field in fields if not (self.outcome == CUT and self.text.find("\n", field.at) < 0)]
 
     def found_in(
         self, text: str, fields: Iterable[Field], types: Mapping[str, str] | None = None
@@ -258,29 +218,46 @@ class Answer:
         """Return (the input of `spans_from`: each field's place in a text with its scores; counts of "invented" and "absent"
         fields).
 
-        A field is matched to the first free place of its text, ignoring case if necessary. types (Mapping | None): Name in the
-        prompt, in any case -> label; others are invented. None keeps all.
+        Longer fields are placed first, each on characters that none has taken, or else where no field of its label begins, ignoring
+        case if necessary. types (Mapping | None): Name in the prompt, in any case -> label; others are invented. None keeps all.
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
-        used: set[tuple[int, str]] = set()
+        taken, begun = bytearray(len(text)), set[tuple[int, str]]()
+        places: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
         counts: Counter[str] = Counter()
-        spans = []
-        for field in fields:
-            label = field.label if labels is None else labels.get(field.label.casefold())
-            if label is None:
+        spans: dict[int, dict[str, Any]] = {}
+        fields = list(fields)
+        for index in sorted(range(len(fields)), key=lambda index: -len(fields[index].text)):
+            field, place = fields[index], None
+            label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_word(field.label))
+            if not label:
                 counts["invented"] += 1
                 continue
-            words = r"\s+".join(map(re.escape, field.text.split()))
-            places = (match.span() for flags in (0, re.I) for match in re.finditer(words, text, flags))
-            free = ((start, end) for start, end in places if (start, label) not in used and not _splits_word(text, start, end))
-            place = next(free, None) if words else None
+            words = " ".join(field.text.split())
+            for overlaps in (False, True):
+                stretches = places.setdefault((words, label, overlaps), _stretches(text, words))
+                free = ((a, b) for a, b in stretches if (a, label) not in begun and (overlaps or not any(taken[a:b])))
+                place = place or next(free, None)
             if place is None:
                 counts["absent"] += 1
                 continue
-            used.add((place[0], label))
+            taken[slice(*place)] = b"\1" * (place[1] - place[0])
+            begun.add((place[0], label))
             scores = self.scores(field)
-            spans.append({"start": place[0], "end": place[1], "label": label, "score": scores[SCORES[0]], **scores})
-        return spans, dict(counts)
+            spans[index] = {"start": place[0], "end": place[1], "label": label, "score": scores[SCORES[0]], **scores}
+        return [spans[index] for index in sorted(spans)], dict(counts)
+
+
+def _stretches(text: str, words: str) -> Iterator[tuple[int, int]]:
+    """Yield where words stand in a text as whole words, first in the same case."""
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    for flags in (0, re.I) if words else ():
+        yield from (match.span() for match in re.finditer(pattern, text, flags) if not splits_word(text, *match.span()))
+
+
+def _word(label: str) -> str:
+    """Return a type without what Markdown and sentences put around it."""
+    return bare(label.strip(" .,;:!"))[1].strip(" .,;:!").casefold()
 
 
 def _with_held_back(
@@ -298,35 +275,8 @@ def _with_held_back(
     return tuple((emitted_token if top == matches[0] else prefix + top, logprob) for top, logprob in tops)
 
 
-def _splits_word(text: str, start: int, end: int) -> bool:
-    """Return whether a stretch begins or ends inside a word, in a script that has cases."""
-
-    def joins_letters(place: int) -> bool:
-        pair = text[max(0, place - 1) : place + 1]
-        return len(pair) == 2 and all(sign.isdigit() or sign.lower() != sign.upper() for sign in pair)
-
-    return joins_letters(start) or joins_letters(end)
-
-
 def _plain(token: bytes, number: float) -> dict[str, Any]:
     return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
-
-
-def _text_of(choice: Any) -> str:
-    message = _get(choice, "message")
-    return str(_get(message, "content") if message is not None else _get(choice, "text"))
-
-
-def _bytes(token: Any) -> bytes:
-    """Return the bytes of a token: a text, bytes, or something with one of both. RAISES C641: it is none."""
-    value = token if isinstance(token, (str, bytes)) else _get(token, "bytes")
-    value = _get(token, "token") if value is None else value
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass")
-    try:
-        return bytes(list(value))
-    except (TypeError, ValueError):
-        raise calib_error("C641", given=brief(repr(token))) from None
 
 
 def _log(number: Any) -> float:

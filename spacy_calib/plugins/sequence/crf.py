@@ -233,6 +233,9 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
             twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)
             read(twin, source, exclude=exclude)
             fields = _CFG(twin.cfg, "cfg")
+            names, own_names = ([node.param_names for node in model.walk()] for model in (twin.model, self.model))
+            if names != own_names:
+                raise Misfit("model", "the parameters of this architecture")
             wrong = "" if {"cfg", "model"} & exclude else fault_of_weights(twin.model, len(fields["labels"]), self.vocab)
             if wrong:
                 raise Misfit("model", f"what these {len(fields['labels'])} labels want: {wrong}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 import sqlite3
@@ -11,6 +12,7 @@ import pytest
 import spacy
 from spacy.training import Example
 
+from spacy_calib import Answer
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.llm.asking import Cache
 from spacy_calib.registry import registry
@@ -108,7 +110,123 @@ def test_categories_without_names():
         asking(into="cats", types=None)
 
 
+# Answers that are none, or not whole
+
+PARIS = json.dumps([{"text": "Paris", "type": "place"}])
+ANSWERS = {
+    "good": (PARIS, "stop"),
+    "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"),
+    "cut": (PARIS[:14], "length"),
+    "refused": ("", "refusal"),
+    "filtered": ("", "content_filter"),
+    "called": ("", "tool_calls"),
+    "unreadable": ("Sorry, I cannot do that.", "stop"),
+}
+
+
+def answering(**settings):
+    """A pipeline whose answer the first word of a text names."""
+
+    def make():
+        def ask(text):
+            content, reason = ANSWERS[text.split()[0]]
+            tokens = [{"token": sign, "logprob": -0.1} for sign in content]
+            return {"choices": [{"message": {"content": content}, "logprobs": {"content": tokens}, "finish_reason": reason}]}
+
+        return ask
+
+    registry.calib_asks("tests.Named.v1", func=make)
+    read = {"@calib_readers": "spacy-calib.JsonFields.v1", "text": "[].text", "type": "[].type"}
+    return asking(**{"ask": {"@calib_asks": "tests.Named.v1"}, "read": read, **settings})
+
+
+def test_an_answer_that_is_none_is_counted_and_does_not_end_the_run(recwarn):
+    nlp = answering()
+    docs = {name: nlp(f"{name} Paris") for name in [*ANSWERS, *ANSWERS]}
+    assert {name: [ent.text for ent in doc.ents] for name, doc in docs.items() if doc.ents} == {
+        "good": ["Paris"],
+        "fenced": ["Paris"],
+    }
+    assert docs["good"].spans["answers"].attrs["counts"] == {"found": 1, "fields": 1}
+    for name in ("cut", "refused", "filtered", "called", "unreadable"):
+        assert docs[name].spans["answers"].attrs["counts"] == {name: 1, "fields": 0}
+        assert nlp.get_pipe("names").outcomes[name] == 2
+    said = [str(one.message) for one in recwarn if "CW86" in str(one.message)]
+    assert len(said) == 5  # once for each kind
+    assert any("begins 'unreadable Paris' is unreadable (there is no whole JSON in it)" in one for one in said)
+
+
+@pytest.mark.filterwarnings("ignore:.*CW86")
+def test_a_cut_answer_gives_its_whole_lines():
+    def make():
+        def ask(text):
+            tokens = ["Ann", " -> person", "\n", "Rome", " -> pl"]
+            return {
+                "choices": [
+                    {
+                        "text": "".join(tokens),
+                        "logprobs": {"tokens": tokens, "token_logprobs": [-0.1] * 5},
+                        "finish_reason": "length",
+                    }
+                ]
+            }
+
+        return ask
+
+    registry.calib_asks("tests.Cut.v1", func=make)
+    doc = asking(ask={"@calib_asks": "tests.Cut.v1"})(TEXT)
+    assert [ent.text for ent in doc.ents] == ["Ann"]
+    assert doc.spans["answers"].attrs["counts"] == {"found": 1, "fields": 1, "cut": 1}
+
+
+@pytest.mark.filterwarnings("ignore:.*CW86")
+@pytest.mark.parametrize("name", ["refused", "unreadable"])
+def test_a_category_that_is_not_answered(name):
+    nlp = answering(into="cats", types={"good": "G", "bad": "B"}, read=None)
+    assert (nlp(name).cats, nlp.get_pipe("names").outcomes["refused"]) == ({}, name == "refused")
+
+
+def test_a_category_within_markdown():
+    content = [{"token": "**", "logprob": 0.0}, {"token": "good", "logprob": math.log(0.6), "top_logprobs": [{"token": "good", "logprob": math.log(0.6)}, {"token": "bad", "logprob": math.log(0.2)}]}, {"token": "**", "logprob": 0.0}]  # fmt: skip
+    registry.calib_asks("tests.Bold.v1", func=lambda: lambda text: {"logprobs": {"content": content}})
+    doc = asking(ask={"@calib_asks": "tests.Bold.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
+    assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
+    assert doc.user_data["answers_product"] == pytest.approx(0.6)
+
+
 # The cache
+
+
+def test_two_pipes_of_no_pipeline_do_not_share_answers(tmp_path):
+    """Made by hand they have no block of a config, by which answers are found."""
+
+    def pipe(word):
+        config = {"ask": {"@calib_asks": "tests.Word.v1", "word": word}, "cache": str(tmp_path / "cache")}
+        return spacy.blank("xx").create_pipe("calib_answers", config=config)
+
+    registry.calib_asks("tests.Word.v1", func=lambda word: lambda text: {"tokens": [word], "logprobs": [-0.1]})
+    pipes = [pipe("dog"), pipe("cat")]
+    assert [one.answer("x").text for one in pipes] == ["dog", "cat"]
+    assert [one.answer("x").text for one in pipes] == ["dog", "cat"]
+    assert [one.asked for one in pipes] == [1, 1]
+
+
+def test_a_database_of_another_program_stays_as_it_is(tmp_path):
+    with sqlite3.connect(tmp_path / "theirs") as theirs:
+        theirs.execute("CREATE TABLE bookmarks (url TEXT)")
+    theirs.close()
+    before = (tmp_path / "theirs").read_bytes()
+    with pytest.raises(CalibError, match=r"\[C646\].*another program's"):
+        Cache(str(tmp_path / "theirs")).put("x", Answer.of(respond(TEXT)))
+    assert (tmp_path / "theirs").read_bytes() == before
+
+
+def test_a_deep_answer_in_the_cache_is_a_sentence(tmp_path):
+    cache = Cache(str(tmp_path / "cache"))
+    with cache._open() as open_cache:
+        open_cache.execute("INSERT INTO answers VALUES ('x', ?)", ["[" * 100_000])
+    with pytest.raises(CalibError, match=r"\[C646\].*an answer in it cannot be read"):
+        cache.get("x")
 
 
 def logged(tmp_path, **settings):
@@ -142,8 +260,6 @@ def _ask_and_die(path: str) -> None:
     import os
 
     held = Cache(path)
-    from spacy_calib import Answer
-
     held.put("whole", Answer.of(respond(TEXT)))
     with held._open() as open_cache:
         open_cache.execute("INSERT INTO answers VALUES ('half', '{')")

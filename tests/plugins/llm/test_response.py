@@ -136,7 +136,7 @@ def test_a_token_of_which_nothing_is_known():
     assert Answer.of(answer.plain()).plain() == answer.plain()
 
 
-@pytest.mark.parametrize("given", [None, 3, "text", [], {}, {"choices": []}, {"choices": None}, {"content": [{"text": "Hi"}]}, {"tokens": 3}])  # fmt: skip
+@pytest.mark.parametrize("given", [None, 3, "text", [], {}, {"choices": None}, {"tokens": 3}, [[]], [{}]])  # fmt: skip
 def test_no_response(given):
     with pytest.raises(CalibError, match=r"\[C641\] An answer is read from a response with choices"):
         Answer.of(given)
@@ -233,7 +233,7 @@ def test_a_model_that_writes_white_space_without_end():
     [
         {"tokens": ["a"], "logprobs": [-(10**400)]},
         {"tokens": ["a"], "logprobs": [[-1.0, -2.0]]},
-        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [["a"]]},
+        {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": [[3]]},
         {"tokens": ["a"], "logprobs": [-1.0], "top_logprobs": 5},
         {"logprobs": {"content": 5}},
         {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": 5}]}},
@@ -283,7 +283,10 @@ def test_recorded_responses_without_log_probabilities(name, make):
 def test_responses_of_openai_as_they_are_documented():
     """Their list of log-probabilities stands with each part of the text; what the model thought stands before it."""
     content = LINES["choices"][0]["logprobs"]["content"]
-    parts = [{"type": "output_text", "text": "", "logprobs": part} for part in (content[:3], content[3:])]
+    parts = [
+        {"type": "output_text", "text": "".join(one["token"] for one in part), "logprobs": part}
+        for part in (content[:3], content[3:])
+    ]
     given = {"output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}]}
     assert Answer.of(given) == Answer.of(objects(given)) == Answer.of(LINES)
 

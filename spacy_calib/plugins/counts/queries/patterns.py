@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.matcher import Matcher
 from spacy.pipeline import EntityLinker
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
 from ....doc.view import doc_view
@@ -98,9 +98,12 @@ def _of_labels(label_scores: Scored, test: Test) -> Test:
 
 
 def single_matcher(vocab: Vocab, attributes: Mapping[str, Any]) -> Matcher:
-    """Return a Matcher of one token. RAISES ValueError, MatchPatternError: spaCy does not know such a pattern."""
+    """Return a Matcher of one token. RAISES ValueError, MatchPatternError: spaCy does not know such a pattern, or attribute."""
     matcher = Matcher(vocab, validate=True)
     matcher.add("place", [[dict(attributes)]])
+    for name in attributes.get("_", ()):
+        if not Token.has_extension(name):
+            raise ValueError(f"there is no attribute Token._.{name}")
     return matcher
 
 

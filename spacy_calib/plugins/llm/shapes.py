@@ -1,0 +1,205 @@
+"""The forms in which servers and libraries give an answer -> tokens with their log-probabilities, and how the answer ended."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, zip_longest
+from reprlib import repr
+from typing import Any, NamedTuple
+
+from ...errors import brief
+from .messages import calib_error
+
+# How an answer ended, where it did not end by itself.
+CUT, FILTERED, REFUSED, CALLED = "cut", "filtered", "refused", "called"
+_REASONS = {
+    CUT: "cut length max_tokens max_output_tokens model_length limit abort",
+    FILTERED: "filtered content_filter content_filtered safety image_safety recitation blocklist prohibited_content spii",
+    REFUSED: "refused refusal",
+    CALLED: "called tool_calls tool_call function_call tool_use malformed_function_call",
+}
+_OUTCOMES = {reason: outcome for outcome, reasons in _REASONS.items() for reason in reasons.split()}
+_REASON = ("finish_reason", "finishReason", "done_reason", "stop_type", "stop_reason", "outcome", "reason")
+# What may hold the list of tokens or the reason, within a choice or within each other.
+_WITHIN = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
+# A list with an object for each token, and a list of the likeliest tokens beside it, where these are not in the objects.
+_LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates", "chosenCandidates": "topCandidates",
+          "tokens": "top_tokens", "content": "", "logprobs": "", "completion_probabilities": ""}  # fmt: skip
+_TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
+_LOGPROB = ("logprob", "log_probability", "logProbability")
+# What models write around an answer: thoughts before it, special tokens behind it.
+_THOUGHTS = re.compile(
+    r"\A.*(?:</(?:think|thinking|thought|reasoning)>|<\|channel\|>final<\|message\|>)|\A\s*<think(?:ing)?>.*\Z", re.S
+)
+_STOP = re.compile(
+    rb"\s*(?:<(?:\||\xef\xbd\x9c)[^<>\s]{1,40}(?:\||\xef\xbd\x9c)>|</?s>|<eos>|<end_of_turn>|<pad>|\[/INST\])\s*"
+)
+
+Top = tuple[bytes, Any]
+
+
+class Generation(NamedTuple):
+    """items (list): (token, log-probability, likeliest tokens) of each token. outcome (str): "" if the answer ended by itself."""
+
+    items: list[tuple[bytes, Any, list[Top]]]
+    outcome: str = ""
+
+
+def read_response(response: Any, choice: int = 0) -> Generation:
+    """Read one choice of a response. RAISES C641: of no known form. C642, C647: a text without log-probabilities, or with numbers."""
+    body = _choice_of(response, choice)
+    holders = list(_holders(body))
+    reasons = (get(holder, *_REASON) for holder in holders)
+    names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
+    outcome = next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
+    if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
+        outcome = REFUSED
+    if outcome not in ("", CUT):
+        return Generation([], outcome)
+    text, rows = _text(body), next((rows for holder in holders if (rows := _rows(holder)) is not None), None)
+    if rows is None and text:
+        raise calib_error("C642", given=brief(text))
+    if rows is None and text is None and not outcome and all(get(holder, "content") != [] for holder in holders):
+        raise calib_error("C641", given=repr(response))
+    items = [(_bytes(item), _number(item), list(_tops(top))) for item, top in rows or ()]
+    items = [(token, dict(tops).get(token) if number is None else number, tops) for token, number, tops in items]
+    if text and items and all(re.fullmatch(rb"token_id:\d+|", token) for token, *_ in items):
+        raise calib_error("C647", given=brief(text))
+    return Generation(_visible(items, text), outcome)
+
+
+def get(thing: Any, *names: str) -> Any:
+    """Return the first of these fields of a mapping or an object that is not None."""
+    values = (thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None) for name in names)
+    return next((value for value in values if value is not None), None)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _choice_of(response: Any, choice: int) -> Any:
+    """Return the part of a response that is one choice; of several parts, as of a stream, all in one."""
+    if isinstance(response, Sequence) and response and not isinstance(response, str) and not _is_token(response[0]):
+        choices = [get(chunk, "choices") for chunk in response]
+        parts = [part for chosen in choices for part in (chosen or ())[choice:][:1]]
+        return _choice_of(response[choice], 0) if None in choices else _joined([get(part, "delta") for part in parts], parts)
+    if _is_list(get(response, "output")):  # OpenAI's responses
+        parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
+        return _joined(parts, [*parts, get(response, "incomplete_details")])
+    blocked = get(get(response, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
+    choices = get(response, "choices", "candidates", "outputs", "generations")
+    if choices == [] or (choices is None and blocked):
+        return {"outcome": FILTERED}
+    if choices is None:
+        return response
+    chosen = choices[choice] if isinstance(choices, Sequence) and -len(choices) <= choice < len(choices) else None
+    chosen = chosen[0] if isinstance(chosen, list) else chosen  # LangChain
+    return get(chosen, "message") if get(get(chosen, "message"), "response_metadata") is not None else chosen
+
+
+def _joined(parts: Sequence[Any], holders: Sequence[Any]) -> dict[str, Any]:
+    """Return the parts of an answer in the form of a whole one."""
+    lists = [get(get(holder, "logprobs"), "content") or get(holder, "logprobs") or () for holder in holders]
+    items = [item for items in lists if _is_list(items) for item in items]
+    text, refusal = ("".join(get(part, *names) or "" for part in parts) for names in (("content", "text"), ("refusal",)))
+    reason = next((reason for holder in holders if (reason := get(holder, *_REASON))), None)
+    return {"text": text, "refusal": refusal, "content": items, "finish_reason": reason}
+
+
+def _holders(thing: Any, depth: int = 2) -> Iterator[Any]:
+    """Yield a choice and what it holds."""
+    yield thing
+    for name in _WITHIN if depth else ():
+        if get(thing, name) is not None:
+            yield from _holders(get(thing, name), depth - 1)
+
+
+def _text(body: Any) -> str | None:
+    """Return the text of the answer as the server tells it; None if it does not."""
+    text: Any = get(body, "message", "text", "content", "response", "generated_text")
+    text = (
+        text
+        if isinstance(text, str) or _is_list(text)
+        else get(text, "content", "parts") or ("" if get(body, "message") else None)
+    )
+    if not _is_list(text):
+        return text
+    texts = [part for part in (get(part, "text") for part in text if not get(part, "thought")) if isinstance(part, str)]
+    return "".join(texts) if texts else None
+
+
+def _is_token(item: Any) -> bool:
+    is_triple = isinstance(item, (list, tuple)) and len(item) == 3 and isinstance(item[0], float)
+    return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
+
+
+def _rows(holder: Any) -> list[tuple[Any, Any]] | None:
+    """Return (an object for each token, what holds the likeliest tokens there); None if there are none."""
+    ids, places = get(holder, "token_ids"), get(holder, "logprobs")
+    if ids is not None and _is_list(places):  # vLLM: a mapping from numbers of tokens for each
+        return [(place[number], place.values()) for number, place in zip(ids, places, strict=False)]
+    for items, tops in ((holder, None), *((get(holder, name), get(holder, beside)) for name, beside in _LISTS.items())):
+        if _is_list(items) and any(map(_is_token, items)):
+            return [(item, get(item, "top_logprobs", "top_probs", "probs") if top is None else top) for item, top in zip_longest(items, tops or ())]  # fmt: skip
+    tokens, numbers = get(holder, "tokens"), get(holder, "token_logprobs", "logprobs")
+    if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
+        return None
+    tops = get(holder, "top_logprobs") or [None] * len(tokens)
+    if not len(tokens) == len(numbers) == len(tops):
+        raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
+    return [({"token": token, "logprob": number}, top) for token, number, top in zip(tokens, numbers, tops, strict=True)]
+
+
+def _tops(tops: Any) -> list[Top]:
+    """Return the likeliest tokens, highest first; from a mapping, a list, or something with candidates."""
+    if isinstance(tops, Mapping) and "candidates" not in tops:
+        return [(_bytes(token), number) for token, number in tops.items()]
+    candidates = get(tops, "candidates") if not _is_list(tops) else tops
+    pairs = [(_bytes(top), _number(top)) for top in (tops or () if candidates is None else candidates)]
+    return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], float) else math.inf))
+
+
+def _number(item: Any) -> Any:
+    """Return the log-probability of a token, or None. RAISES C643: something else than a probability."""
+    if isinstance(item, (list, tuple)):
+        return item[0]
+    number, probability = get(item, *_LOGPROB), get(item, "prob")
+    if number is not None or probability is None:
+        return number
+    if isinstance(probability, (bool, str)) or not 0 <= probability <= 1:
+        raise calib_error("C643", given=repr(probability))
+    return math.log(probability) if probability else -math.inf
+
+
+def _bytes(token: Any) -> bytes:
+    """Return the bytes of a token: a text, bytes, or something with one of both. RAISES C641: it is none. C647: a number alone."""
+    if isinstance(token, (list, tuple)) and token[2] is None:
+        raise calib_error("C647", given=repr(token))
+    value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    try:
+        return bytes(list(value))
+    except (TypeError, ValueError):
+        raise calib_error("C641", given=repr(token)) from None
+
+
+def _visible(items: list[Any], text: str | None) -> list[Any]:
+    """Leave out the tokens of thoughts before the answer and of special tokens behind it; text: The answer as the server tells it."""
+    whole, shown = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
+    if whole and whole != shown and shown.startswith(whole):  # llama.cpp holds white space back, and gives it no number
+        items, whole = [*items, (shown[len(whole) :], None, [])], shown
+    start = len(whole) if text == "" else max(0, whole.rfind(shown)) if shown else 0
+    end = start + len(shown) if shown and shown in whole else len(whole)
+    if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
+        start += len(thoughts[0].encode("utf-8", "surrogateescape"))
+    ends = accumulate(len(token) for token, *_ in items)
+    if (start, end) != (0, len(whole)):
+        items = [item for item, last in zip(items, ends, strict=True) if last > start and last - len(item[0]) < end]
+    last = len(items)
+    while last and (_STOP.fullmatch(items[last - 1][0]) or not items[last - 1][0].strip()):
+        last -= 1
+    return items[: next((i for i in range(last, len(items)) if _STOP.fullmatch(items[i][0])), len(items))]

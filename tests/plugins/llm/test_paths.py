@@ -1,0 +1,63 @@
+"""Paths into JSON: which fields they lead to."""
+
+from __future__ import annotations
+
+import pytest
+
+from spacy_calib import Answer
+from spacy_calib.errors import CalibError
+from spacy_calib.plugins.llm.paths import JsonFields
+from spacy_calib.registry import registry
+
+PEOPLE = (
+    '{"people": [{"name": "Ann", "kind": "person"}, {"name": "Bob"}, {"kind": "place"}], "places": ["Rome", null, 3, true]}'
+)
+
+
+def answer(text: str) -> Answer:
+    return Answer.of({"tokens": [text], "logprobs": [-0.1]})
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "pairs"),
+    [
+        ("people[].name", "people[].kind", [("Ann", "person"), ("Bob", "")]),
+        ("people[].name", "", [("Ann", "people"), ("Bob", "people")]),
+        ("places[]", "", [("Rome", "places"), ("3", "places")]),
+        ("*[]", "", [("Rome", "places"), ("3", "places")]),
+        ("*[].name", "", [("Ann", "people"), ("Bob", "people")]),
+        ("people[].*", "", [("Ann", "name"), ("person", "kind"), ("Bob", "name"), ("place", "kind")]),
+        ("people.name", "", []),
+        ("nothing[].name", "people[].kind", []),
+    ],
+)
+def test_what_a_path_leads_to(text, type_, pairs):
+    assert JsonFields(text, type_)(answer(PEOPLE)) == pairs
+
+
+def test_a_path_into_a_list_and_lines_of_json():
+    lines = 'Here:\n{"t": "Ann", "is": {"a": "person"}}\n{"t": "Rome", "is": {"a": "place"}}\nDone [sic].'
+    assert JsonFields("t", "is.a")(answer(lines)) == [("Ann", "person"), ("Rome", "place")]
+    assert JsonFields("[].t", "[].is")(answer('[{"t": "Ann", "is": "person"}]')) == [("Ann", "person")]
+
+
+def test_a_name_that_stands_twice_loses_nothing():
+    """json.loads keeps the last."""
+    assert JsonFields("*")(answer('{"LOC": "Rome", "LOC": "Oslo"}')) == [("Rome", "LOC"), ("Oslo", "LOC")]
+
+
+@pytest.mark.parametrize("text", ["", "Sorry.", '[{"t": "Ann"', "{", "[" * 100_000])
+def test_no_whole_json_is_an_answer_that_cannot_be_read(text):
+    with pytest.raises((ValueError, RecursionError)):
+        JsonFields("[].t")(answer(text))
+
+
+@pytest.mark.parametrize("path", ["", ".", "a..b", "[a]", "a[0].b", "a[", 3, None])
+def test_what_is_no_path_is_a_sentence(path):
+    with pytest.raises(CalibError, match=r"\[C648\] A path into JSON names keys"):
+        JsonFields(path)
+
+
+def test_it_is_registered():
+    read = registry.calib_readers.get("spacy-calib.JsonFields.v1")(text="places[]")
+    assert read(answer(PEOPLE)) == [("Rome", "places"), ("3", "places")]
