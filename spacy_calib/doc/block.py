@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar, overload
@@ -32,7 +32,7 @@ _LOW_HALF = (1 << 32) - 1
 # A span: (first character, the one after the last, label).
 SpanKey = tuple[int, int, str]
 Item = TypeVar("Item")
-UNIT, ENTRY = "unit", "entry"
+UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 
 
 class SpanValues(NamedTuple):
@@ -80,7 +80,7 @@ def _low_half(label: str) -> int:
 class Column(Generic[Item]):
     """A declared column of a block: read from an instance, its numbers as a list that is made at the first read; None where it is not stored.
 
-    kind (str): Of its numbers, as `numpy.dtype.kind`. of (str): What each number is of, UNIT or ENTRY. needed (bool): Whether every
+    kind (str): Of its numbers, as `numpy.dtype.kind`. of (str): What each number is of, UNIT, ENTRY or BOUND (of each row's entries, one more than rows). needed (bool): Whether every
     block has it. extra (bool): Whether entries below the threshold follow.
     """
 
@@ -108,7 +108,7 @@ class Column(Generic[Item]):
 class Block:
     """What one Doc got, under one key of its user data. One item is read from lists several times as fast as from arrays.
 
-    key (tuple): See `blocks`. stored (Mapping): The block as it is stored: the columns below as arrays; besides "version"; "layer", name
+    key (tuple): See `blocks`; its third item is the character of the Doc at which the text of the block now begins. stored (Mapping): The block as it is stored: the columns below as arrays; besides "version"; "layer", name
     of the annotation; "tags", the labels of its entries, and "indptr", the bounds of each row's entries; perhaps "end", "origin",
     "token_scores", "extra" (entries below the threshold) and "spans".
     """
@@ -123,6 +123,7 @@ class Block:
     out_of_reach = Column[list[bool] | None]("b", UNIT)
     flag = Column[list[int] | None]("i", UNIT)
     accept = Column[list[int] | None]("i", UNIT)
+    indptr = Column[list[int]]("u", BOUND, needed=True)
     tag = Column[list[int]]("u", ENTRY, needed=True)
     raw = Column[list[float]]("f", ENTRY, needed=True, extra=True)
     calibrated = Column[list[float]]("f", ENTRY, needed=True, extra=True)
@@ -135,19 +136,14 @@ class Block:
         return get_annotation(self.stored["layer"])
 
     @cached_property
-    def begin(self) -> int:
-        """Character of the Doc at which the text of the block now begins."""
-        return int(self.key[2])
-
-    @cached_property
     def origin(self) -> int:
         """Character of the Doc at which the text that the block was written for would begin."""
-        return self.begin - int(self.stored.get("origin", 0))
+        return int(self.key[2] - self.stored.get("origin", 0))
 
     @cached_property
     def end(self) -> int | None:
         """Character after the last unit and its white space."""
-        return self.stored["end"] + self.begin if "end" in self.stored else None
+        return self.stored["end"] + self.key[2] if "end" in self.stored else None
 
     @cached_property
     def token_scores(self) -> bool:
@@ -155,28 +151,20 @@ class Block:
         return bool(self.stored.get("token_scores", True))
 
     @cached_property
-    def indptr(self) -> list[int]:
-        """Bounds of each row's entries."""
-        return list(self.stored["indptr"].tolist())
-
-    @cached_property
     def label(self) -> list[str]:
         """Of each entry, row by row; then of those below the threshold."""
-        return [*map(self.stored["tags"].__getitem__, self.tag), *self._extra.get("tags", ())]
-
-    @property
-    def _extra(self) -> Mapping[str, Any]:
-        return self.stored.get("extra", {})
+        return [*map(self.stored["tags"].__getitem__, self.tag), *self.stored.get("extra", {}).get("tags", ())]
 
     @cached_property
     def extra_entries(self) -> dict[int, int]:
         """Row -> the entry of its label below the threshold."""
-        return {row: i for i, row in enumerate(self._extra["row"].tolist(), len(self.tag))} if self._extra else {}
+        extra = self.stored.get("extra")
+        return {row: i for i, row in enumerate(extra["row"].tolist(), len(self.tag))} if extra else {}
 
     @cached_property
     def starts(self) -> list[int]:
         """First character of each unit in the Doc."""
-        return [start + self.begin for start in self.start]
+        return [start + self.key[2] for start in self.start]
 
     @cached_property
     def row_of_start(self) -> dict[int, int]:
@@ -195,7 +183,7 @@ class Block:
         if columns_by_name is None:
             return {}
         begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
-        keys = zip((begins + self.begin).tolist(), (ends + self.begin).tolist(), columns_by_name["labels"], strict=True)
+        keys = zip((begins + self.key[2]).tolist(), (ends + self.key[2]).tolist(), columns_by_name["labels"], strict=True)
         columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
         layers = [columns_by_name.get("layer", "")] * len(begins)
         label_digests = columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
@@ -207,7 +195,7 @@ class Block:
     def stands_on(self, doc: Doc) -> bool:
         """Return whether its rows are exactly a Doc's units, with the heads that they had."""
         places = self.annotation.places(doc)
-        starts = self.stored["start"].astype(np.int64) + self.begin
+        starts = self.stored["start"].astype(np.int64) + self.key[2]
         if not np.array_equal(places[:, 0].astype(np.int64), starts):
             return False
         places = np.column_stack([(starts - self.origin).astype(np.uint64), places[:, 1]])
@@ -271,39 +259,6 @@ class Block:
         """Return label -> raw probability of a row, in the order of `scores_of`."""
         return {self.label[i]: self.raw[i] for i in self._best_first(row)}
 
-    # Whether it is as it was written
-
-    def is_sound(self) -> bool:
-        """Whether its parts fit each other and its scores are probabilities, as in every block that was not made up.
-
-        RAISES anything: it was made up.
-        """
-        stored, extra, spans, bounds = self.stored, self._extra, self.stored.get("spans", {}), self.indptr
-        tags, size = stored["tags"], {UNIT: len(bounds) - 1, ENTRY: bounds[-1]}
-        texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
-        if bounds[0] != 0 or bounds != sorted(bounds) or {*map(type, texts)} != {str} or stored["indptr"].dtype.kind != "u":
-            return False
-        columns = [(stored.get(name), column.kind, size[column.of], column.needed) for name, column in COLUMNS.items()]
-        columns += [(spans.get(name), kind, len(spans["labels"]), name != "said") for name, kind in _OF_SPANS.items() if spans]
-        columns += [(extra[name], kind, len(extra["tags"]), True) for name, kind in _OF_EXTRA.items() if extra]
-        for column, kind, length, needed in columns:
-            if needed if column is None else (column.dtype.kind != kind or column.shape != (length,)):
-                return False
-        scores = np.concatenate([part[name] for part in (stored, extra) if part for name in _SCORES])
-        in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
-        named = not size[ENTRY] or int(np.maximum.reduce(stored["tag"])) < len(tags)
-        return bool(
-            in_range
-            and named
-            and stored["version"] == BLOCK_VERSION
-            and ("in_set" in stored) == ("out_of_reach" in stored)
-            and ("spans" in stored) == bool(spans)
-            and extra.keys() <= {*_OF_EXTRA, "tags"}
-            and spans.keys() <= {*_OF_SPANS, "labels", "event", "layer"}
-            and {type(stored.get(name, 0)) for name in ("end", "origin")} == {int}
-            and type(stored.get("token_scores", True)) is bool
-        )
-
 
 # Name -> declared column.
 COLUMNS: dict[str, Column[Any]] = {name: column for name, column in vars(Block).items() if isinstance(column, Column)}
@@ -313,11 +268,44 @@ _OF_SPANS = {"start": "u", "end": "u", "text": "u", "raw": "f", "calibrated": "f
 _OF_EXTRA = {"row": "u", "raw": "f", "calibrated": "f"}
 
 
+def _is_sound(block: Block) -> bool:
+    """Whether its parts fit each other and its scores are probabilities, as in every block that was not made up.
+
+    RAISES anything: it was made up.
+    """
+    stored, bounds = block.stored, block.indptr
+    tags, extra, spans = stored["tags"], stored.get("extra", {}), stored.get("spans", {})
+    size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds)}
+    texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
+    if bounds[0] != 0 or bounds != sorted(bounds) or {*map(type, texts)} != {str}:
+        return False
+    columns = [(stored.get(name), column.kind, size[column.of], column.needed) for name, column in COLUMNS.items()]
+    columns += [(spans.get(name), kind, len(spans["labels"]), name != "said") for name, kind in _OF_SPANS.items() if spans]
+    columns += [(extra[name], kind, len(extra["tags"]), True) for name, kind in _OF_EXTRA.items() if extra]
+    for column, kind, length, needed in columns:
+        if needed if column is None else (column.dtype.kind != kind or column.shape != (length,)):
+            return False
+    scores = np.concatenate([part[name] for part in (stored, extra) if part for name in _SCORES])
+    in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
+    named = not size[ENTRY] or int(np.maximum.reduce(stored["tag"])) < len(tags)
+    return bool(
+        in_range
+        and named
+        and stored["version"] == BLOCK_VERSION
+        and ("in_set" in stored) == ("out_of_reach" in stored)
+        and ("spans" in stored) == bool(spans)
+        and extra.keys() <= {*_OF_EXTRA, "tags"}
+        and spans.keys() <= {*_OF_SPANS, "labels", "event", "layer"}
+        and {type(stored.get(name, 0)) for name in ("end", "origin")} == {int}
+        and type(stored.get("token_scores", True)) is bool
+    )
+
+
 def sound_block(key: Any, stored: Any) -> Block | None:
     """The block, if it is as it was written: by its checksum, and by its form if somebody made it up."""
     with contextlib.suppress(Exception):  # a damaged block may be anything
         block = Block(key, stored)
-        if print_of(stored) == key[3] - key[2] and block.is_sound():
+        if print_of(stored) == key[3] - key[2] and _is_sound(block):
             # Read here, where what raises was made up.
             _ = block.annotation, get_annotation(stored.get("spans", {}).get("layer") or stored["layer"]), block.spans
             return block

@@ -9,7 +9,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..pairs.documents import TOKEN
-from .block import COLUMNS, ENTRY, UNIT, sound_block
+from .block import BOUND, COLUMNS, ENTRY, UNIT, sound_block
 from .blocks import Stored, add_block, delete_blocks
 from .rows import is_whole
 
@@ -62,14 +62,14 @@ def cut_block(block: Stored, start: int, length: int) -> Stored:
     starts = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
-    bounds = {UNIT: slice(first, last), ENTRY: slice(begin, end)}
+    bounds = {UNIT: slice(first, last), ENTRY: slice(begin, end), BOUND: slice(first, last + 1)}
     part: Stored = {name: value[bounds[COLUMNS[name].of]].copy() if name in COLUMNS else value for name, value in block.items()}
     used, local = np.unique(part["tag"], return_inverse=True)
     part |= {
         "origin": block.get("origin", 0) - start,
         **({"end": int(starts[last])} if last < len(starts) else {"end": block["end"] + start} if "end" in block else {}),
         "start": starts[first:last].astype(np.uint32),
-        "indptr": (block["indptr"][first : last + 1] - begin).astype(np.uint32),
+        "indptr": (part["indptr"] - begin).astype(np.uint32),
         "tag": local.reshape(-1).astype(np.uint32),
         "tags": [block["tags"][code] for code in used.tolist()],
     }

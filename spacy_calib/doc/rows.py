@@ -151,7 +151,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
     """Return the block of this Doc as a whole; None where no block or more than one claims it."""
     blocks = _held_in(doc.user_data, attr).documents
     text = get_string_id(doc.text) if blocks else 0
-    claims = [block for block in blocks if is_whole(block.stored, block.begin, text)]
+    claims = [block for block in blocks if is_whole(block.stored, block.key[2], text)]
     return claims[0] if len(claims) == 1 else None
 
 
