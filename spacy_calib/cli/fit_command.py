@@ -152,8 +152,7 @@ def fit(
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = _checked(attr=attr, method=method, groups=groups, event=event)
-    unit_event = None if unit is None else unit_named(unit)
-    table = _read_table(label_map)
+    unit_event, table = unit and unit_named(unit), _read_table(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
