@@ -132,7 +132,7 @@ class Runner:
             self.n_called += 1
             return checked(command, *args, **kwargs)
 
-        Command.checked = counting  # type: ignore[method-assign]
+        Command.checked = counting  # type: ignore[assignment,method-assign]
 
     def __call__(self, line: list[str]) -> tuple[int, str]:
         """Return (exit status, what is bad about it or "")."""
