@@ -94,7 +94,7 @@ class AnswerText:
                 if is_key:
                     member = self._node(node)
                     stack[-1] = (True, node, member)
-                within = node if member is None else member
+                within = self._node(node) if member is None else member  # an element of a list is as far in as what a key holds
                 self.places.append(Place(match.start() + quoted, position - quoted, value, within, KEY if is_key else VALUE))
 
     @cached_property

@@ -312,7 +312,7 @@ def test_damaged_responses_are_a_sentence_or_an_answer(form, data):
         while isinstance(holder[key], (dict, list)) and holder[key] and data.draw(st.integers(0, 4)):
             holder = holder[key]
             key = data.draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else range(len(holder))))
-        holder[key] = data.draw(VALUES)
+        holder[key] = copy.deepcopy(data.draw(VALUES))
     try:
         answer = Answer.of(response)
     except CalibError as refusal:
