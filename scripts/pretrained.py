@@ -10,7 +10,7 @@
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
 language uses the parameters of the first where those are within .005 of its own log loss. SPACY_CALIB_DATA names the data; where they
-come from is in configs/pretrained.
+come from is in configs/pretrained. Cards of entities need the packages that scripts/name_lists.py names, for names of other locales.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ import numpy as np
 from frame import default_cache, say
 from pretrain import cards, entities, studies
 from pretrain.entities import FULL
+from pretrain.fairness import fairness
 from pretrain.page import page, tables
-from pretrain.sources import ENTITIES, FURTHER, TAGS_OF, TO_THREE, Source
+from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TAGS_OF, TEXT_FORMS, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
 
 from spacy_calib.pipe.loading import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.pretrained.evidence import NEEDS
+from spacy_calib.plugins.pretrained.names import current_lists
 
 # Card -> the card whose parameters it uses where they transfer; "" for its own.
 CARDS = {
@@ -63,11 +65,12 @@ def make_entities(name: str, model: str, other: str, cache: Path, keep: bool) ->
 
     keep (bool): Whether only the tables are made anew; what was fitted, and what belongs to it, stays as the card has it.
     """
-    found, further = (entities.gather(model, sources, cache) for sources in (ENTITIES, FURTHER))
-    left_out = {event: entities.left_out_maps(found, event) for event in entities.EVENTS}
+    by_form = {text_form: entities.gather(model, ENTITIES, cache, text_form) for text_form in TEXT_FORMS}
+    found, further = by_form[AS_IT_IS], entities.gather(model, FURTHER, cache)
+    left_out = {event: entities.left_out_maps(by_form, event) for event in entities.EVENTS}
     kept_file(name, cache).write_text(json.dumps(left_out["article"]), encoding="utf8")
     old = read_card(name) if keep else {}
-    maps, costs = entities.fit_maps(list(found.values()), "article"), None
+    maps, costs = entities.fit_maps(entities.parts_of(by_form), "article"), None
     transferred = False
     if keep:
         maps, costs, transferred = old["maps"], old["transfer"], not old["parameters"].startswith(name)
@@ -97,6 +100,8 @@ def make_entities(name: str, model: str, other: str, cache: Path, keep: bool) ->
     tables = {
         "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES), "reported": REPORTED["ner"],
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": costs,
+        "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
+        "fairness": fairness(model, maps, cache),
         "in_domain": entities.in_domain_losses(found, "article"), "worse": cards.worse_labels(shipped),
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "cutoffs": {"precision": cards.PRECISION, "cutoff": cutoff, "sources": counts},
@@ -113,7 +118,7 @@ def make_entities(name: str, model: str, other: str, cache: Path, keep: bool) ->
     card = {
         **cards.head(nlp, name, "ner", ("ner", "tagger", "parser"), ENTITIES, sizes), "settings": cards.ENTITY_SETTINGS,
         "event": "The span and its type are right; a leading article (the, a, an) may be missing or too much. PERSON is PER, GPE, LOC and FAC are LOC.",
-        "maps": maps, "parameters": f"{other if transferred else name}.msgpack.z",
+        "maps": maps, "lists": current_lists(), "parameters": f"{other if transferred else name}.msgpack.z",
         "without_gold": [label for label in pipe.lookup.span_labels() if not TO_THREE.get(label, label)],
         "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
     }  # fmt: skip
@@ -187,7 +192,7 @@ def make_tags(name: str, model: str, other: str, component: str, cache: Path, ke
     sizes = {one.name: {"documents": len(study.sampled[one.name]), "tokens": study.n_tokens} for one in sources if one.fitted}
     card = {
         **cards.head(nlp, name, component, (component,), sources, sizes), "settings": settings_of(component, by),
-        "event": event, "maps": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
+        "event": event, "maps": None, "lists": None, "parameters": f"{other if transferred else name}.msgpack.z", "transfer": costs,
         "without_gold": without, "failing": failing, "probe": cards.probed(nlp, study.blank()), **tables,
     }  # fmt: skip
     cards.write(card, None if transferred else cards.bare_state(pipe))
