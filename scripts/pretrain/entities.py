@@ -22,7 +22,7 @@ from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pipe.doc_words import words_of
 from spacy_calib.pipe.loading import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import LISTS, NEEDS, EntityEvidence, SpanEvidence, evidence_names
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, LISTS, NEEDS, EntityEvidence, SpanEvidence, evidence_names
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists, current_lists, load_lists
 from spacy_calib.sources.bound import BoundSource
 from spacy_calib.sources.mapped import with_map
@@ -94,7 +94,7 @@ class Judged:
         evidence = EntityEvidence()
         new = np.concatenate([evidence.read_words(*text, lists) for text in self.texts])
         old = self.words.columns[EntityEvidence.registered]
-        columns = np.concatenate([old[:, : old.shape[1] - new.shape[1]], new], axis=1)
+        columns = np.concatenate([old[:, : COLUMNS.index("letters")], new], axis=1)
         return replace(self, words=replace(self.words, columns={EntityEvidence.registered: columns}))
 
 

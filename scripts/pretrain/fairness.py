@@ -1,11 +1,12 @@
-"""Whether the scores of persons depend on where their names come from: right persons get names of ten locales."""
+"""Whether scores of persons depend on where their names come from: right persons get names of ten locales."""
 
 from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,68 +35,60 @@ SOURCES = ("UNER-EWT", "UNER-PUD")
 
 
 def with_names(source: Source, judged: Judged, locale: str) -> tuple[Source, set[int]]:
-    """The documents with right persons, whose names are of another locale; (source, the first token of each new name)."""
+    """The sentences with right persons, whose names are of another locale; (source, the first token of each new name)."""
+    spans, is_person = judged.evidence.spans, np.array(judged.types) == "PERSON"
+    right = is_person & judged.right("exact")
+    ends = dict(zip(spans.starts[right].tolist(), spans.ends[right].tolist(), strict=True))
+    new_name, sentences, starts, offset, n_tokens = name_maker(locale), [], set(), 0, 0
+    for sentence in (sentence for document in source.read() for sentence in document):
+        places, words, tags, spaces = range(offset, offset + len(sentence.words)), [], [], []
+        rows = zip(sentence.words, sentence.gold["ents"], sentence.spaces or [True] * len(sentence.words), strict=True)
+        skipped, is_changed = offset, False
+        for place, (word, tag, space) in zip(places, rows, strict=True):
+            if place in ends:
+                old = sentence.words[place - offset : ends[place] - offset]
+                name, skipped, is_changed = new_name(old), ends[place], True
+                starts.add(n_tokens + len(words))
+                words += name
+                tags += ["B-PER", *["I-PER"] * (len(name) - 1)]
+                spaces += [True] * len(name)
+            elif place >= skipped:
+                words.append(word)
+                tags.append(tag)
+                spaces.append(space)
+            if place == skipped - 1 and spaces:
+                spaces[-1] = space
+        offset += len(sentence.words)
+        if is_changed:
+            sentences.append([Sentence(f"{offset}", words, {"ents": tags}, spaces)])
+            n_tokens += len(words)
+    return replace(source, read=lambda: sentences), starts
+
+
+def name_maker(locale: str) -> Callable[[Sequence[str]], list[str]]:
+    """A function that gives a name of one word another one, and any other a first name and a surname; the same for the same name."""
     from faker import Faker
 
     maker, choice = Faker(locale), random.Random(0)
     maker.seed_instance(0)
-    person = judged.labels.index("PERSON")
-    mask = (judged.evidence.spans.labels == person) & judged.right("exact")
-    spans = dict(zip(judged.evidence.spans.starts[mask].tolist(), judged.evidence.spans.ends[mask].tolist(), strict=True))
-    documents, starts, offset, n_tokens = [], set(), 0, 0
-    new_names: dict[str, list[str]] = {}
 
-    def new_name(old: Sequence[str]) -> list[str]:
-        """A name of as many parts, one or two; the same for the same name."""
-        if " ".join(old) not in new_names:
-            parts = [maker.first_name(), maker.last_name()]
-            if locale.startswith("zh"):
-                parts = [fold_any(part).title() for part in parts]
-            new_names[" ".join(old)] = " ".join(parts if len(old) > 1 else [choice.choice(parts)]).replace("-", " ").split()
-        return new_names[" ".join(old)]
+    @cache
+    def make(old: str) -> tuple[str, ...]:
+        first = choice.choice([maker.first_name_female, maker.first_name_male])  # first_name of some locales is John or Jane
+        parts = [first(), maker.last_name()]
+        if locale.startswith("zh"):
+            parts = [fold_any(part).title() for part in parts]
+        return tuple(" ".join(parts if " " in old else [choice.choice(parts)]).replace("-", " ").split())
 
-    for document in source.read():
-        old_words, old_tags, old_spaces = _flat(document)
-        words: list[str] = []
-        tags: list[str] = []
-        spaces: list[bool] = []
-        place, new_starts = 0, []
-        while place < len(old_words):
-            end = spans.get(offset + place, place)
-            if end > place:
-                end -= offset
-                name = new_name(old_words[place:end])
-                new_starts.append(len(words))
-                words += name
-                tags += ["B-PER", *["I-PER"] * (len(name) - 1)]
-                spaces += [*[True] * (len(name) - 1), old_spaces[end - 1]]
-            else:
-                end = place + 1
-                words.append(old_words[place])
-                tags.append(old_tags[place])
-                spaces.append(old_spaces[place])
-            place = end
-        offset += len(old_words)
-        if new_starts:
-            documents.append([Sentence(document[0].document, words, {"ents": tags}, spaces)])
-            starts |= {n_tokens + start for start in new_starts}
-            n_tokens += len(words)
-    return replace(source, read=lambda: documents), starts
+    return lambda words: list(make(" ".join(words)))
 
 
-def _flat(document: Sequence[Sentence]) -> tuple[list[str], list[str], list[bool]]:
-    """Words, tags and spaces of all sentences."""
-    words = [word for sentence in document for word in sentence.words]
-    tags = [tag for sentence in document for tag in sentence.gold["ents"]]
-    return words, tags, [space for sentence in document for space in sentence.spaces or [True] * len(sentence.words)]
-
-
-def read_locales(model: str, cache: Path) -> dict[str, list[tuple[Judged, Any]]]:
+def read_locales(model: str, folder: Path) -> dict[str, list[tuple[Judged, Any]]]:
     """Locale -> what the pipeline finds in each source with its names, and which entities these are; read once."""
-    found, nlp = gather(model, ENTITIES, cache), None
+    found, nlp = gather(model, [source for source in ENTITIES if source.name in SOURCES], folder), None
     rows: dict[str, list[tuple[Judged, Any]]] = {}
     for locale in LOCALES:
-        file = cache / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-names-{locale}.pkl"
+        file = folder / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-names-{locale}.pkl"
         if not file.exists():
             say(f"Names of {locale} in {model}")
             nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
@@ -123,15 +116,15 @@ def scores_by_locale(
 
 
 def fairness(
-    model: str, maps: Mapping[str, Mapping[str, float]], cache: Path, before: Mapping[str, float] | None = None
+    model: str, maps: Mapping[str, Mapping[str, float]], folder: Path, before: Mapping[str, float] | None = None
 ) -> list[dict[str, Any]]:
     """A row for each locale: the mean score of right persons with its names, by the map without lists and by the card.
 
     "left_out": The same by a map and lists without the five locales of UNLISTED. before (Mapping | None): Another map.
     """
-    judged_by_locale = read_locales(model, cache)
+    judged_by_locale = read_locales(model, folder)
     full, fewer = NameLists(make_lists()), NameLists(make_lists(without=UNLISTED))
-    texts = {form: gather(model, ENTITIES, cache, form, fewer) for form in TEXT_FORMS}
+    texts = {form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}
     tables = {
         "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full),
         "left_out": (fit_map(FULL, parts_of(texts), "article"), fewer), **({} if before is None else {"before": (before, full)}),
