@@ -75,7 +75,8 @@ def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("disabled", "needs"), [(["parser"], "ner, tagger, lists"), (["tagger"], "ner, lists"), (["tagger", "parser"], "ner, lists")]
+    ("disabled", "needs"),
+    [(["parser"], "ner, tagger, lists"), (["tagger"], "ner, lists"), (["tagger", "parser"], "ner, lists")],
 )
 def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs):
     found = entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])

@@ -49,7 +49,11 @@ def test_no_person_without_a_contradiction_loses_more_than_a_twentieth(table, ba
     assert len(of_person) == 4
     margins = np.linspace(-14, 14, 2801)
     for flags in itertools.product((0, 1), repeat=4):
-        terms = table["type*PERSON"] - base["type*PERSON"] + sum(flag * table[name] for flag, name in zip(flags, of_person, strict=True))
+        terms = (
+            table["type*PERSON"]
+            - base["type*PERSON"]
+            + sum(flag * table[name] for flag, name in zip(flags, of_person, strict=True))
+        )
         assert (sigmoid(margins) - sigmoid(margins + terms)).max() <= 0.05
 
 
