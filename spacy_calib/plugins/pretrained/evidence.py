@@ -153,15 +153,16 @@ class EntityEvidence(Part):
         if len(self._word_rows) > _MOST_WORDS:
             self._word_rows = {}
         rows = self._word_rows
-        for word in set(words) - rows.keys():
-            row = _read_word(word, self.wording.address)
-            rows[word] = row if lists is None else row + lists.describe(word)
+        for word in words:
+            if word not in rows:
+                row = _read_word(word, self.wording.address)
+                rows[word] = row if lists is None else row + lists.describe(word)
         n, n_own = len(words), len(_OF_WORD)
         width = n_own + (0 if lists is None else len(names.COLUMNS) + 1)
         table = np.array([rows[word] for word in words]).reshape(n, width)
-        of_word = dict(zip(_OF_WORD, table.T, strict=False))
-        is_lower = of_word["capital"].sum() == 0
-        in_capitals = not is_lower and of_word["upper"].sum() >= _IN_CAPITALS * of_word["lettered"].sum()
+        n_lettered, n_upper, n_capital = table[:, 6:n_own].sum(axis=0)
+        is_lower = n_capital == 0
+        in_capitals = not is_lower and n_upper >= _IN_CAPITALS * n_lettered
         listed = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, spaces, table[:, n_own:])
         return np.column_stack([table[:, :6], np.full(n, is_lower), np.full(n, in_capitals), listed])
 

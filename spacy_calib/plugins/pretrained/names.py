@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...types import Floats
-from .messages import WARNINGS
 
 # What a file of each kind lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
@@ -77,12 +76,14 @@ class NameLists:
 
     def __init__(self, entries: Mapping[str, Collection[str]]):
         self.entries = {kind: frozenset(entries.get(kind, ())) for kind in KINDS}
-        # First word of phrases -> how many tokens the longest may have.
+        # First word of phrases -> how many tokens the longest may have; and first words with what follows: "new y", "saint-".
         self._lengths: dict[str, int] = {}
+        self._begins: set[str] = set()
         for phrase in frozenset().union(*(self.entries[kind] for kind in PHRASES)):
             pieces = phrase.replace("-", " - ").replace("'", " '").split()
             for first in {pieces[0], phrase.split()[0]} if pieces else ():
                 self._lengths[first] = min(max(self._lengths.get(first, 0), len(pieces)), _MOST_TOKENS)
+                self._begins.add(phrase[: len(first) + (2 if phrase[len(first) :].startswith(" ") else 1)])
 
     def describe(self, word: str) -> list[float]:
         """COLUMNS of one word by itself, and how many tokens a phrase that begins with it may have. What has no letter is ordinary."""
@@ -95,7 +96,9 @@ class NameLists:
     def read(self, words: Sequence[str], spaces: Sequence[Any], described: Floats) -> Floats:
         """COLUMNS of the tokens of one Doc. spaces: Whether a space follows each. described (Floats): By `describe`."""
         columns = described[:, :-1].copy()
-        for start in np.flatnonzero(described[:, -1] > 1).tolist():
+        for start in np.flatnonzero(described[:-1, -1] > 1).tolist():
+            if fold(words[start]) + " " * bool(spaces[start]) + fold(words[start + 1])[:1] not in self._begins:
+                continue
             end = min(start + int(described[start, -1]), len(words))
             pieces = [fold(words[i]) + " " * bool(spaces[i]) for i in range(start, end)]
             for i, phrase in enumerate(accumulate(pieces)):
@@ -114,6 +117,8 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
         except (OSError, zlib.error, ValueError):
             text = ""
         if checksum(text) != expected:
+            from .messages import WARNINGS
+
             warnings.warn(WARNINGS["CW86"].format(name=name, checksum=expected), stacklevel=2)
             return None
         entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))
