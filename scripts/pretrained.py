@@ -4,6 +4,7 @@
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/pretrained.md
     python scripts/pretrained.py --adapt en_core_web_sm-ner --cache DIR
+    python scripts/pretrained.py --choose en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --ruler en_core_web_sm
     python scripts/pretrained.py --cost en_core_web_sm
 
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 from frame import default_cache, say
 from pretrain import cards, entities, studies
+from pretrain.choosing import choice_table
 from pretrain.entities import FULL
 from pretrain.fairness import fairness
 from pretrain.page import page, tables
@@ -86,7 +88,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
     cutoff = cards.default_cutoff(counts)
     if cutoff is None:
         raise SystemExit(f"No cut-off has a precision of {cards.PRECISION} on each source.")
-    tables = {
+    tables: dict[str, Any] = {
         "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES), "reported": REPORTED["ner"],
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": None,
         "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
@@ -224,6 +226,7 @@ def main() -> None:
     parser.add_argument(
         "--adapt", metavar="CARD", help="print what adapting adds to a card of entities on sources that it did not see"
     )
+    parser.add_argument("--choose", metavar="CARD", help="print how the lists and the ridge of a card of entities are chosen")
     parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
@@ -235,9 +238,10 @@ def main() -> None:
     if arguments.ruler:
         print(studies.ruler_table(paths.get(arguments.ruler, arguments.ruler)))
         return
-    if arguments.adapt:
-        pipeline = arguments.adapt.removesuffix("-ner")
-        print(adapt_study(arguments.adapt, paths.get(pipeline, pipeline), arguments.cache))
+    if card := arguments.adapt or arguments.choose:
+        pipeline = card.removesuffix("-ner")
+        model = paths.get(pipeline, pipeline)
+        print(adapt_study(card, model, arguments.cache) if arguments.adapt else choice_table(model, arguments.cache))
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]

@@ -39,9 +39,14 @@ def with_names(source: Source, judged: Judged, locale: str) -> tuple[Source, set
     spans, is_person = judged.evidence.spans, np.array(judged.types) == "PERSON"
     right = is_person & judged.right("exact")
     ends = dict(zip(spans.starts[right].tolist(), spans.ends[right].tolist(), strict=True))
-    new_name, sentences, starts, offset, n_tokens = name_maker(locale), [], set(), 0, 0
+    new_name, offset, n_tokens = name_maker(locale), 0, 0
+    sentences: list[list[Sentence]] = []
+    starts: set[int] = set()
     for sentence in (sentence for document in source.read() for sentence in document):
-        places, words, tags, spaces = range(offset, offset + len(sentence.words)), [], [], []
+        places = range(offset, offset + len(sentence.words))
+        words: list[str] = []
+        tags: list[str] = []
+        spaces: list[bool] = []
         rows = zip(sentence.words, sentence.gold["ents"], sentence.spaces or [True] * len(sentence.words), strict=True)
         skipped, is_changed = offset, False
         for place, (word, tag, space) in zip(places, rows, strict=True):
