@@ -120,19 +120,17 @@ def scores_by_locale(
     return rows
 
 
-def fairness(
-    model: str, maps: Mapping[str, Mapping[str, float]], folder: Path, before: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
+def fairness(model: str, maps: Mapping[str, Mapping[str, float]], folder: Path) -> list[dict[str, Any]]:
     """A row for each locale: the mean score of right persons with its names, by the map without lists and by the card.
 
-    "left_out": The same by a map and lists without the five locales of UNLISTED. before (Mapping | None): Another map.
+    "left_out": The same by a map and lists without the five locales of UNLISTED.
     """
     judged_by_locale = read_locales(model, folder)
     full, fewer = NameLists(make_lists()), NameLists(make_lists(without=UNLISTED))
     texts = {form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}
     tables = {
         "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full),
-        "left_out": (fit_map(FULL, parts_of(texts), "article"), fewer), **({} if before is None else {"before": (before, full)}),
+        "left_out": (fit_map(FULL, parts_of(texts), "article"), fewer),
     }  # fmt: skip
     scores = {key: scores_by_locale(judged_by_locale, *table) for key, table in tables.items()}
     return [
