@@ -174,7 +174,7 @@ def _read_word(word: str, address: Sequence[str]) -> list[float]:
         float(value) for value in (
             _LETTERS.fullmatch(word) is not None, any(part in lower for part in address), is_upper and word.isalpha() and 2 <= len(word) <= 5,
             is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
-            is_upper or word.islower(), is_upper, lower != word,
+            lower != word.upper(), is_upper, lower != word,
         )
     ]  # fmt: skip
 

@@ -150,6 +150,8 @@ def test_every_map_looks_at_so_many_numbers():
         (["ann", "met", "mr.", "lee", "!"], (1, 0)),
         (["Ann", "met", "Lee"], (0, 0)),
         (["ANN", "MET", "IBM", "5"], (0, 1)),
+        (["Ann", "Lee", "IBM"], (0, 0)),
+        (["Ann", "Lee"], (0, 0)),
         ([*"ABCDEFGHI", "x"], (0, 1)),  # nine of ten
         ([*"ABCDEFGH", "x"], (0, 0)),  # eight of nine
     ],
