@@ -218,7 +218,8 @@ class EntityMap(Part):
         scores, open_spans = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
         for needs in (name for name in NEEDS if name in self.maps_):
             is_scored = open_spans & evidence.has(NEEDS[needs])
-            scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+            if is_scored.any():
+                scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
             open_spans &= ~is_scored
         return predictions.having(scores=scores)
 
