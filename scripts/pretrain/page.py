@@ -19,6 +19,12 @@ a source whose texts and gold the fit did not see: raw / calibrated. Lower is be
 """
 
 
+_TERMS = (
+    "What they say is added to the map without lists, whose log-odds stay: what supports a type adds, what contradicts it subtracts, and the constants of "
+    "types move by .2 at most, that of PERSON only down. So a person whose name is in no list loses at most .05."
+)
+
+
 def page(held: Sequence[Mapping[str, Any]]) -> str:
     """The page. held: All cards."""
     return "\n".join([_HEAD, *(_section(card) for card in held)]).rstrip()
@@ -42,6 +48,9 @@ def _section(card: Mapping[str, Any]) -> str:
         lines.append(
             f"- {n} of {n_labels} labels have no score: at most {100 * max(shares):.2f} % of the tokens of a source have one of these."
         )
+    if card["lists"]:
+        names = ", ".join(f"`{name}` ({checksum})" for name, checksum in card["lists"].items())
+        lines.append(f"- Lists of names, with the checksums by which a saved pipeline knows them: {names}. {_TERMS}")
     if card["transfer"]:
         own, other = card["transfer"]["own"], card["transfer"]["transferred"]
         lines.append(
@@ -96,8 +105,47 @@ def tables(card: Mapping[str, Any]) -> str:
     if card.get("smaller_maps"):
         said = ", ".join(f"{form} {loss:.3f}" for form, loss in card["smaller_maps"].items())
         parts.append(f"Mean log loss by what runs in the pipeline: {said}.\n")
+    if card.get("text_forms"):
+        parts += [_text_forms(card)]
+    if card.get("fairness"):
+        parts += [_fairness(card)]
     parts += [_labels(card), _adapted(card)]
     return "\n".join(parts)
+
+
+def _text_forms(card: Mapping[str, Any]) -> str:
+    """A row for each form of text: means over the sources left out."""
+    lines = [
+        "By the form of the text, which the document decides: no capital letter, nine words in ten in capitals, or as it is. The fit saw each source in "
+        "all three, with shares 1, .5 and .5. Means of the sources left out, and the highest ECE:",
+        "", "| text | log loss | Brier | ECE | worst ECE | mean score less share right |", "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]  # fmt: skip
+    for form, rows in card["text_forms"].items():
+        means = [
+            " / ".join(f"{np.mean([row[kind][key] for row in rows]):.3f}" for kind in ("raw", "calibrated"))
+            for key in ("log_loss", "brier", "ece")
+        ]
+        worst, biases = (
+            max(row["calibrated"]["ece"] for row in rows),
+            ", ".join(f"{row['source']} {row['bias']:+.3f}" for row in rows),
+        )
+        lines.append(f"| {form} | {' | '.join(means)} | {worst:.3f} | {biases} |")
+    return "\n".join([*lines, ""])
+
+
+def _fairness(card: Mapping[str, Any]) -> str:
+    """Mean scores of right persons by the origin of their names."""
+    rows = card["fairness"]
+    lines = [
+        f"Fairness: the {rows[0]['names']:,} right persons of UNER-EWT and UNER-PUD with names of ten locales. Of these names the recognizer finds only so many "
+        "(exactly, as persons), which no score mends; the mean scores are of those that it finds. The last column is by a fit and lists "
+        "without the five locales that are marked: what a name that is in no list gets.",
+        "", "| names | found | without lists | card | lists without the marked ones |", "| --- | ---: | ---: | ---: | ---: |",
+    ]  # fmt: skip
+    for row in rows:
+        cells = " | ".join(f"{row[key]:.3f}" for key in ("without_lists", "score", "left_out"))
+        lines.append(f"| {row['name']}{'' if row['listed'] else ' *'} | {row['share_found']:.2f} | {cells} |")
+    return "\n".join([*lines, ""])
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], title: str) -> str:

@@ -6,7 +6,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,25 @@ class Source:
             found.append(document)
             n_tokens -= sum(len(sentence.words) for sentence in document)
         return found
+
+
+# Forms of a text: as it is, without a capital letter, in capitals; and what their entities weigh in a fit, as shares of a source.
+AS_IT_IS = "as it is"
+TEXT_FORMS: dict[str, Callable[[str], str]] = {AS_IT_IS: str, "lower": str.lower, "capitals": str.upper}
+SHARES = {AS_IT_IS: 1.0, "lower": 0.5, "capitals": 0.5}
+
+
+def in_form(source: Source, text_form: str) -> Source:
+    """The source with each word in another form of TEXT_FORMS."""
+    change = TEXT_FORMS[text_form]
+
+    def read() -> Documents:
+        return [
+            [replace(sentence, words=[change(word) for word in sentence.words]) for sentence in document]
+            for document in source.read()
+        ]
+
+    return replace(source, read=read)
 
 
 def to_examples(nlp: Language, documents: Documents, size: int) -> Iterator[Example]:

@@ -17,7 +17,7 @@ from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load
 from ...pipe.saved import dump
 from ...sources.fingerprint import fingerprint
 from .card import Card, find_card
-from .evidence import EntityMap
+from .evidence import EntityEvidence, EntityMap
 from .gate import GatedContext
 from .matching import Match, check_scores, find_matches, probe, run_upstream, unlike_evidence
 from .messages import WARNINGS, calib_error
@@ -177,5 +177,5 @@ def learned_state(
         step = EntityMap()
         step.labels_ = tuple(state["fit_info"]["spans"]["labels"])
         step.maps_ = {needs: table for needs, table in data["maps"].items() if not set(needs.split(", ")) & set(unlike)}
-        state["span_context"] = step.state()
+        state |= {"context": EntityEvidence(lists=data["lists"]).state(), "span_context": step.state()}
     return state

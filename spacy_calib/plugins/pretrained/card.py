@@ -38,7 +38,7 @@ CARD = record(
     {
         "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
         "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
-        "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
+        "lists": maybe(keyed(text)), "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
         "by": text, "evidence": maybe(keyed(keyed(listed(whole())))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,36 @@ from ...context.words import Words
 from ...schema import keyed, number, record, several, text
 from ...sources.softmax import SoftmaxSource
 from ...types import Floats, Ints, Spans
+from . import names
+from .names import NameLists, load_lists, name_flags
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-6
 # Log-odds reach from -14 to 14: in these units a coefficient is as large as that of a flag.
 _UNIT = 4.0
+_SYMBOLS = frozenset("@#:;/*_|<>")
+# So many words are remembered.
+_MOST_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
-# What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran.
+# What the letters of a word show, by itself.
+_OF_WORD = ("letters", "address", "acronym", "initial", "symbol", "digit", "lettered", "upper", "capital")
+# What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran. lower,
+# capitals: the form of the text that it is in.
 COLUMNS = (
-    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "letters", "article", "possessive", "address",
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_OF_WORD[:6], "lower", "capitals",
+    *names.COLUMNS,
 )  # fmt: skip
 # Names of evidence that is weighed for each type by itself: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
-# Which components each map looks at, the richest first.
-NEEDS = {"ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": ()}
+# Forms of a text that have weights of their own, "lower: type*PERSON": no capital letter, and nine words in ten in capitals.
+FORMS = ("lower", "capitals")
+_IN_CAPITALS = 0.9
+# Which components and lists each map looks at, the richest first.
+NEEDS = {
+    "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"), "ner, lists": ("listed",),
+    "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
+}  # fmt: skip
+LISTS = ", lists"
 # Which columns each of these components fills.
 EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
 
@@ -62,7 +78,7 @@ class EntityEvidence(Part):
     """In the place of a context of tokens: shows entities what the tagger, the parser and the words say. Token scores stay.
 
     tagger (str): The component whose P(proper noun) is read, by its head on the vectors that are on the Doc.
-    wording: See Wording.
+    lists (Mapping[str, str] | None): Name of a list -> its checksum, see `load_lists`. wording: See Wording.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
@@ -70,12 +86,16 @@ class EntityEvidence(Part):
     shrinkage = None
     functions: tuple[FromDocs, ...] = ()
 
-    def __init__(self, tagger: str = "tagger", **wording: list[str]):
+    def __init__(self, tagger: str = "tagger", lists: Mapping[str, str] | None = None, **wording: list[str]):
         self.tagger = tagger
+        self.lists = dict(lists or {})
         self.wording = Wording(**wording)
+        # What is known of each word that was read so far.
+        self._word_rows: dict[str, list[float]] = {}
 
     def settings(self) -> dict[str, Any]:
-        return {"tagger": self.tagger, **{name: list(words) for name, words in vars(self.wording).items()}}
+        wording = {name: list(words) for name, words in vars(self.wording).items()}
+        return {"tagger": self.tagger, "lists": self.lists, **wording}
 
     def functions_in(self, nlp: Language) -> tuple[FromDocs, ...]:
         """The features that ask Docs of this pipeline."""
@@ -89,7 +109,10 @@ class EntityEvidence(Part):
         """What is known of each token, of shape (n_tokens, len(COLUMNS))."""
         proper, is_tagged = self._proper(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
-        return np.concatenate([self._read_doc(*of_doc, is_parsed) for of_doc in zip(docs, proper, is_tagged, strict=True)])
+        lists = load_lists(tuple(self.lists.items()))
+        return np.concatenate(
+            [self._read_doc(*of_doc, is_parsed, lists) for of_doc in zip(docs, proper, is_tagged, strict=True)]
+        )
 
     def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
@@ -110,22 +133,50 @@ class EntityEvidence(Part):
                 proper[i] = part
         return proper, is_tagged
 
-    def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool) -> Floats:
+    def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
-        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
+        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER, attrs.SPACY]).reshape(n, 4)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
         is_tagged = is_tagged and doc.has_annotation("TAG")
         is_parsed = is_parsed and doc.has_annotation("DEP")
-        words = [token.lower_ for token in doc]
+        of_words = self.read_words([token.text for token in doc], columns[:, 3].tolist(), lists)
         return np.column_stack(
             [
                 np.full(n, is_tagged), np.full(n, is_parsed), proper,
                 np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
-                np.isin(columns[:, 1], hashes[3]), [_LETTERS.fullmatch(word) is not None for word in words],
-                np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]),
-                [any(part in word for part in wording.address) for word in words],
+                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]), of_words,
             ]
         )  # fmt: skip
+
+    def read_words(self, words: Sequence[str], spaces: Sequence[Any], lists: NameLists | None) -> Floats:
+        """The columns from "letters" on, which the words of one Doc alone decide. spaces: Whether a space follows each."""
+        if len(self._word_rows) > _MOST_WORDS:
+            self._word_rows = {}
+        rows = self._word_rows
+        for word in words:
+            if word not in rows:
+                row = _read_word(word, self.wording.address)
+                rows[word] = row if lists is None else row + lists.describe(word)
+        n, n_own = len(words), len(_OF_WORD)
+        width = n_own + (0 if lists is None else len(names.COLUMNS) + 1)
+        table = np.array([rows[word] for word in words]).reshape(n, width)
+        n_lettered, n_upper, n_capital = table[:, 6:n_own].sum(axis=0)
+        is_lower = n_capital == 0
+        in_capitals = not is_lower and n_upper >= _IN_CAPITALS * n_lettered
+        listed = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, spaces, table[:, n_own:])
+        return np.column_stack([table[:, :6], np.full(n, is_lower), np.full(n, in_capitals), listed])
+
+
+def _read_word(word: str, address: Sequence[str]) -> list[float]:
+    """The values of _OF_WORD."""
+    is_upper, lower = word.isupper(), word.lower()
+    return [
+        float(value) for value in (
+            _LETTERS.fullmatch(word) is not None, any(part in lower for part in address), is_upper and word.isalpha() and 2 <= len(word) <= 5,
+            is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
+            lower != word.upper(), is_upper, lower != word,
+        )
+    ]  # fmt: skip
 
 
 def _depths(doc: Doc) -> Floats:
@@ -167,7 +218,8 @@ class EntityMap(Part):
         scores, open_spans = predictions.scores.copy(), np.ones(len(indices), dtype=bool)
         for needs in (name for name in NEEDS if name in self.maps_):
             is_scored = open_spans & evidence.has(NEEDS[needs])
-            scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
+            if is_scored.any():
+                scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
             open_spans &= ~is_scored
         return predictions.having(scores=scores)
 
@@ -201,6 +253,12 @@ class SpanEvidence:
             "possessive": lambda: self._columns["possessive"][spans.ends - 1],
             "argument": lambda: self._columns["argument"][self._roots()],
             "address": lambda: self._reduce("address", np.maximum),
+            "acronym": lambda: (
+                self._columns["acronym"][spans.starts] * (self._lengths == 1) * (1 - self._columns["capitals"][spans.starts])
+            ),
+            "initial": lambda: self._reduce("initial", np.maximum),
+            "symbol": lambda: self._reduce("symbol", np.maximum),
+            "digit": lambda: self._reduce("digit", np.maximum),
         }
 
     def has(self, needs: Sequence[str]) -> Any:
@@ -213,12 +271,26 @@ class SpanEvidence:
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """The values of one piece of evidence. name (str): "path", or by type "proper*PERSON"."""
+        """The values of one piece of evidence. name (str): "path", by type "proper*PERSON", or in one form of text "lower: log-odds"."""
+        form, _, inner = name.rpartition(": ")
+        if form:
+            return self._columns[form][self.spans.starts] * self.column(inner)
+        if name in self._flags:
+            return np.asarray(self._flags[name], dtype=np.float64)
         evidence, _, label = name.partition("*")
         values = np.asarray(self._values[evidence](), dtype=np.float64)
         if not label:
             return values
         return values * (self.spans.labels == (self.labels.index(label) if label in self.labels else -1))
+
+    @cached_property
+    def _flags(self) -> dict[str, Any]:
+        """What lists say, of an entity without its leading article and its possessive."""
+        starts, ends = self.spans.starts, self.spans.ends
+        ends = ends - ((self._columns["possessive"][ends - 1] > 0) & (ends - starts > 1))
+        starts = starts + ((self._columns["article"][starts] > 0) & (ends - starts > 1))
+        types = np.array(self.labels)[self.spans.labels]
+        return name_flags(types, self._columns, starts, ends)
 
     def _value_at(self, name: str, places: Ints) -> Floats:
         """A column at a neighbour of each entity; 0 where that is in another Doc."""
@@ -239,11 +311,14 @@ class SpanEvidence:
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """The names of the evidence that each map looks at. types (Sequence[str]): Entity labels that are scored."""
+    """The names of the evidence that each map without lists looks at. types (Sequence[str]): Entity labels that are scored."""
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
-    simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"]]
-    small = [*simple, *by_type["proper"], "letters", "proper before", "proper after"]
+    shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
+    simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]
+    of_form = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
+    of_tagger = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
     of_parser = [*by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address"]
     return {
-        "ner, tagger, parser": small + of_parser, "ner, tagger": small, "ner": [*simple, *by_type["log-odds"]],
+        "ner, tagger, parser": [*simple, *of_form, *of_tagger, *of_parser], "ner, tagger": [*simple, *of_form, *of_tagger],
+        "ner": [*simple, *of_form, *by_type["log-odds"]],
     }  # fmt: skip

@@ -39,6 +39,7 @@ MESSAGES = {
 WARNINGS = {
     "CW75": "[CW75] The pretrained calibration '{card}' was fitted with other weights of {others}: its scores are transferred, and may be less well calibrated than the card reports; adapt them with a few labelled documents.",
     "CW76": "[CW76] In the sentences of the pretrained calibration '{card}' the output of {others} is unlike that of its own pipeline: entities of '{component}' are scored without it, by a smaller map; adapt them with a few labelled documents.",
+    "CW87": "[CW87] The list of names '{name}' (checksum {checksum}), which this calibration was fitted with, is not in this version of spacy-calib: entities are scored without lists, by a smaller map; install the version that the pipeline was saved with, or calibrate the stock pipeline again (`python -m spacy calib pretrained MODEL OUTPUT`).",
     "CW77": "[CW77] Component '{component}' gets no scores from a pretrained calibration: {why}; fit it on gold (`python -m spacy calib fit MODEL DATA OUTPUT`), or name other components.",
 }
 calib_error = error_builder(MESSAGES)

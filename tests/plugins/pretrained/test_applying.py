@@ -75,7 +75,8 @@ def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("disabled", "needs"), [(["parser"], "ner, tagger"), (["tagger"], "ner"), (["tagger", "parser"], "ner")]
+    ("disabled", "needs"),
+    [(["parser"], "ner, tagger, lists"), (["tagger"], "ner, lists"), (["tagger", "parser"], "ner, lists")],
 )
 def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs):
     found = entity_scores(calibrated, disable=[*disabled, "calib", "attribute_ruler", "lemmatizer"])
@@ -269,7 +270,7 @@ def test_the_state_is_what_a_fit_would_save():
     assert state["fit_info"]["component"] == "entities"
     assert state["fit_info"]["pretrained"]["transferred"]
     assert "Evidence of parser is not used" in state["fit_info"]["pretrained"]["trust"]
-    assert list(state["span_context"]["learned"]["maps_"]) == ["ner, tagger", "ner"]
+    assert list(state["span_context"]["learned"]["maps_"]) == ["ner, tagger, lists", "ner, lists", "ner, tagger", "ner"]
     assert state["cutoffs"] is None
 
 
@@ -312,7 +313,7 @@ def test_evidence_of_a_random_tagger_is_not_used_and_the_warning_names_it(calibr
         pretrained(nlp, components="ner")
     assert not any("CW75" in str(one.message) for one in caught)  # the weights that are used are those of the card
     pipe = nlp.get_pipe("calib_ent")
-    assert list(pipe.spans.context.maps_) == ["ner"]
+    assert list(pipe.spans.context.maps_) == ["ner, lists", "ner"]
     assert not pipe.fit_info.pretrained["transferred"]
     assert "Evidence of tagger is not used" in pipe.fit_info.pretrained["trust"]
     without = entity_scores(calibrated, MERKEL, disable=["tagger", "parser", "calib", "attribute_ruler", "lemmatizer"])
@@ -324,7 +325,7 @@ def test_evidence_of_a_random_parser_alone_leaves_that_of_the_tagger():
     nlp = disturbed("parser", 0)
     with pytest.warns(UserWarning, match=r"\[CW76\].*'parser'"):
         pretrained(nlp, components="ner")
-    assert list(nlp.get_pipe("calib_ent").spans.context.maps_) == ["ner, tagger", "ner"]
+    assert list(nlp.get_pipe("calib_ent").spans.context.maps_) == ["ner, tagger, lists", "ner, lists", "ner, tagger", "ner"]
 
 
 def test_a_tagger_without_proper_nouns_gives_no_evidence():

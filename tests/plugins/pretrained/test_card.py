@@ -21,8 +21,9 @@ from spacy_calib.plugins.pretrained.card import (
     lowest_cutoff,
     read_card,
 )
-from spacy_calib.plugins.pretrained.evidence import NEEDS, evidence_names
+from spacy_calib.plugins.pretrained.evidence import LISTS, NEEDS, evidence_names
 from spacy_calib.plugins.pretrained.matching import Match
+from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS
 
 FREE = ("CC0", "CC BY 3.0", "CC BY 4.0", "CC BY-SA 3.0", "CC BY-SA 4.0")
 CARDS = list(all_cards())
@@ -48,6 +49,8 @@ def test_sources_may_be_fitted_on_and_are_named_in_the_licences(card):
         assert f"{source['name']}: {source['address']}, commit {source['commit']}, {source['licence']}" in licences
     share_alike = any("SA" in source["licence"] for source in card.data["sources"])
     assert card.data["licence"] == ("CC BY-SA 4.0" if share_alike else "CC BY 4.0")
+    if card.data["lists"]:
+        assert "GeoNames" in licences
     assert f"{card.name}.json and {card.data['parameters']}: {card.data['licence']}" in licences
 
 
@@ -96,7 +99,11 @@ def test_the_probe_has_forty_sentences(card):
 def test_maps_name_their_evidence(card):
     if card.component == "ner":
         assert list(card.data["maps"]) == list(NEEDS)
-        assert {form: list(table) for form, table in card.data["maps"].items()} == evidence_names(TYPES)
+        expected = evidence_names(TYPES)
+        lists = {f"{needs}{LISTS}": [*names, *SUPPORTS, *CONTRADICTIONS] for needs, names in expected.items()}
+        assert {needs: set(table) for needs, table in card.data["maps"].items()} == {
+            needs: set(names) for needs, names in (expected | lists).items()
+        }
 
 
 def test_states_hold_no_text_and_no_record(card):

