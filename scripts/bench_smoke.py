@@ -88,6 +88,7 @@ SKIPPED = {
     "release_check.py": "installs what `make release-check` builds, on each Python",
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
+    "stale_words.py": "needs a fitted pipeline; its numbers are of millions of words",
     "tools/same_scores.py": "trains and fits six pipelines on data sets, for minutes",
     "tools/without_plugins.py": "runs the tests of the core in an environment of their own, for minutes",
     "tools/move.py": "moves files of the checkout; tests/scripts/test_move.py runs it in another one",

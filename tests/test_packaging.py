@@ -54,6 +54,7 @@ GROUPS = {
     "spacy_calib_names",
     "spacy_calib_outputs",
     "spacy_calib_view",
+    "spacy_calib_readers",
 }
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}

@@ -27,15 +27,16 @@ from ..pairs.documents import TOKEN
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
 _STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
-# A word is replaced by another of its length that has its digest once in 65,536 times.
-WORD_DIGEST = np.uint16
+# Short: a dictionary must not read the words of a whole text back from a part that spaCy cut with all user data. A word that replaces another
+# of its length keeps its score once in 256 times.
+WORD_DIGEST = np.uint8
 _SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
 
 def word_digest(word: int, place: int) -> int:
     """`word_digests` of one word or span. word (int): Hash of its text. place (int): Its first character."""
     mixed = (word + place * _STEP) & _ALL
-    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 48
+    return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
 
 
 def word_digests(words: Hashes, places: NDArray[Any], kind: Any = WORD_DIGEST) -> NDArray[Any]:

@@ -120,8 +120,6 @@ def test_the_tables_of_contributing_are_those_of_the_code():
     assert [f"plugins/{name}" for name in plugins] == read.plugins
     assert {name: row[2] for name, row in plugins.items()} == {name: {*read.plugs.get(name, ())} for name in plugins}
     assert {name: row[3] for name, row in plugins.items() if row[3]} == test_imports.BETWEEN
-    still = re.search(r"^The core still imports (.*?);", page, re.M)
-    assert {*re.findall(r"`(\w+)`", still[1] if still else "")} == test_imports.STILL
 
 
 def test_two_checkouts_stand_beside_each_other(made_up):

@@ -20,6 +20,8 @@ Block = tuple[str, dict[str, Any]]
 SettingPath = tuple[str, ...]
 
 _PIPE_DEFAULTS = default_config(PipeSettings)
+# Where the config of a pipeline has the blocks of pipes.
+_SECTION = "components"
 # What neither options, a config nor a pipe of the pipeline sets. The component decides which source reads it.
 DEFAULTS: dict[str, Any] = {
     **_PIPE_DEFAULTS,
@@ -84,8 +86,8 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
     for setting, value in (overrides or {}).items():
         components, _, rest = setting.partition(".")
         prefix, _, path = rest.partition(".")
-        if components != "components" or prefix not in names or not all(path.split(".")):
-            raise calib_error("C170", option=f"--{setting}", name=name, prefix=f"--components.{name}.")
+        if components != _SECTION or prefix not in names or not all(path.split(".")):
+            raise calib_error("C170", option=f"--{setting}", name=name, prefix=f"--{_SECTION}.{name}.")
         paths[tuple(path.split("."))] = value
     return paths
 
@@ -153,7 +155,7 @@ def _resolve_selection(
     """
     is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted}
     parts = {"--groups": options["groups"]} if "groups" in options else {}
-    parts |= {f"--components.{name}.{'.'.join(path)}": dotted[path] for path in dotted if path[0] in _CHOSEN_BLOCKS}
+    parts |= {f"--{_SECTION}.{name}.{'.'.join(path)}": dotted[path] for path in dotted if path[0] in _CHOSEN_BLOCKS}
     is_required = is_auto or ("selection" in blocks and settings["selection"] is not None)
     for option, value in parts.items() if is_required else ():
         check_option(option, False, "left out beside --method auto, which chooses it", value)

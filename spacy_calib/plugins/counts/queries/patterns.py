@@ -230,7 +230,7 @@ def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_
     """Return the query that a pipeline can answer.
 
     unit (str | None): What to count, token, entity or document; None for the default. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C399: a pipe counts it with others. C394: no pipe scores the attribute. C395: it needs another
+    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C483: a pipe counts it with others. C394: no pipe scores the attribute. C395: it needs another
     component. C398: another unit.
     """
     kind, data = split_query(text)
@@ -284,11 +284,11 @@ def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | N
 
 
 def _check_alone(text: str, label: Any, scored: Iterable[Scored]) -> None:
-    """RAISES C399: the scores have the label under a name that stands for others, too."""
+    """RAISES C483: the scores have the label under a name that stands for others, too."""
     for label_scores in scored:
         if isinstance(label, str) and (merged := label_scores.merged.get(label)):
             labels = " and ".join(", ".join(label_scores.merged_in(merged)).rsplit(", ", 1))
-            raise calib_error("C399", name=label_scores.attr, labels=labels, given=label, query=repr(text), merged=merged)
+            raise calib_error("C483", name=label_scores.attr, labels=labels, given=label, query=repr(text), merged=merged)
 
 
 def _countable_labels(label_scores: Scored) -> Sequence[str]:
