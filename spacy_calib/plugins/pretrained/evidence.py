@@ -86,7 +86,7 @@ class EntityEvidence(Part):
     shrinkage = None
     functions: tuple[FromDocs, ...] = ()
 
-    def __init__(self, tagger: str = "tagger", lists: Mapping[str, str] | None = None, **wording: list[str]):
+    def __init__(self, tagger: str = "tagger", lists: dict[str, str] | None = None, **wording: list[str]):
         self.tagger = tagger
         self.lists = dict(lists or {})
         self.wording = Wording(**wording)
