@@ -44,6 +44,14 @@ def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=group))
 
 
+def load_point(point: EntryPoint, thing: str) -> Any:
+    """Import what an entry point of any package names. thing (str): What it is, in words. RAISES C105: it cannot be imported."""
+    try:
+        return point.load()
+    except Exception as error:  # whatever the module of another package raises
+        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+
+
 class Registry(catalogue.Registry):
     """A registry that lists what it can: what cannot be imported is left out, with a warning."""
 

@@ -76,6 +76,7 @@ def first_line(module: str) -> str:
 
 def load_command(name: str) -> "Command[Any, Any]":
     """Import a command. RAISES KeyError: there is none of this name. C105: a package names it, but it cannot be imported."""
+    from ..calibration.registered import load_point
     from ..errors import calib_error
     from .shared.command import Command
 
@@ -83,10 +84,7 @@ def load_command(name: str) -> "Command[Any, Any]":
         command: Any = getattr(import_module(f".{name}_command", __package__), name)
         return command
     point, thing = added_commands()[name], f"The command `calib {name}`"
-    try:
-        command = point.load()
-    except Exception as error:
-        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+    command = load_point(point, thing)
     if not isinstance(command, Command):
         raise calib_error(
             "C105", thing=thing, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"

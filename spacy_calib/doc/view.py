@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..annotations import get_annotation, plain_name
-from ..calibration.registered import entry_points_of
+from ..calibration.registered import entry_points_of, load_point
 from ..errors import calib_error
 from ..pairs.documents import counted
 from ..types import Floats, Ints
@@ -103,11 +103,11 @@ class DocCalib(dict):
     def sample(self, n: int = 100, seed: int = 0) -> Sequence[Any]:
         """Return n whole annotations sampled by the calibrated probabilities; parses by the parser's own.
 
-        RAISES C418: nothing that is installed samples. C001: n or seed is negative. And what the plug-in raises that samples.
+        RAISES C418: nothing that is installed samples. C105: what samples cannot be imported. C001: n or seed is negative. And what the plug-in raises that samples.
         """
         for point in entry_points_of(_ADDED):
             if point.name == "sample":
-                annotations: Sequence[Any] = point.load()(self, n, seed)
+                annotations: Sequence[Any] = load_point(point, "What samples annotations")(self, n, seed)
                 return annotations
         raise calib_error("C418")
 

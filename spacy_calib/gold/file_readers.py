@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
-from ..calibration.registered import entry_points_of
+from ..calibration.registered import entry_points_of, load_point
 from ..errors import CalibError, brief, calib_error
 from .answered_docs import answered_docs
 from .conllu import read_conllu
@@ -67,10 +67,7 @@ def file_reader(file: Path) -> FileReader:
 def _load_reader(point: EntryPoint) -> FileReader:
     """RAISES C105: it cannot be imported, or is no function."""
     thing = f"The reader of {point.name} files"
-    try:
-        reader = point.load()
-    except Exception as error:
-        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+    reader = load_point(point, thing)
     if not callable(reader):
         raise calib_error("C105", thing=thing, value=point.value, why=f"it is no function: {brief(repr(reader))}")
 

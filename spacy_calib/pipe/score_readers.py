@@ -40,9 +40,10 @@ class ScoreReader(Protocol):
         """What it makes of adapted scores, for `adapt`: "event", "called", "units", and the means "expected" and "right"."""
 
 
-def score_readers(nlp: Language, attr: str, *, fitted: bool = True) -> dict[str, Any]:
+def score_readers(nlp: Language, attr: str, *, fitted: bool = True) -> dict[str, ScoreReader]:
     """Name -> each pipe that reads the scores with this prefix. fitted (bool): Leave out those that are not fitted."""
-    readers = {name: pipe for name, pipe in nlp.components if hasattr(pipe, "reads_scores_of") and pipe.reads_scores_of(attr)}
+    pipes: list[tuple[str, Any]] = nlp.components
+    readers = {name: pipe for name, pipe in pipes if hasattr(pipe, "reads_scores_of") and pipe.reads_scores_of(attr)}
     return {name: pipe for name, pipe in readers.items() if not fitted or getattr(pipe, "fitted", True)}
 
 
@@ -54,7 +55,7 @@ def drop_readers(nlp: Language, attr: str) -> list[str]:
     return names
 
 
-def info_of(reader: Any) -> dict[str, Any] | None:
+def info_of(reader: ScoreReader) -> dict[str, Any] | None:
     """What the fit of a reader learned; None where it does not say."""
     info: dict[str, Any] | None = reader.event_info() if hasattr(reader, "event_info") else None
     return info

@@ -28,3 +28,15 @@ def test_samples_come_from_what_is_installed(fitted, monkeypatch):
     monkeypatch.setattr(views, "entry_points_of", lambda group: ())
     with pytest.raises(CalibError, match=r"\[C418\] Whole annotations cannot be sampled.*install all of spacy-calib"):
         view.sample()
+
+
+def test_what_samples_and_cannot_be_imported_is_a_sentence(fitted, monkeypatch):
+    def fail():
+        raise ImportError("no such library")
+
+    (example,) = run_upstream(fitted, examples_for(fitted, 1, seed=5))
+    point = Point("sample", None)
+    point.value, point.load = "broken_package:sample", fail
+    monkeypatch.setattr(views, "entry_points_of", lambda group: [point])
+    with pytest.raises(CalibError, match=r"\[C105\] What samples annotations .*broken_package:sample.*no such library"):
+        example.predicted._.calib.sample()

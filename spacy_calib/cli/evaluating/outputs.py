@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...calibration.registered import entry_points_of
+from ...calibration.registered import entry_points_of, load_point
 from ...errors import CalibError, brief, calib_error
 from ..shared.command import check_option, declared_parameters
 from ..shared.outputs import is_stream
@@ -141,10 +141,7 @@ def _point_for(path: Path) -> EntryPoint:
 def _load_writer(point: EntryPoint) -> Writer:
     """RAISES C105: it cannot be imported, or is no function."""
     thing = f"The writer of {point.name} of `evaluate`"
-    try:
-        loaded = point.load()
-    except Exception as error:
-        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+    loaded = load_point(point, thing)
     if not isinstance(loaded, Writer) and not callable(loaded):
         raise calib_error("C105", thing=thing, value=point.value, why=f"it is no function: {brief(repr(loaded))}")
     return loaded if isinstance(loaded, Writer) else Writer(loaded)
