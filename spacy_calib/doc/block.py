@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
-from ..annotations import Annotation, get_annotation
+from ..annotations import get_annotation
 from ..types import ROUNDING
 from .blocks import (
     BLOCK_VERSION,
@@ -31,7 +30,6 @@ _LOW_HALF = (1 << 32) - 1
 
 # A span: (first character, the one after the last, label).
 SpanKey = tuple[int, int, str]
-Item = TypeVar("Item")
 UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 
 
@@ -77,118 +75,102 @@ def _low_half(label: str) -> int:
     return get_string_id(label) & _LOW_HALF if label else 0
 
 
-class Column(Generic[Item]):
-    """A declared column of a block: read from an instance, its numbers as a list that is made at the first read; None where it is not stored.
+class Column(NamedTuple):
+    """A declared column of a block.
 
-    kind (str): Of its numbers, as `numpy.dtype.kind`. of (str): What each number is of, UNIT, ENTRY or BOUND (of each row's entries, one more than rows). needed (bool): Whether every
-    block has it. extra (bool): Whether entries below the threshold follow.
+    kind (str): Of its numbers, as `numpy.dtype.kind`. of (str): What each number is of, UNIT, ENTRY or BOUND (of each row's entries, one
+    more than rows). needed (bool): Whether every block has it. extra (bool): Whether entries below the threshold follow.
     """
 
-    def __init__(self, kind: str, of: str, *, needed: bool = False, extra: bool = False):
-        self.kind, self.of, self.needed, self.extra = kind, of, needed, extra
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, block: None, owner: type) -> Column[Item]: ...
-    @overload
-    def __get__(self, block: Block, owner: type) -> Item: ...
-    def __get__(self, block: Block | None, owner: type) -> Any:
-        if block is None:
-            return self
-        column, extra = block.stored.get(self.name), block.stored.get("extra") if self.extra else None
-        values = None if column is None else column.tolist() + (extra[self.name].tolist() if extra else [])
-        # Later reads find the list in front of this descriptor.
-        block.__dict__[self.name] = values
-        return values
+    kind: str
+    of: str
+    needed: bool = False
+    extra: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+COLUMNS = {
+    "start": Column("u", UNIT, needed=True), "word": Column("u", UNIT, needed=True), "head": Column("i", UNIT), "carried": Column("u", UNIT),
+    "out_of_reach": Column("b", UNIT), "flag": Column("i", UNIT), "accept": Column("i", UNIT), "indptr": Column("u", BOUND, needed=True),
+    "tag": Column("u", ENTRY, needed=True), "raw": Column("f", ENTRY, needed=True, extra=True),
+    "calibrated": Column("f", ENTRY, needed=True, extra=True), "in_set": Column("b", ENTRY), "column": Column("u", ENTRY),
+}  # fmt: skip
+_SCORES = tuple(name for name, column in COLUMNS.items() if column.extra)
+
+
+def _read_column(stored: Stored, name: str) -> list[Any] | None:
+    column, extra = stored.get(name), stored.get("extra") if COLUMNS[name].extra else None
+    return None if column is None else column.tolist() + (extra[name].tolist() if extra else [])
+
+
+def _read_spans(stored: Stored, begin: int) -> dict[SpanKey, SpanValues]:
+    """begin (int): Character of the Doc at which the text of the block begins."""
+    columns_by_name = stored.get("spans")
+    if columns_by_name is None:
+        return {}
+    begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
+    keys = zip((begins + begin).tolist(), (ends + begin).tolist(), columns_by_name["labels"], strict=True)
+    columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    layers = [columns_by_name.get("layer", "")] * len(begins)
+    label_digests = columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
+    places = (begins + stored.get("origin", 0)).tolist()
+    return dict(zip(keys, map(SpanValues, places, *columns, layers, label_digests), strict=True))
+
+
 class Block:
     """What one Doc got, under one key of its user data. One item is read from lists several times as fast as from arrays.
 
-    key (tuple): See `blocks`; its third item is the character of the Doc at which the text of the block now begins. stored (Mapping): The block as it is stored: the columns below as arrays; besides "version"; "layer", name
-    of the annotation; "tags", the labels of its entries, and "indptr", the bounds of each row's entries; perhaps "end", "origin",
-    "token_scores", "extra" (entries below the threshold) and "spans".
+    key (tuple): See `blocks`; its third item is the character of the Doc at which the text of the block now begins. stored (Mapping): The
+    block as it is stored: COLUMNS as arrays; besides "version"; "layer", name of the annotation; "tags", the labels of its entries; perhaps
+    "end", "origin", "token_scores", "extra" (entries below the threshold) and "spans".
+    annotation (Annotation): Of its labels. origin (int): Character of the Doc at which the text that it was written for would begin.
+    spans (dict): Span of the Doc -> its values. token_scores (bool): Whether tokens have attributes with their scores.
+    After `parse`, COLUMNS as lists, and label: Of each entry, row by row; then of those below the threshold, which `extra_entries` finds by
+    row. end: Character after the last unit and its white space. starts: First character of each unit in the Doc. row_of_start: The row of
+    each. word_hashes: Hash of each row's word, 0 until it was met.
     """
 
-    key: tuple[Any, ...]
-    stored: Stored
+    # Slots that are all set are read faster than anything that is made when it is asked for.
+    __slots__ = (
+        "key", "stored", "annotation", "origin", "spans", "token_scores", *COLUMNS, "label", "extra_entries", "end", "starts",
+        "row_of_start", "word_hashes", "_is_parsed",
+    )  # fmt: skip
 
-    start = Column[list[int]]("u", UNIT, needed=True)
-    word = Column[list[int]]("u", UNIT, needed=True)
-    head = Column[list[int] | None]("i", UNIT)
-    carried = Column[list[int] | None]("u", UNIT)
-    out_of_reach = Column[list[bool] | None]("b", UNIT)
-    flag = Column[list[int] | None]("i", UNIT)
-    accept = Column[list[int] | None]("i", UNIT)
-    indptr = Column[list[int]]("u", BOUND, needed=True)
-    tag = Column[list[int]]("u", ENTRY, needed=True)
-    raw = Column[list[float]]("f", ENTRY, needed=True, extra=True)
-    calibrated = Column[list[float]]("f", ENTRY, needed=True, extra=True)
-    in_set = Column[list[bool] | None]("b", ENTRY)
-    column = Column[list[int] | None]("u", ENTRY)
+    start: list[int]
+    word: list[int]
+    head: list[int] | None
+    carried: list[int] | None
+    out_of_reach: list[bool] | None
+    flag: list[int] | None
+    accept: list[int] | None
+    indptr: list[int]
+    tag: list[int]
+    raw: list[float]
+    calibrated: list[float]
+    in_set: list[bool] | None
+    column: list[int] | None
 
-    @cached_property
-    def annotation(self) -> Annotation:
-        """Of its labels. RAISES C001, or an error of the label map in the name: there is no such annotation."""
-        return get_annotation(self.stored["layer"])
+    def __init__(self, key: tuple[Any, ...], stored: Stored):
+        self.key, self.stored, self.annotation = key, stored, get_annotation(stored["layer"])
+        self.origin = int(key[2] - stored.get("origin", 0))
+        self.spans = _read_spans(stored, key[2])
+        self.token_scores = bool(stored.get("token_scores", True))
+        self._is_parsed = False
 
-    @cached_property
-    def origin(self) -> int:
-        """Character of the Doc at which the text that the block was written for would begin."""
-        return int(self.key[2] - self.stored.get("origin", 0))
-
-    @cached_property
-    def end(self) -> int | None:
-        """Character after the last unit and its white space."""
-        return self.stored["end"] + self.key[2] if "end" in self.stored else None
-
-    @cached_property
-    def token_scores(self) -> bool:
-        """Whether tokens have attributes with their scores."""
-        return bool(self.stored.get("token_scores", True))
-
-    @cached_property
-    def label(self) -> list[str]:
-        """Of each entry, row by row; then of those below the threshold."""
-        return [*map(self.stored["tags"].__getitem__, self.tag), *self.stored.get("extra", {}).get("tags", ())]
-
-    @cached_property
-    def extra_entries(self) -> dict[int, int]:
-        """Row -> the entry of its label below the threshold."""
-        extra = self.stored.get("extra")
-        return {row: i for i, row in enumerate(extra["row"].tolist(), len(self.tag))} if extra else {}
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """First character of each unit in the Doc."""
-        return [start + self.key[2] for start in self.start]
-
-    @cached_property
-    def row_of_start(self) -> dict[int, int]:
-        """First character -> row."""
-        return dict(zip(self.starts, range(len(self.starts)), strict=True))
-
-    @cached_property
-    def word_hashes(self) -> list[int]:
-        """Hash of each row's word, 0 until it was met."""
-        return [0] * len(self.start)
-
-    @cached_property
-    def spans(self) -> dict[SpanKey, SpanValues]:
-        """Span of the Doc -> what the block holds of it."""
-        columns_by_name = self.stored.get("spans")
-        if columns_by_name is None:
-            return {}
-        begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
-        keys = zip((begins + self.key[2]).tolist(), (ends + self.key[2]).tolist(), columns_by_name["labels"], strict=True)
-        columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
-        layers = [columns_by_name.get("layer", "")] * len(begins)
-        label_digests = columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
-        places = (begins + self.stored.get("origin", 0)).tolist()
-        return dict(zip(keys, map(SpanValues, places, *columns, layers, label_digests), strict=True))
+    def parse(self) -> Block:
+        """Make the lists, at the first call; whole columns are read from `stored`."""
+        if self._is_parsed:
+            return self
+        stored, begin, extra = self.stored, self.key[2], self.stored.get("extra", {"row": np.zeros(0, np.intp), "tags": ()})
+        for name in COLUMNS:
+            setattr(self, name, _read_column(stored, name))
+        self.label = [*map(stored["tags"].__getitem__, self.tag), *extra["tags"]]
+        self.extra_entries = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.tag))}
+        self.end = stored["end"] + begin if "end" in stored else None
+        self.starts = [start + begin for start in self.start]
+        self.row_of_start = {start: row for row, start in enumerate(self.starts)}
+        self.word_hashes = [0] * len(self.start)
+        self._is_parsed = True
+        return self
 
     # Whose rows they are
 
@@ -260,9 +242,6 @@ class Block:
         return {self.label[i]: self.raw[i] for i in self._best_first(row)}
 
 
-# Name -> declared column.
-COLUMNS: dict[str, Column[Any]] = {name: column for name, column in vars(Block).items() if isinstance(column, Column)}
-_SCORES = tuple(name for name, column in COLUMNS.items() if column.extra)
 # Kind of numbers of the columns of its spans, and of entries below the threshold.
 _OF_SPANS = {"start": "u", "end": "u", "text": "u", "raw": "f", "calibrated": "f", "accept": "i", "chosen": "b", "said": "u"}
 _OF_EXTRA = {"row": "u", "raw": "f", "calibrated": "f"}
@@ -273,7 +252,7 @@ def _is_sound(block: Block) -> bool:
 
     RAISES anything: it was made up.
     """
-    stored, bounds = block.stored, block.indptr
+    stored, bounds = block.stored, block.stored["indptr"].tolist()
     tags, extra, spans = stored["tags"], stored.get("extra", {}), stored.get("spans", {})
     size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds)}
     texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
@@ -304,10 +283,8 @@ def _is_sound(block: Block) -> bool:
 def sound_block(key: Any, stored: Any) -> Block | None:
     """The block, if it is as it was written: by its checksum, and by its form if somebody made it up."""
     with contextlib.suppress(Exception):  # a damaged block may be anything
-        block = Block(key, stored)
-        if print_of(stored) == key[3] - key[2] and _is_sound(block):
-            # Read here, where what raises was made up.
-            _ = block.annotation, get_annotation(stored.get("spans", {}).get("layer") or stored["layer"]), block.spans
+        if print_of(stored) == key[3] - key[2] and _is_sound(block := Block(key, stored)):
+            get_annotation(stored.get("spans", {}).get("layer") or stored["layer"])  # raises where it was made up
             return block
     return None
 

@@ -55,15 +55,21 @@ def held_spans(user_data: UserData, attr: str, layer: str) -> list[tuple[SpanKey
 
 
 class _Held:
-    """The sound blocks of one attribute: all, those with rows of tokens, and those of documents."""
+    """The sound blocks of one attribute: all, those with rows of tokens (also parsed), and those of documents."""
 
-    __slots__ = ("blocks", "documents", "size", "tokens", "user_data")
+    __slots__ = ("blocks", "documents", "parsed", "size", "tokens", "user_data")
 
     def __init__(self, user_data: UserData, attr: str):
         self.user_data, self.size = user_data, len(user_data)
         self.blocks = list(sound_blocks(user_data, attr))
         self.tokens = [block for block in self.blocks if block.annotation.unit == TOKEN]
         self.documents = [block for block in self.blocks if block.annotation.unit != TOKEN]
+        self.parsed: list[Block] = []
+
+    def parse(self) -> list[Block]:
+        """Parse the blocks with rows of tokens, at the first call."""
+        self.parsed = [block.parse() for block in self.tokens]
+        return self.parsed
 
 
 def _held_in(user_data: UserData, attr: str) -> _Held:
@@ -84,7 +90,8 @@ def _held_in(user_data: UserData, attr: str) -> _Held:
 def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a token; None where no block or more than one claims it."""
     doc, i, claim = token.doc, token.i, None
-    for block in _held_in(doc.user_data, attr).tokens:
+    entry = _held_in(doc.user_data, attr)
+    for block in entry.parsed or entry.parse():
         row = block.row_of(token)
         if row is not None:
             if claim is not None:
@@ -152,7 +159,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
     blocks = _held_in(doc.user_data, attr).documents
     text = get_string_id(doc.text) if blocks else 0
     claims = [block for block in blocks if is_whole(block.stored, block.key[2], text)]
-    return claims[0] if len(claims) == 1 else None
+    return claims[0].parse() if len(claims) == 1 else None
 
 
 def is_whole(block: Stored, start: int, text: int) -> bool:

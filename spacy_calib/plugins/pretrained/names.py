@@ -47,10 +47,12 @@ def list_folder() -> Path:
 
 
 def checksum(text: str) -> str:
+    """16 hexadecimal digits of SHA-256, by which a pipe's state knows a list."""
     return hashlib.sha256(text.encode("utf8")).hexdigest()[:16]
 
 
 def read_list(file: Path) -> str:
+    """The entries of a list, one a line."""
     return zlib.decompress(file.read_bytes()).decode("utf8")
 
 

@@ -142,7 +142,7 @@ def _token_rows(doc: Doc, attr: str, names: _Names) -> Columns:
 
 def _values_of_tokens(doc: Doc, attr: str, names: _Names) -> Columns:
     """Return the label of each token, and the values of its row."""
-    blocks = [(block, tokens.tolist(), rows.tolist()) for block, tokens, rows in rows_of(doc, attr) if len(tokens)]
+    blocks = [(block.parse(), tokens.tolist(), rows.tolist()) for block, tokens, rows in rows_of(doc, attr) if len(tokens)]
     annotations = {block.annotation.name: block.annotation for block, _, _ in blocks}
     labels = {name: _labels(doc, annotation, names) for name, annotation in annotations.items()}
     # A token without a row has the label of any annotation.
