@@ -27,8 +27,8 @@ from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
 from .conllu import with_joined_words
-from .contradictions import CONFLICTS
-from .file_readers import file_reader, gold_suffixes
+from .contradictions import CONFLICTS, reconcile
+from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
 from .keys import DOC_KEY
 
 
@@ -51,7 +51,8 @@ class GoldReader:
         RAISES C053, C105: see `file_reader`. C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. C748: see `added_readers`.
             ValueError and others: what spaCy says of the file.
         """
-        yield from self.examples_of(nlp, file_reader(file)(nlp, file), file)
+        docs = file_reader(file)(nlp, file)
+        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.suffix in ANSWER_READERS else docs, file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
         """The Examples of gold Docs. references: None for what takes no part. file (Path): Where they stand. RAISES C160: a Doc without the key."""

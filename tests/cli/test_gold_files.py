@@ -27,7 +27,7 @@ def gold_files(tmp_path_factory):
 def test_all_documents_are_fitted_on_alike(model, gold_files, tmp_path):
     web, news = gold_files
     reports = [
-        json.loads(ok(calib("fit", model, *arguments, *OPTIONS)).printed)
+        json.JSONDecoder().raw_decode(ok(calib("fit", model, *arguments, *OPTIONS)).printed)[0]
         for arguments in (
             (web, tmp_path / "both", "--gold", news),
             (web / "a.spacy", tmp_path / "three", "--gold", web / "b.spacy", f"--gold={news}"),

@@ -90,16 +90,16 @@ def read_examples(
     files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
     docs = [_read_docs(nlp, file, silent) for _, file in files]
     for number, folder in enumerate(paths):
-        if not any(docs[i] for i, (of_path, _) in enumerate(files) if of_path == number):
+        of_path = [doc for (place, _), of_file in zip(files, docs, strict=True) if place == number for doc in of_file]
+        if not of_path:
             raise calib_error("C052", path=folder)
+        doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in of_path)
+        if doubtful:
+            raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(of_path):,}", path=folder)
     by_path: list[list[Example]] = [[] for _ in paths]
     for (number, file), references in zip(files, reconcile(docs), strict=True):
         by_path[number] += _make_examples(nlp, references, file, gold_preproc, doc_key)
-    examples = list(from_files(by_path)) if more else by_path[0]
-    doubtful = sum(example.reference.user_data.get(DRAWN_KEY) == BY_DOUBT for example in examples)
-    if doubtful:
-        raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(examples):,}", path=path)
-    return examples
+    return list(from_files(by_path)) if more else by_path[0]
 
 
 def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
