@@ -64,7 +64,7 @@ MESSAGES = {
     # Documents of the source
     "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is wanted; "
     "give another --doc-key, and save the file with DocBin(store_user_data=True).",
-    "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); save it as UTF-8, with ten columns between tabs.",
+    "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token sum to 1; give a column for every label, "
     "or set subprobabilities = true in the source if small ones were left out (they may not sum to more).",
     "C167": "The setting labels names {path}, which holds no list of labels ({why}); give a .json file with a list, or a .txt file with one label on each line.",
@@ -78,7 +78,7 @@ MESSAGES = {
     "C050": "Cannot load the pipeline '{model}': {why}",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
     "C052": "The data in {path} holds no documents; give some with text, where gold is needed a .spacy file made with `spacy convert`.",
-    "C053": "{path} is not a readable DocBin ({why}); make it with `spacy convert`.",
+    "C053": "{path} is not a readable DocBin ({why}); {mend}.",
     "C054": "The output {path} exists already; choose another path or add --force.",
     "C055": "Cannot write the output {path}: {why}",
     "C056": "Option {option} must be {wanted}, but {given} was given.",

@@ -186,6 +186,7 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         text = file.read_text(encoding="utf-8-sig")
         lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         listed: Any = None
+        values: list[tuple[str, Any]] = []
         if (
             text.lstrip()[:1] == "["
             and len(lines) == 1
@@ -200,7 +201,6 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         elif listed is not None:
             values = [("record 1", listed)]
         else:
-            values = []
             for where, line in lines:
                 values.append((where, json.loads(line)))
         if len(values) == 1 and isinstance(values[0][1], dict) and {"classes", "annotations"} <= values[0][1].keys():

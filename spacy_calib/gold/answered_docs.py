@@ -114,7 +114,7 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
             return doc
     entities, doubtful = _exclusive(right, form.labels)
     if doubtful:
-        doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful))
+        doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
     if spans[None]:
         doc.spans[UNKNOWN] = spans[None]
     missing = [*doubtful, *spans[None]] if answer.whole else []

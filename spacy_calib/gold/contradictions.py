@@ -21,7 +21,7 @@ from ..annotations.spans import LINK, SPANS_PREFIX
 from .keys import DRAWN_KEY
 from .tool_exports import BY_DOUBT
 
-# Keys of `Doc.user_data`: who answered ("" is not known), whether it is agreed or ground-truth annotation, and a GoldConflicts.
+# Keys of `Doc.user_data`: who answered ("" is not known), whether it is agreed or ground-truth annotation, and the fields of a GoldConflicts.
 PERSON, AGREED, CONFLICTS = "calib_person", "calib_agreed", "calib_conflicts"
 NER, CATS = "ner", "cats"
 _LAYERS = ("TAG", "POS", "LEMMA", "MORPH", "DEP", "SENT_START")
@@ -50,12 +50,17 @@ class GoldConflicts:
         self.differing[layer] += differs
         return differs
 
-    def add(self, other: GoldConflicts) -> None:
-        """Add the counts of another text."""
-        self.copies += other.copies
-        self.compared.update(other.compared)
-        self.differing.update(other.differing)
-        self.overlapping += other.overlapping
+    def add(self, doc: Doc) -> None:
+        """Add what stands on a Doc."""
+        counts = doc.user_data.get(CONFLICTS, {})
+        self.copies += counts.get("copies", 0)
+        self.compared.update(counts.get("compared", {}))
+        self.differing.update(counts.get("differing", {}))
+        self.overlapping += counts.get("overlapping", 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can stand in the user data of a Doc that is saved."""
+        return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing)}
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
@@ -78,7 +83,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
             merged[number][index] = merge_gold(doc, docs) if remains else None
         first = merged[several[0][0]][several[0][1]]
         assert first is not None
-        first.user_data[CONFLICTS].copies += len(docs) - sum(stays)
+        first.user_data[CONFLICTS]["copies"] += len(docs) - sum(stays)
         for (number, index), remains in list(zip(several, stays, strict=True))[1:]:
             if remains:  # the differences of a text are counted once
                 merged[number][index].user_data.pop(CONFLICTS)  # type: ignore[union-attr]
@@ -89,8 +94,8 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     """Return a Doc with what all gold of a text says. base (Doc): Its user data and its tokens come first. docs (Sequence[Doc]): All with this text."""
     conflicts, judges = GoldConflicts(), [doc for doc in docs if doc.user_data.get(AGREED)] or docs
     for doc in judges:
-        conflicts.add(doc.user_data.get(CONFLICTS) or GoldConflicts())
-    user_data = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
+        conflicts.add(doc)
+    user_data: dict[Any, Any] = {key: value for doc in reversed(docs) for key, value in doc.user_data.items()} | base.user_data
     if any(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in docs):
         user_data[DRAWN_KEY] = BY_DOUBT
     _drop_contradictory_attributes(user_data, judges, conflicts)
@@ -103,7 +108,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
     for key in dict.fromkeys(key for doc in judges for key in doc.spans if not key.startswith("calib_")):
         _merge_group(merged, judges, key, conflicts)
     _merge_cats(merged, judges, conflicts)
-    merged.user_data[CONFLICTS] = conflicts
+    merged.user_data[CONFLICTS] = conflicts.to_dict()
     return merged
 
 
@@ -123,7 +128,8 @@ def _merge_tokens(merged: Doc, judges: Sequence[Doc], conflicts: GoldConflicts) 
     names = [{name for row in of_doc.values() for name, value in row.items() if value} for of_doc in rows]
     values: list[dict[str, Any]] = []
     for token in merged:
-        place, labels = (token.idx, token.idx + len(token)), {}
+        place = (token.idx, token.idx + len(token))
+        labels: dict[str, Any] = {}
         for name in _LAYERS:
             judged = [
                 of_doc.get(place, {name: "other tokens"})[name] for of_doc, has in zip(rows, names, strict=True) if name in has
@@ -135,7 +141,7 @@ def _merge_tokens(merged: Doc, judges: Sequence[Doc], conflicts: GoldConflicts) 
     _drop_rejected_labels(merged, judges, values, conflicts)
     for token, labels in zip(merged, values, strict=True):
         token.tag, token.lemma, token.pos = (labels[name] or 0 for name in ("TAG", "LEMMA", "POS"))
-        token.set_morph(labels["MORPH"])
+        token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
     if any("DEP" in has for has in names) and not conflicts.differing["SENT_START"]:
         _write_arcs(merged, judges, values)
     elif any("SENT_START" in has for has in names):
@@ -179,7 +185,7 @@ def _write_arcs(merged: Doc, judges: Sequence[Doc], values: Sequence[dict[str, A
     starts = merged.to_array([IDX]).tolist()
     parsed = next((doc for doc in judges if doc.has_annotation("DEP") and doc.to_array([IDX]).tolist() == starts), None)
     if parsed is not None:
-        merged.from_array([HEAD, "DEP"], parsed.to_array([HEAD, "DEP"]))
+        merged.from_array([HEAD, "DEP"], parsed.to_array([HEAD, "DEP"]))  # type: ignore[arg-type]
         for token, labels in zip(merged, values, strict=True):
             token.dep = labels["DEP"][0] if labels["DEP"] else 0
 

@@ -59,7 +59,8 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
     if len(chosen) > 1:  # two questions may have a choice of the same name
         shared = [name for name in cats if name in task[_SHARED] and not all(name in names for names in chosen.values())]
         cats |= dict.fromkeys(shared)
-    return replace(answers, cats=cats, skipped=skipped)
+    spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}
+    return replace(answers, spans=spans, cats=cats, skipped=+skipped)
 
 
 def _kind_of(result: Record) -> str | None:

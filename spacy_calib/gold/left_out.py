@@ -13,7 +13,7 @@ from ..annotations.label_schemes import judged_labels
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorter
-from .contradictions import CATS, CONFLICTS, NER, GoldConflicts
+from .contradictions import CATS, NER, GoldConflicts
 
 # Name of an annotation -> the layer under which its conflicts are counted, and what is counted.
 _COUNTED = {
@@ -54,7 +54,7 @@ class DroppedGold:
         conflicts = GoldConflicts()
         for example in examples:
             doc = example.reference
-            conflicts.add(doc.user_data.get(CONFLICTS) or GoldConflicts())
+            conflicts.add(doc)
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1

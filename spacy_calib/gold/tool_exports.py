@@ -81,10 +81,7 @@ class TextAnswers:
 
 def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
     """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
-    spans: dict[Mark, bool | None] = {
-        **dict.fromkeys(_asked(text, meta), False),
-        **{mark: bool(mark.label) or None for mark in marks},
-    }
+    spans: dict[Mark, bool | None] = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 

@@ -33,7 +33,7 @@ def test_all_documents_are_fitted_on_alike(model, gold_files, tmp_path):
             (web / "a.spacy", tmp_path / "three", "--gold", web / "b.spacy", f"--gold={news}"),
         )
     ]
-    assert [report["docs"] for report in reports] == [140, 140]
+    assert [report["docs"] for report in reports] == [131, 131]  # nine texts are made up in two files, and count once
     assert reports[0]["table"] == reports[1]["table"]
     assert "sources" not in reports[0]
     reports = [ok(calib("evaluate", tmp_path / name, news, "--format", "json")).printed for name in ("both", "three")]

@@ -46,7 +46,7 @@ def data_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: see `file_reader`.
     """
-    from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
+    from ...gold.file_readers import ANSWER_READERS, check_bytes, file_reader, gold_suffixes
     from ...gold.reading import gold_files
 
     if not path.exists():
@@ -59,6 +59,7 @@ def data_files(path: Path) -> list[Path]:
             raise calib_error("C052", path=path)
         return files
     if not path.name.endswith((*gold_suffixes(), *ANSWER_READERS)) and suffix_of(path) in readable_suffixes():
+        check_bytes(path)
         raise calib_error("C081", path=path)
     file_reader(path)
     return [path]
@@ -113,18 +114,15 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
     with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
-        docs = []
-        for doc in _stream_docs(nlp, file):
-            docs.append(doc)
-            bar.update()
-    return docs
+        return [doc for doc in _stream_docs(nlp, file) if not bar.update()]
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    from ...gold.file_readers import file_reader
+    from ...gold.file_readers import advise_on, file_reader
 
     if not file.stat().st_size:
-        raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty")
+        code = "C053" if file.suffix == ".spacy" else "C747"
+        raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
     with _faults_of(file):
         yield from file_reader(file)(nlp, file)
 
@@ -144,12 +142,14 @@ def _make_examples(
 @contextmanager
 def _faults_of(file: Path) -> Iterator[None]:
     """RAISES C053: whatever else spaCy raises for a file."""
+    from ...gold.file_readers import advise_on
+
     try:
         yield
     except CalibError:
         raise
     except Exception as error:
-        raise calib_error("C053", path=file, why=reason(error)) from None
+        raise calib_error("C053", path=file, why=reason(error), mend=advise_on(file)) from None
 
 
 def run_pipes(
