@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,11 +70,15 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
     for number, docs in enumerate(files):
         for index, doc in enumerate(docs):
             places[doc.text.rstrip()].append((number, index))
+    corpora = [doc for of_file in files for doc in of_file if PERSON not in doc.user_data]
+    tags, entities = {token.tag_ for doc in corpora for token in doc}, {ent.label_ for doc in corpora for ent in doc.ents}
     for text, several in places.items():
         docs = [files[number][index] for number, index in several]
         is_corpus = len({number for number, _ in several}) == 1 and not any(PERSON in doc.user_data for doc in docs)
         if len(docs) == 1 or is_corpus or not text.strip():
             continue
+        if not all(PERSON in doc.user_data for doc in docs):
+            docs = [_of_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
         stays = [
             number == several[0][0] and (PERSON not in doc.user_data) for (number, _), doc in zip(several, docs, strict=True)
         ]
@@ -88,6 +92,22 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
             if remains:  # the differences of a text are counted once
                 merged[number][index].user_data.pop(CONFLICTS)  # type: ignore[union-attr]
     return merged
+
+
+def _of_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
+    """Return answers beside whole documents as those about tags, or about entities: labels of spans of one token are both. tags: Which no entity has."""
+    labels = {span.label_ for span in (*doc.ents, *(span for group in doc.spans.values() for span in group))}
+    one_kind = doc.copy()
+    if labels and labels.issubset(tags):
+        one_kind.set_ents([], default="missing")
+        for key in [key for key in doc.spans if key != REJECTED_TOKENS]:
+            del one_kind.spans[key]
+        return one_kind
+    one_kind.spans.pop(REJECTED_TOKENS, None)
+    for token in one_kind:
+        token.tag = token.lemma = token.pos = 0
+        token.set_morph(None)  # type: ignore[attr-defined]
+    return one_kind
 
 
 def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
@@ -114,7 +134,8 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
 
 def _drop_contradictory_attributes(user_data: dict[Any, Any], judges: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Custom attributes (`Token._`) with several values are unknown."""
-    for key in [key for key in user_data if isinstance(key, tuple) and key[:1] == ("._.",) and not key[1].startswith("_")]:
+    keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == ("._.",)]
+    for key in (key for key in keys if not key[1].startswith("_")):
         if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in judges if key in doc.user_data]):
             del user_data[key]
 
