@@ -97,7 +97,7 @@ def test_contradictory_spans_of_a_group_are_neither_right_nor_wrong():
 
 
 def test_arcs_that_differ_are_unknown():
-    docs = [Doc(NLP.vocab, words="a b c".split(), heads=[1, 1, head], deps=["x", "ROOT", "y"]) for head in (1, 0)]
+    docs = [Doc(NLP.vocab, words=["a", "b", "c"], heads=[1, 1, head], deps=["x", "ROOT", "y"]) for head in (1, 0)]
     merged = merge_gold(docs[0], docs)
     assert [token.dep_ for token in merged] == ["x", "ROOT", ""]
     assert np.array_equal(merged.to_array(["HEAD"]), docs[0].to_array(["HEAD"]))
@@ -105,8 +105,8 @@ def test_arcs_that_differ_are_unknown():
 
 def test_answers_about_entities_contradict_no_tags_of_a_corpus():
     corpus, answer = (
-        Doc(NLP.vocab, words="Mira left".split(), tags=["N", "V"]),
-        Doc(NLP.vocab, words="Mira left".split(), tags=["P", ""]),
+        Doc(NLP.vocab, words=["Mira", "left"], tags=["N", "V"]),
+        Doc(NLP.vocab, words=["Mira", "left"], tags=["P", ""]),
     )
     for doc in (corpus, answer):
         doc.set_ents([Span(doc, 0, 1, label="P")], default="outside")
