@@ -213,7 +213,7 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
         for response in responses or ():
             if response.get("status") in (None, "submitted") and response["value"] is not None:
                 said[str(response.get("user_id") or "")].append((question, response["value"]))
-    text = fields["text"] if "text" in fields else next(iter(fields.values()), None)
+    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
     for person, values_by_question in said.items():
         answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
         spans, cats = (
