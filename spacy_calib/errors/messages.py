@@ -113,7 +113,7 @@ MESSAGES = {
     "C085": "There is no factory '{name}', which is the name of a calib pipe: take that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one "
     "(nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); {advice}.",
     "C083": "There is no option {option}, but a setting of the pipe has this name; give that: {setting} VALUE.",
-    "C082": "{where} of {path} has the fields {given}, and is no answer that Prodigy, Label Studio, doccano or Argilla exports (a queue is none yet); write your own gold "
+    "C082": "{where} of {path} has the fields {given}, and is no answer that Prodigy, Label Studio, doccano or Argilla exports (a queue is none yet), nor has it text and entities or cats, document and tokens, or tokens and ner_tags; write your own gold "
     'as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, a text on each line with all that is right in it, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but gold for {others}; {advice}.",
     "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them with --component.",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import WARNINGS, CalibError, brief, calib_error
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import MisplacedError
-from .tool_exports import Mark, TextAnswers, name_questions, name_views, read_argilla, read_doccano, read_prodigy
+from .tool_exports import Mark, TextAnswers, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
 from .training_forms import TAGS, read_document, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
@@ -203,8 +203,10 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         else:
             for where, line in lines:
                 values.append((where, json.loads(line)))
-        if len(values) == 1 and isinstance(values[0][1], dict) and {"classes", "annotations"} <= values[0][1].keys():
-            values = [(f"record {number}", record) for number, record in enumerate(values[0][1]["annotations"], 1) if record]
+        if len(values) == 1 and isinstance(values[0][1], dict) and values[0][1].keys() == {"classes", "annotations"}:
+            values = [
+                (f"record {number}", record) for number, record in enumerate(as_list(values[0][1]["annotations"]), 1) if record
+            ]
     except (OSError, RecursionError, ValueError) as error:
         fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
         raise calib_error("C692", path=file, why=f"{where} is no {fault} ({error})") from None

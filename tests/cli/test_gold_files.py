@@ -40,6 +40,20 @@ def test_all_documents_are_fitted_on_alike(model, gold_files, tmp_path):
     assert reports[0] == reports[1]
 
 
+def test_the_same_texts_with_other_gold_are_unknown_and_counted(model, gold_files, tmp_path):
+    _, news = gold_files
+    docs = list(DocBin().from_disk(news).get_docs(Language().vocab))
+    lengths = {doc.text: len(doc) for doc in docs}  # a text that the file repeats is compared once
+    for doc in docs:
+        doc[0].tag_ = "OTHER"
+    again = save_docs(tmp_path / "again.spacy", docs)
+    outcome = ok(calib("fit", model, news, tmp_path / "out", "--gold", again, "--method", "isotonic"))
+    assert f"annotators differ on {len(lengths)} of {sum(lengths.values())} tokens" in outcome.text
+    assert "which are unknown and take no part" in outcome.text
+    report = json.loads(ok(calib("info", tmp_path / "out", "--format", "json")).printed)["calib"]
+    assert report["docs"] == len(docs)
+
+
 def test_faults_are_one_sentence(model, gold_files, tmp_path):
     web, news = gold_files
     refuses(calib("fit", model, web, tmp_path / "out", "--gold", web.parent / "gone"), "gone")

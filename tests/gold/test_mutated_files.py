@@ -47,7 +47,7 @@ def mutated_json(rng, value):
         if change == "drop":
             del parent[last]
         elif change == "replace":
-            parent[last] = rng.choice(VALUES)
+            parent[last] = copy.deepcopy(rng.choice(VALUES))
         elif change == "double" and isinstance(parent, list):
             parent.append(copy.deepcopy(parent[last]))
         elif change == "rename" and isinstance(parent, dict):
