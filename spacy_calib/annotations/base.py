@@ -32,6 +32,8 @@ _PLACE = [IDX, ORTH]
 # Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
 REJECTED = "calib_rejected"
 REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for unit_name in ("token", "document", "link"))
+# Key of the span group with spans of a gold Doc that its sources contradict: what overlaps one is neither right nor wrong.
+UNKNOWN = "calib_unknown"
 # The gold of a unit of which no more is known than that some labels are wrong.
 NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 # Key of the user data of a gold Doc: annotation -> `label_schemes.JudgedLabels`.

@@ -16,6 +16,7 @@ from spacy.training import Example
 from .base import (
     REJECTED,
     REJECTED_LINKS,
+    UNKNOWN,
     Annotation,
     Hashes,
     column_of,
@@ -172,8 +173,11 @@ class SpanAnnotation(_OfSpans):
         except IndexError:
             return ()
 
+    def gold_hashes(self, doc: Doc) -> Hashes:
+        return np.where(_is_contradictory(doc), np.uint64(0), super().gold_hashes(doc))
+
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        return np.full(len(doc), self.key in doc.spans and rejected_in(self, doc) is None)
+        return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         hits = self.aligned_gold(example)[rows] == hashes
@@ -275,6 +279,14 @@ class LinkAnnotation(_OfEntities):
         )
         has_gold, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
         return np.where(has_gold, right, -1).astype(np.intp)
+
+
+def _is_contradictory(doc: Doc) -> NDArray[np.bool_]:
+    """Return for each token whether it is in a span that the sources of the gold contradict."""
+    is_contradictory = np.zeros(len(doc), dtype=bool)
+    for span in doc.spans.get(UNKNOWN, ()):
+        is_contradictory[span.start : span.end] = True
+    return is_contradictory
 
 
 def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:

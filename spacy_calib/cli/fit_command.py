@@ -242,9 +242,7 @@ def _read(
     silent: bool,
 ) -> list[Example]:
     """Read the examples of all gold, with the names of labels that the pipes have."""
-    from ..gold.reading import from_files
-
-    examples = list(from_files(read_examples(nlp, path, gold_preproc, doc_key) for path in paths))
+    examples = read_examples(nlp, paths[0], gold_preproc, doc_key, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         match_gold([calib], examples, silent, others=component_fit.other_names, all_types=all_types)

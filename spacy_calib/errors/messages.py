@@ -64,7 +64,7 @@ MESSAGES = {
     # Documents of the source
     "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is wanted; "
     "give another --doc-key, and save the file with DocBin(store_user_data=True).",
-    "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); save it as UTF-8, with ten columns between tabs.",
+    "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token sum to 1; give a column for every label, "
     "or set subprobabilities = true in the source if small ones were left out (they may not sum to more).",
     "C167": "The setting labels names {path}, which holds no list of labels ({why}); give a .json file with a list, or a .txt file with one label on each line.",
@@ -78,7 +78,7 @@ MESSAGES = {
     "C050": "Cannot load the pipeline '{model}': {why}",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
     "C052": "The data in {path} holds no documents; give some with text, where gold is needed a .spacy file made with `spacy convert`.",
-    "C053": "{path} is not a readable DocBin ({why}); make it with `spacy convert`.",
+    "C053": "{path} is not a readable DocBin ({why}); {mend}.",
     "C054": "The output {path} exists already; choose another path or add --force.",
     "C055": "Cannot write the output {path}: {why}",
     "C056": "Option {option} must be {wanted}, but {given} was given.",
@@ -113,7 +113,7 @@ MESSAGES = {
     "C085": "There is no factory '{name}', which is the name of a calib pipe: take that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one "
     "(nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); {advice}.",
     "C083": "There is no option {option}, but a setting of the pipe has this name; give that: {setting} VALUE.",
-    "C082": "{where} of {path} has the fields {given}, and is no answer that Prodigy, Label Studio, doccano or Argilla exports (a queue is none yet); write your own gold "
+    "C082": "{where} of {path} has the fields {given}, and is no answer that Prodigy, Label Studio, doccano or Argilla exports (a queue is none yet), nor has it text and entities or cats, document and tokens, or tokens and ner_tags; write your own gold "
     'as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, a text on each line with all that is right in it, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but gold for {others}; {advice}.",
     "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them with --component.",
@@ -173,7 +173,9 @@ MESSAGES = {
     "C695": "A span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or nothing but white space stands there; export the answers with the texts that they are of.",
     "C785": "No answer in {path} can be read: the tool marked {words!r} in {where}, but characters {start} to {end} of its text are {actual!r}, and so of every other text with a mark; export the answers with the texts that people saw.",
     "C786": "The answered records have several fields with text ({fields}), and nothing says which one people saw; rename that one to 'text' in the file.",
-    "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation; export it when they are answered.",
+    "C788": "{where} of {path} is {given}, which is no record that an annotation tool or training data of spaCy has; give objects with a text and its labels, or lists of a text and an object.",
+    "C787": "{path} is no gold that can be read here: {why}; {mend}.",
+    "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it when they are answered.",
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so that there is nothing to give a score to; give texts that hold names which the pipeline finds.",
     "C748": "{path} cannot be read by {value} ({why}); mend the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or what an annotation tool exports.",
@@ -213,6 +215,7 @@ WARNINGS = {
     "from those at full precision, and calibrated ones by up to .1; run the pipeline on the kind of device that it was fitted on, or set mixed_precision = false and fit again.",
     "CW40": "[CW40] What is registered as '{given}' in {registry} cannot be used ({why}) and is left out; mend or uninstall the package that registers it.",
     "CW55": "[CW55] Tokens with two accepted labels, of which nothing is known: {n} in {path}; leave one label on each, and export the answers anew.",
+    "CW56": "[CW56] What is no label in {path} is skipped: {names}.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` says (the first: {text!r}): the component is run over the words, which nobody wrote so; correct the file.",
     "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}; export the answers with the texts that people saw.",
     "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` took apart make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",

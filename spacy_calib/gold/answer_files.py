@@ -4,66 +4,130 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import WARNINGS, brief, calib_error
+from ..errors import WARNINGS, CalibError, brief, calib_error
+from .label_studio import is_task, prepare_tasks, read_task
 from .places import MisplacedError
-from .tool_exports import TOOLS, Mark, TextAnswers, name_shown_field, name_views
+from .tool_exports import Mark, TextAnswers, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
+from .training_forms import TAGS, read_document, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
 
 
-def read_answers(file: Path) -> list[TextAnswers]:
-    """What a tool exported, one answer for each text, in the order of the file.
+class Tool(NamedTuple):
+    """wrote (Callable): Whether a record is one of its. read (Callable): Of a record the answers of each person; None where nobody answered."""
 
-    RAISES C692: the file, or a record of it, cannot be read. C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of its
-    text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
+    wrote: Callable[[dict[str, Any]], bool]
+    read: Callable[[dict[str, Any]], Iterable[TextAnswers] | TextAnswers | None]
+
+
+# By what only its records have.
+TOOLS = {
+    "Prodigy": Tool(lambda record: "text" in record and record.get("answer") in ("accept", "reject", "ignore"), read_prodigy),
+    "Label Studio": Tool(is_task, read_task),
+    "Argilla": Tool(
+        lambda record: (
+            (isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict))
+            or {"text", "annotation"} <= record.keys()
+        ),
+        read_argilla,
+    ),
+    # `id` tells answers from a queue that was not imported yet
+    "doccano": Tool(
+        lambda record: (
+            {"text", "id"} <= record.keys()
+            and any(isinstance(record.get(key), (list, str)) for key in ("label", "labels", "entities", "annotations"))
+        ),
+        read_doccano,
+    ),
+    "spaCy's training data": Tool(
+        lambda record: "text" in record and bool({"entities", "cats"} & record.keys()), read_training
+    ),
+    "UBIAI": Tool(lambda record: "document" in record and isinstance(record.get("tokens"), list), read_document),
+    "lines with tokens and tags": Tool(
+        lambda record: isinstance(record.get("tokens"), list) and bool(TAGS & record.keys()), read_tokens
+    ),
+}
+
+
+def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
+    """What a tool exported, one answer for each text and person, in the order of the file.
+
+    labels (Collection[str]): Of the pipeline; they tell which of several questions is about them.
+    RAISES C692: the file, or a record of it, cannot be read. C082, C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of
+    its text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
     """
     answers: list[TextAnswers] = []
     records, misplaced, tool, projects = list(_records(file)), [], "", set()
     try:
         name_views(records)
-        name_shown_field(records)
-    except (AttributeError, KeyError, TypeError) as error:
+        prepare_tasks(records, labels)
+        name_questions(records, labels)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, CalibError):
+            raise
         raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
     for where, record in records:
         name = next((name for name, candidate in TOOLS.items() if candidate.wrote(record)), "")
         if not name:
-            raise calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
+            raise _unknown_form(file, where, record)
         if name != (tool or name):
             raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}")
         tool = name
         projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:
-            answer = _read(file, where, tool, record)
+            answers += _read(file, where, tool, record)
         except MisplacedError as error:
             misplaced.append((where, error))
-            continue
-        if answer is not None:
-            answers.append(answer)
     _report_misplaced(file, misplaced, len(answers))
-    if not answers:
-        raise calib_error("C696", path=file)
+    skipped = sum((answer.skipped for answer in answers), Counter[str]())
+    names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
+    if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
+        raise calib_error("C696", path=file, skipped=f", or hold no labels ({names})" if names else "")
+    if names:
+        warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
     first_spans, first_cats = (
         next((answer.where for answer in answers if getattr(answer, kind)), None) for kind in ("spans", "cats")
     )
-    if len(projects) > 1 or (first_spans and first_cats):
+    is_mixed = first_spans and first_cats and not any(answer.spans and answer.cats for answer in answers)
+    if len(projects) > 1 or is_mixed:
         both = f"spans ({first_spans}) and categories ({first_cats})"
-        raise calib_error("C694", path=file, given=both if first_spans and first_cats else f"numbers {sorted(projects)[:2]}")
+        raise calib_error("C694", path=file, given=both if is_mixed else f"numbers {sorted(projects)[:2]}")
     return _by_text(answers)
 
 
 def _by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
-    """One answer for each text. Where categories were asked about, a whole text has none but those that are named, perhaps none at all."""
+    """One answer for each text and person: a later answer to the same question replaces an earlier one. Answers of nobody knows whom stand beside each other
+    where they contradict. Where categories were asked about, a whole text has none but those that are named, perhaps none at all.
+    """
     absent = dict.fromkeys((name for answer in answers for name in answer.cats), False)
-    texts: dict[str, TextAnswers] = {}
+    texts: dict[tuple[str, str], list[TextAnswers]] = {}
     for answer in answers:
         known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
-        texts[known.text] = texts[known.text].joined(known) if known.text in texts else known
-    return list(texts.values())
+        earlier = texts.setdefault((known.text, known.person), [])
+        place = next((i for i, other in enumerate(earlier) if known.person or not other.contradicts(known)), None)
+        if place is None:
+            earlier.append(known)
+        else:
+            earlier[place] = earlier[place].joined(known)
+    return [answer for of_text in texts.values() for answer in of_text]
+
+
+def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
+    """Return C082, or C787 for what another program reads."""
+    if "paragraphs" in record:
+        return calib_error(
+            "C787",
+            path=file,
+            why="it is training data of spaCy 2",
+            mend="make a .spacy file of it by `python -m spacy convert`",
+        )
+    return calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
 
 
 def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n_read: int) -> None:
@@ -78,29 +142,27 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
     warnings.warn(WARNINGS["CW61"].format(n=f"{n:,}", of=f"{of:,}", path=file, where=where, **mark), stacklevel=3)
 
 
-def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> TextAnswers | None:
+def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
     try:
-        answer = _checked(TOOLS[tool].read(record))
-        outside = None if answer is None else next((mark for mark in answer.spans if not _inside(mark, answer.text)), None)
+        answers = TOOLS[tool].read(record)
+        checked = [_checked(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
+        outside = next(((mark, answer.text) for answer in checked for mark in answer.spans if not _inside(mark, answer)), None)
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
         raise calib_error(
             "C692", path=file, why=f"{where} is not as {tool} writes it ({type(error).__name__}: {error})"
         ) from None
-    if answer is None:
-        return None
     if outside is not None:
-        raise calib_error(
-            "C695", path=file, where=where, start=outside.start, end=outside.end, n=len(answer.text), label=outside.label
-        )
-    return TextAnswers(answer.text, answer.spans, answer.cats, answer.whole, answer.meta, where)
+        (start, end, label), text = outside
+        raise calib_error("C695", path=file, where=where, start=start, end=end, n=len(text), label=label)
+    return [replace(answer, where=where) for answer in checked]
 
 
-def _checked(answer: TextAnswers | None) -> TextAnswers | None:
+def _checked(answer: TextAnswers) -> TextAnswers:
     """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
-    texts = () if answer is None else (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
-    if not all(isinstance(text, str) for text in texts) or (answer is not None and not isinstance(answer.meta, Mapping)):
+    texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
+    if not all(isinstance(text, str) for text in texts) or not isinstance(answer.meta, Mapping):
         raise ValueError("a label or a text is none, or its meta no object")
-    values = () if answer is None else [answer.meta.get(key) for key in ("drawn", "doc")]
+    values = [answer.meta.get(key) for key in ("drawn", "doc")]
     if not all(
         value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)
         for value in values
@@ -111,30 +173,54 @@ def _checked(answer: TextAnswers | None) -> TextAnswers | None:
     return answer
 
 
-def _inside(mark: Mark, text: str) -> bool:
-    if not mark.label:
+def _inside(mark: Mark, answer: TextAnswers) -> bool:
+    if not mark.label and answer.spans[mark] is not None:
         raise ValueError("a label is empty")
-    return 0 <= mark.start < mark.end <= len(text) and bool(text[mark.start : mark.end].strip())
+    return 0 <= mark.start < mark.end <= len(answer.text) and bool(answer.text[mark.start : mark.end].strip())
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """RAISES C692: it is no JSON."""
+    """The records of an array, of an object that lists them, or of lines. RAISES C692: it is no JSON. C082: what is listed are no records."""
     where = "it"
     try:
         text = file.read_text(encoding="utf-8-sig")
-        if text.lstrip()[:1] == "[":
-            for number, record in enumerate(json.loads(text), 1):
-                yield f"record {number}", _object(record)
-            return
-        for number, line in enumerate(text.split("\n"), 1):
-            where = f"line {number}"
-            if line.strip():
-                yield where, _object(json.loads(line))
-    except (OSError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise calib_error("C692", path=file, why=f"{where} is no JSON, or cut off ({error})") from None
+        lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        listed: Any = None
+        values: list[tuple[str, Any]] = []
+        if (
+            text.lstrip()[:1] == "["
+            and len(lines) == 1
+            or (text.lstrip()[:1] in ("[", "{") and not _is_json(lines[0][1]) and len(lines) > 1)
+        ):
+            listed = json.loads(text)
+        if isinstance(listed, list):
+            is_pair = len(listed) == 2 and isinstance(listed[0], str) and isinstance(listed[1], dict)
+            values = (
+                [("record 1", listed)] if is_pair else [(f"record {number}", record) for number, record in enumerate(listed, 1)]
+            )
+        elif listed is not None:
+            values = [("record 1", listed)]
+        else:
+            for where, line in lines:
+                values.append((where, json.loads(line)))
+        if len(values) == 1 and isinstance(values[0][1], dict) and values[0][1].keys() == {"classes", "annotations"}:
+            values = [
+                (f"record {number}", record) for number, record in enumerate(as_list(values[0][1]["annotations"]), 1) if record
+            ]
+    except (OSError, RecursionError, ValueError) as error:
+        fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
+        raise calib_error("C692", path=file, why=f"{where} is no {fault} ({error})") from None
+    for where, value in values:
+        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict):
+            value = {"text": value[0], **value[1]}
+        if not isinstance(value, dict):
+            raise calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
+        yield where, value
 
 
-def _object(record: Any) -> dict[str, Any]:
-    if not isinstance(record, dict):
-        raise ValueError("no object")
-    return record
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (RecursionError, ValueError):
+        return False
+    return True

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spacy.language import Language
 from spacy.morphology import Morphology
 from spacy.parts_of_speech import IDS
 from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
-from spacy.util import filter_spans
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
-from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
+from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE
 from .answer_files import read_answers
+from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import Mark, TextAnswers
 
@@ -36,13 +36,21 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
     Its user data says how the text was sampled. RAISES C692 to C696: see `gold.answer_files`.
     """
-    keys, answers = _span_keys(nlp), read_answers(file)
+    labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
+    keys, answers = _span_keys(nlp), read_answers(file, labels)
     of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
-    is_open = any(_leaves_open(person_answer) for person_answer in answers)
+    is_open, has_spans = any(map(_leaves_open, answers)), any(person_answer.spans for person_answer in answers)
     if n := sum(len(_torn(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
+    cuts: dict[str, list[Mark]] = defaultdict(list)
     for answer in answers:
-        doc = answered_doc(nlp, answer, keys, of_links, is_open)
+        cuts[answer.text] += answer.spans
+    for answer in answers:
+        form = AnswerForm(keys, of_links, is_open, has_spans, frozenset(labels))
+        doc = answered_doc(nlp, answer, form, cuts[answer.text])
+        doc.user_data[PERSON] = answer.person
+        if answer.agreed:
+            doc.user_data[AGREED] = True
         if "drawn" in answer.meta:
             doc.user_data[DRAWN_KEY] = answer.meta["drawn"]
             if isinstance(answer.meta.get("doc"), int):
@@ -66,49 +74,79 @@ def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
 def _leaves_open(answer: TextAnswers) -> bool:
     """Return whether a label of some span was rejected without another accepted."""
     right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
-    return any(mark[:2] not in right for mark in answer.spans)
+    return any(mark[:2] not in right for mark, is_right in answer.spans.items() if is_right is False)
 
 
-def answered_doc(
-    nlp: Language, answer: TextAnswers, keys: Iterable[str] = (_SPANS_KEY,), of_links: bool = False, is_open: bool = True
-) -> Doc:
+class AnswerForm(NamedTuple):
+    """What all answers of a file have in common.
+
+    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer leaves a label
+    open; then for tokens and links only what was asked about is known. has_spans (bool): Whether it is about spans, beside categories. labels (Collection):
+    Of the pipeline.
+    """
+
+    keys: Iterable[str] = (_SPANS_KEY,)
+    of_links: bool = False
+    is_open: bool = True
+    has_spans: bool = False
+    labels: Collection[str] = ()
+
+
+def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[Mark] = ()) -> Doc:
     """Return a Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
 
-    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some
-    answer of the file leaves a label open; then for tokens and links only what was asked about is known. RAISES ValueError:
-    spaCy cannot take the text.
+    cuts (Iterable): Further marks, at whose ends tokens end. RAISES ValueError: spaCy cannot take the text.
     """
-    doc = _cut_at(nlp.make_doc(answer.text), answer.spans)
-    spans: dict[bool, list[Span]] = {True: [], False: []}
+    doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
+    spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
     for mark, is_right in answer.spans.items():
-        marked_span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if of_links else 0)
+        marked_span = doc.char_span(*_trim(answer.text, mark), label=mark.label, kb_id=mark.label if form.of_links else 0)
         assert marked_span is not None
         spans[is_right].append(marked_span)
     right, wrong = spans[True], spans[False]
     if answer.cats:
-        doc.cats = {name: float(has) for name, has in answer.cats.items()}
+        doc.cats = {name: float(has) for name, has in answer.cats.items() if has is not None}
         if not answer.whole:
             doc.spans[REJECTED_CATS] = [
-                doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if not has
+                doc[:].char_span(0, len(doc.text), label=name) for name, has in answer.cats.items() if has is False
             ]
-        return doc
-    entities = list({(span.start, span.end): span for span in right}.values())  # the last of two labels counts
-    if len(filter_spans(entities)) == len(entities):
-        doc.set_ents(entities, default="outside" if answer.whole else "missing")
-    if of_links and is_open:
+        if not (answer.spans or form.has_spans):
+            return doc
+    entities, doubtful = _exclusive(right, form.labels)
+    if doubtful:
+        doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
+    if spans[None]:
+        doc.spans[UNKNOWN] = spans[None]
+    missing = [*doubtful, *spans[None]] if answer.whole else []
+    entities = [span for span in entities if not any(span.start < gap.end and gap.start < span.end for gap in missing)]
+    covered = {i for span in missing for i in range(span.start, span.end)}
+    doc.set_ents(entities, missing=[doc[i : i + 1] for i in covered], default="outside" if answer.whole else "missing")
+    if form.of_links and form.is_open:
         doc.spans[REJECTED_LINKS] = wrong
-    for key in keys:
+    for key in form.keys:
         doc.spans[key] = right
     single = answer.meta.get("unit") == TOKEN or all(len(span) == 1 for span in (*right, *wrong))
     if not answer.whole:
         doc.spans[REJECTED] = wrong
-        if single and is_open:
+        if single and form.is_open:
             doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
     torn = _torn(answer)
     for span in right if single else ():
         if len(span) == 1 and (span.start_char, span.end_char) not in torn:
             _set_label(span[0], span.label_)
     return doc
+
+
+def _exclusive(spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
+    """Return (entities, spans of which none can be taken): of spans that overlap the one whose label the pipeline knows is taken, if there is one alone."""
+    entities, doubtful = [], []
+    for span in spans:
+        others = [other for other in spans if other is not span and other.start < span.end and span.start < other.end]
+        if not others or (span.label_ in labels and not any(other.label_ in labels for other in others)):
+            entities.append(span)
+        elif not any(other.label_ in labels for other in others) or span.label_ in labels:
+            doubtful.append(span)
+    return entities, doubtful
 
 
 def _torn(answer: TextAnswers) -> set[tuple[int, int]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 
 import numpy as np
-from spacy.tokens import Doc, DocBin
+from spacy.parts_of_speech import IDS
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.training.converters import conllu_to_docs
 from spacy.vocab import Vocab
@@ -26,8 +27,10 @@ _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
 _TEXT = re.compile(r"#\s*text\s*=\s?(?P<text>.*)")
 _MULTIWORD = re.compile(r"(\d+)-(\d+)$")
 _NO_SPACE = "SpaceAfter=No"
+# An entity's tag in the last column; the number behind a label counts mentions.
+_ENTITY = re.compile(r"(?:(?<=\|)|^)(?P<tag>(?:name|NE)=[BILU]-)(?P<label>[^|\s]+?)(?:-\d+)?(?=\||$)")
 # Columns of a row.
-_ID, _FORM, _MISC, _N_COLUMNS = 0, 1, 9, 10
+_ID, _FORM, _UPOS, _FEATS, _HEAD, _MISC, _N_COLUMNS = 0, 1, 3, 5, 6, 9, 10
 # So many words of a file, and such a share of them, are joined where the tokenizer sees one: in English one in 400 is, in French one in 30.
 _FEWEST_JOINED, _SHARE_JOINED = 10, 0.01
 Row = list[str]
@@ -42,13 +45,14 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
     try:
         text = file.read_text(encoding="utf-8-sig")
         blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
-        restored, unlike = zip(*map(_restore_text, blocks), strict=True) if blocks else ((), ())
-        sentences = (
-            list(conllu_to_docs("\n\n".join(restored), n_sents=1, merge_subtokens=True, no_print=True)) if blocks else []
-        )
+        names: dict[str, str] = {}
+        restored, unlike = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
+        sentences = _convert("\n\n".join(restored)) if blocks else []
+    except UnicodeDecodeError as error:
+        raise calib_error("C161", path=file, why=str(error), mend="save it as UTF-8") from None
     except Exception as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise calib_error("C161", path=file, why=why) from None
+        why, mend = _fault_in(text, error)
+        raise calib_error("C161", path=file, why=why, mend=mend) from None
     if any(unlike):
         first = brief(next(filter(None, unlike)))
         n = sum(map(bool, unlike))
@@ -57,7 +61,50 @@ def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]
     grouped = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
     doc_bin = DocBin(docs=[Doc.from_docs(parts) for _, parts in grouped], store_user_data=True)
     for (document, _), doc in zip(grouped, doc_bin.get_docs(vocab), strict=True):
+        if names and doc.ents:
+            doc.ents = [Span(doc, ent.start, ent.end, label=names.get(ent.label_, ent.label_)) for ent in doc.ents]
         yield document, doc
+
+
+def _convert(text: str) -> list[Doc]:
+    return list(conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True))
+
+
+def _fault_in(text: str, error: Exception) -> tuple[str, str]:
+    """Return (why a text is no CoNLL-U that spaCy reads, with its line; what to do)."""
+    lines = text.split("\n")
+    n_words, first = 0, 0
+    for number, line in enumerate(lines, 1):
+        row = line.rstrip("\r").split("\t")
+        if not line.strip():
+            first = number
+        if not line.strip() or line.startswith("#"):
+            continue
+        if len(row) != _N_COLUMNS:
+            return (
+                f"line {number} has {len(row)} columns, not {_N_COLUMNS}",
+                "write ten columns between tabs, _ for an empty one",
+            )
+        if bounds := _MULTIWORD.match(row[_ID]):
+            ids = {other.split("\t")[0] for other in takewhile(str.strip, lines[first:])}
+            if not ids.issuperset(map(str, range(int(bounds[1]), int(bounds[2]) + 1))):
+                return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
+        if not row[_ID].isdecimal():
+            continue
+        n_words = sum(other.split("\t")[0].isdecimal() for other in takewhile(str.strip, lines[first:]))
+        if row[_UPOS] not in (*IDS, "_"):
+            return (
+                f"line {number} has the UPOS {brief(row[_UPOS])!r}",
+                "write one of Universal Dependencies there, and other tags as XPOS",
+            )
+        if any(part.count("=") < 1 for part in row[_FEATS].split("|")) and row[_FEATS] != "_":
+            return f"line {number} has the features {brief(row[_FEATS])!r}", "write Name=Value there, several between |, or _"
+        if row[_HEAD] != "_" and not (row[_HEAD].isdecimal() and int(row[_HEAD]) <= n_words):
+            return (
+                f"line {number} has the head {brief(row[_HEAD])!r} in a sentence of {n_words} words",
+                "write the number of a word there, or 0",
+            )
+    return (str(error).splitlines() or [type(error).__name__])[0], "save it as UTF-8, with ten columns between tabs"
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
@@ -70,13 +117,15 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
         yield document or SourceDocument(SENTENCE, (shown_path(file), number))
 
 
-def _restore_text(block: str) -> tuple[str, str]:
-    """(the block with spaces as in its `# text`, and no multiword token that its words spell; that text if the words are others, else "")."""
+def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
+    """Entity labels that the converter would cut off get a name in capitals, noted in `names`. RETURNS: (the block with spaces as in its `# text`, and no multiword token that its words spell; that text if the words are others, else "")."""
     lines = block.splitlines()
     text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     if any(len(row) != _N_COLUMNS for row in rows):
-        raise ValueError(f"not enough values to unpack (expected {_N_COLUMNS}, got {min(map(len, rows))})")
+        raise ValueError("another number of columns")
+    for row in rows:
+        row[_MISC] = _ENTITY.sub(lambda match: _capital_name(match, names), row[_MISC])
     ranges = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
     inside = {number for first, last in ranges.items() for number in range(first, last + 1)}
     words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
@@ -85,6 +134,13 @@ def _restore_text(block: str) -> tuple[str, str]:
     spelled = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
     kept = ["\t".join(row) for row in rows if not any(row is token for token in spelled)]
     return "\n".join(kept), "" if agrees else text
+
+
+def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
+    if not re.fullmatch("[A-Z_]+", label := match["label"]):
+        capital = next((name for name, of in names.items() if of == label), f"CALIB_{'X' * (len(names) + 1)}_")
+        names[capital], label = label, capital
+    return f"{match['tag']}{label}"
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:

@@ -36,6 +36,18 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
 # What people answered about texts.
 ANSWER_READERS: dict[str, FileReader] = {".jsonl": answered_docs, ".json": answered_docs}
+# What files begin with that no reader takes -> what they are, and what to do.
+_UNPACK = "unpack it, and give what is in it"
+_UTF8 = "save it as UTF-8"
+_OTHER_BYTES = {
+    b"\x1f\x8b": ("it is compressed (gzip)", _UNPACK),
+    b"PK\x03\x04": ("it is compressed (zip)", _UNPACK),
+    b"BZh": ("it is compressed (bzip2)", _UNPACK),
+    b"\xfd7zXZ": ("it is compressed (xz)", _UNPACK),
+    b"\x28\xb5\x2f\xfd": ("it is compressed (zstd)", _UNPACK),
+    b"\xff\xfe": ("it is text in UTF-16", _UTF8),
+    b"\xfe\xff": ("it is text in UTF-16", _UTF8),
+}
 # Entry points of other packages: the name is what files end in, ".tsv" or ".tsv.gz", the value a FileReader.
 ENTRY_POINTS = "spacy_calib_gold"
 
@@ -53,15 +65,45 @@ def gold_suffixes() -> tuple[str, ...]:
 
 
 def file_reader(file: Path) -> FileReader:
-    """Return what reads a file of gold. RAISES C053: nothing reads its suffix. C105: a package adds its reader, which cannot be imported."""
+    """Return what reads a file of gold. RAISES C053: nothing reads its suffix. C105: a package adds its reader, which cannot be imported. C787: it is
+    compressed, or in another encoding.
+    """
     for readers in (DOCUMENT_READERS, ANSWER_READERS):
         if file.suffix in readers:
+            check_bytes(file)
             return readers[file.suffix]
     added = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
     if added:
         return _load_reader(added[max(added, key=len)])
+    check_bytes(file)
     *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
-    raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}")
+    raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}", mend=advise_on(file))
+
+
+def check_bytes(file: Path) -> None:
+    """RAISES C787: a file is compressed, or is not in UTF-8 by its first bytes."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(6)
+    except OSError:
+        return  # whoever reads it says so
+    for beginning, (why, mend) in _OTHER_BYTES.items():
+        if head.startswith(beginning):
+            raise calib_error("C787", path=file, why=why, mend=mend)
+
+
+def advise_on(file: Path) -> str:
+    """Return what to do with a file that is no DocBin."""
+    try:
+        with file.open("rb") as opened:
+            is_json = opened.read(64).lstrip()[:1] in (b"{", b"[")
+    except OSError:
+        is_json = False
+    if is_json:
+        return "it looks like JSON: if a tool exported it, let its name end in .json or .jsonl"
+    if file.suffix in (".spacy", ".bin", ".conllu", ".conll", ".iob", ".ner"):
+        return "make it with `spacy convert`"
+    return f"`spacy convert` reads no {file.suffix or 'such'} files either: export JSON or CoNLL-U from the tool that wrote it"
 
 
 def _load_reader(point: EntryPoint) -> FileReader:

@@ -11,9 +11,20 @@ from spacy.training import Example
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
 from ..annotations.base import judged_labels
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
+from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorter
+from .contradictions import CATS, NER, GoldConflicts
 
+# Name of an annotation -> the layer under which its conflicts are counted, and what is counted.
+_COUNTED = {
+    **dict.fromkeys(("ner", "biluo", "ent_type"), (NER, "entities")),
+    **{name.lower(): (name, "tokens") for name in ("TAG", "POS", "LEMMA", "MORPH", "DEP")},
+    **dict.fromkeys(("head", "arc"), ("DEP", "tokens")),
+    **dict.fromkeys(("cats", "cats:multi"), (CATS, "categories")),
+    "sent": ("SENT_START", "tokens"),
+    "link": ("link", "entity links"),
+}
 # Texts with fewer small letters may well have no capital one.
 _LETTERS = 5000
 
@@ -23,6 +34,7 @@ class DroppedGold:
     """layer (str): Name of the annotation. unit (str): What carries a label. documents, without_gold (int): Gold Docs, and those without this annotation
     among others that have it. tokens, left_out (int): Predicted tokens of Docs with gold; those that align with no single gold token. lower_case (bool):
     Whether tokens have labels and no gold text has a capital letter, where there are so many small ones that this is no chance. unused (Mapping): Type that the gold never uses -> predicted spans.
+    conflicts (GoldConflicts): Of texts that were given more than once.
     """
 
     layer: str
@@ -33,16 +45,19 @@ class DroppedGold:
     left_out: int
     lower_case: bool
     unused: Mapping[str, int] = field(default_factory=dict)
+    conflicts: GoldConflicts = field(default_factory=GoldConflicts)
 
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
         """annotation (Annotation): Of the predicted Docs."""
         gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
         unused: Counter[str] = Counter()
+        conflicts = GoldConflicts()
         confusions: Counter[tuple[str, str]] = Counter()
         scheme: LabelScheme | None = None
         for example in examples:
             doc = example.reference
+            conflicts.add(doc)
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1
@@ -67,11 +82,12 @@ class DroppedGold:
             lower_case=lower_case,
             **misaligned,
             unused=unused,
+            conflicts=conflicts,
         )
 
     def sentences(self) -> list[str]:
         """A sentence for each kind of loss."""
-        sentences = []
+        sentences = self._of_conflicts()
         if self.without_gold:
             mend = (
                 ": if a text has none of the categories, give each of them the value 0 there" if self.unit == DOCUMENT else ""
@@ -92,5 +108,27 @@ class DroppedGold:
         if self.lower_case:
             sentences.append(
                 "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; give the texts as they were written"
+            )
+        return sentences
+
+    def _of_conflicts(self) -> list[str]:
+        """Sentences about texts that were given more than once, and about spans of one annotation that exclude each other."""
+        sentences, conflicts = [], self.conflicts
+        layer, units = _COUNTED.get(self.layer, (self.layer.replace(FOUND_PREFIX, SPANS_PREFIX), "labels"))
+        compared, differing = conflicts.compared[layer], conflicts.differing[layer]
+        if conflicts.copies or compared:
+            times = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
+            differ = (
+                f"; annotators differ on {differing:,} of {compared:,} {units} ({100 * differing / compared:.1f} %)"
+                if compared
+                else ""
+            )
+            unknown = ", which are unknown and take no part" if differing else ""
+            sentences.append(
+                f"{times} (in several files, by several people or in several records): gold that agrees counts once{differ}{unknown}"
+            )
+        if conflicts.overlapping and layer == NER:
+            sentences.append(
+                f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be taken: they are unknown and take no part"
             )
         return sentences

@@ -19,6 +19,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..annotations import REJECTED, Annotation, has_gold
+from ..annotations.base import UNKNOWN
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
@@ -26,7 +27,8 @@ from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
 from .conllu import with_joined_words
-from .file_readers import file_reader, gold_suffixes
+from .contradictions import CONFLICTS, reconcile
+from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
 from .keys import DOC_KEY
 
 
@@ -49,15 +51,22 @@ class GoldReader:
         RAISES C053, C105: see `file_reader`. C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. C748: see `added_readers`.
             ValueError and others: what spaCy says of the file.
         """
-        examples = self.examples_of(nlp, file_reader(file)(nlp, file), file)
-        yield from with_joined_words(examples, file) if file.suffix == ".spacy" else examples
+        docs = file_reader(file)(nlp, file)
+        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.suffix in ANSWER_READERS else docs, file)
 
-    def examples_of(self, nlp: Language, references: Iterable[Doc], file: Path) -> Iterator[Example]:
-        """The Examples of gold Docs. file (Path): Where they stand. RAISES C160: a Doc without the key."""
+    def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
+        """The Examples of gold Docs. references: None for what takes no part. file (Path): Where they stand. RAISES C160: a Doc without the key."""
+        examples = self._examples_of(nlp, references, file)
+        return with_joined_words(examples, file) if file.suffix == ".spacy" else examples
+
+    def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         for number, reference in enumerate(references):
+            if reference is None:
+                continue
+            conflicts = reference.user_data.pop(CONFLICTS, None)
             # Sentences have no span groups, in which answers stand.
-            whole = not self.gold_preproc or any(key.startswith(REJECTED) for key in reference.spans)
+            whole = not self.gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
             make = corpus.make_examples if whole else corpus.make_examples_gold_preproc
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
@@ -65,6 +74,8 @@ class GoldReader:
             filed = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
             for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
                 example.reference.user_data.update({**filed, DOC_KEY: document})
+                if conflicts is not None:  # of a text with several sentences it stands on the first one
+                    example.reference.user_data[CONFLICTS], conflicts = conflicts, None
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:

@@ -1,19 +1,19 @@
 """Records that annotation tools export -> answers of people: what they found right, what wrong, and of which texts they told all.
 
-Sources: Prodigy, "Annotation interfaces"; Label Studio, "Label Studio task format"; doccano, exports of sequence labeling and text
+Sources: Prodigy, "Annotation interfaces"; Label Studio, see `label_studio`; doccano, exports of sequence labeling and text
 classification, old and new; Argilla, exports of version 1 (`to_dict`) and 2 (`records.to_list`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
-from .places import is_placed, place_of
+from .places import place_of
 
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
 _BINARY = ("ner", "spans", "classification")
@@ -35,16 +35,38 @@ class Mark(NamedTuple):
 class TextAnswers:
     """What people say of a text.
 
-    spans (dict): Stretch -> whether it is right. cats (dict): Category -> whether the text has it. whole (bool): Whether nothing else is right, so that
-    what is not there is wrong; else it is unknown. meta (dict): What came with the text, see `tasks.Task` for how it was drawn. where (str): In the file.
+    spans (dict): Stretch -> whether it is right, None where that is unknown. cats (dict): Category -> whether the text has it, or None. whole (bool): Whether
+    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What came with the text, see `tasks.Task` for how it was
+    drawn. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
+    annotation. skipped (Counter): What came with the answer and is no label.
     """
 
     text: str
-    spans: dict[Mark, bool] = field(default_factory=dict)
-    cats: dict[str, bool] = field(default_factory=dict)
+    spans: dict[Mark, bool | None] = field(default_factory=dict)
+    cats: dict[str, bool | None] = field(default_factory=dict)
     whole: bool = False
     meta: dict[str, Any] = field(default_factory=dict)
     where: str = ""
+    person: str = ""
+    agreed: bool = False
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    def contradicts(self, later: TextAnswers) -> bool:
+        """Whether both cannot be right."""
+        if any(
+            getattr(self, kind)[name] != right
+            for kind in ("spans", "cats")
+            for name, right in getattr(later, kind).items()
+            if name in getattr(self, kind)
+        ):
+            return True
+        pairs = ((self, later), (later, self))
+        return any(
+            a.whole and (a.spans or not a.cats) and mark not in a.spans
+            for a, b in pairs
+            for mark, right in b.spans.items()
+            if right
+        )
 
     def joined(self, later: TextAnswers) -> TextAnswers:
         """With what was said of the same text later, which counts where they differ; it stays a doubtful text if it was one."""
@@ -52,12 +74,14 @@ class TextAnswers:
             return later
         spans, cats = {**self.spans, **later.spans}, {**self.cats, **later.cats}
         doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return TextAnswers(self.text, spans, cats, self.whole, {**self.meta, **later.meta, **doubted}, self.where)
+        return replace(
+            self, spans=spans, cats=cats, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed
+        )
 
 
 def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
     """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
-    spans = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
+    spans: dict[Mark, bool | None] = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
@@ -70,11 +94,11 @@ def _asked(text: str, meta: Mapping[str, Any]) -> list[Mark]:
     """The spans that our queue asked for, one alone or each of a text, see `formats`; [] where it did not."""
     asked = meta.get("asked")
     words = meta.get("focus") if isinstance(asked, str) else None  # of a whole text the focus is one of its words
-    parts = [span.split(" ", 2) for span in _as_list(asked)]
+    parts = [span.split(" ", 2) for span in as_list(asked)]
     return [Mark(*place_of(text, int(start), int(end), words), label) for start, end, label in parts]
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """What tools write as a list, or as the single thing that would be in it."""
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
@@ -86,13 +110,25 @@ def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> lis
 # Prodigy
 
 
-def _prodigy(record: dict[str, Any]) -> TextAnswers | None:
+def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
+    """Of a record of Prodigy; None where nobody answered."""
+    answer = _prodigy_answer(record)
+    person = next(
+        (str(record[key]) for key in ("_annotator_id", "_session_id", "_input_hash") if record.get(key) is not None), ""
+    )
+    person = (
+        person if "_input_hash" not in record or person != str(record["_input_hash"]) else "Prodigy"
+    )  # it has one user then
+    return answer and replace(answer, person=person, agreed="versions" in record)
+
+
+def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
     text, answer, meta = record["text"], record["answer"], record.get("meta") or {}
     if answer == "ignore":
         return None
     right = answer == "accept"
     if "options" in record:
-        chosen = [str(name) for name in _as_list(record.get("accept"))]
+        chosen = [str(name) for name in as_list(record.get("accept"))]
         if not right:
             return TextAnswers(text, cats=dict.fromkeys(chosen, False), meta=meta) if chosen else None
         options = dict.fromkeys((str(option["id"]) for option in record["options"]), False)
@@ -103,7 +139,16 @@ def _prodigy(record: dict[str, Any]) -> TextAnswers | None:
     if not right:
         wrong = _asked(text, meta) or marks
         return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
-    return answer_with_spans(text, marks, meta, whole=meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY)
+    whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
+    answers = answer_with_spans(text, marks, meta, whole=whole)
+    # a span may have an answer of its own
+    verdicts = {"reject": False, "ignore": None}
+    single = {
+        mark: verdicts[span["answer"]]
+        for mark, span in zip(marks, record.get("spans") or (), strict=True)
+        if span.get("answer") in verdicts
+    }
+    return replace(answers, spans={**answers.spans, **single})
 
 
 def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -130,97 +175,57 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
             record.setdefault("_view_id", _BINARY[0])
 
 
-# Label Studio
-
-
-def _label_studio(record: dict[str, Any]) -> TextAnswers | None:
-    annotation = _last_annotation(record)
-    if annotation is None:
-        return None
-    text, meta = record["data"][record.get(_SHOWN, "text")], record["data"].get("meta") or {}
-    marks, cats, kinds = [], [], set()
-    for result in annotation["result"]:
-        value = result["value"]
-        if result.get("type") == "choices":
-            cats += _as_list(value["choices"])
-        else:
-            bounds = place_of(text, value["start"], value["end"], value.get("text"))
-            marks += [Mark(*bounds, label) for label in _as_list(value["labels"])]
-        kinds.add(result.get("type") == "choices")
-    if kinds == {True}:
-        return answer_with_cats(text, cats, meta)
-    return replace(answer_with_spans(text, marks, meta), cats=dict.fromkeys(cats, True))
-
-
-def _last_annotation(record: dict[str, Any]) -> dict[str, Any] | None:
-    return next((annotation for annotation in reversed(record["annotations"]) if not annotation.get("was_cancelled")), None)
-
-
-# Key under which a task is told which of its fields people saw.
-_SHOWN = "calib_shown"
-
-
-def name_shown_field(records: list[tuple[str, dict[str, Any]]]) -> None:
-    """Note which field of the tasks of Label Studio was shown: the one that has the marked words where the marks say, else the one that is called as the
-    labeling interface calls its text, "text", or the only one. RAISES C786: nothing says which; so of records of Argilla with several.
-    """
-    for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
-        if "text" not in fields and len(fields) > 1:
-            raise calib_error("C786", fields=", ".join(fields))
-    tasks = [record for _, record in records if TOOLS["Label Studio"].wrote(record)]
-    fitting: Counter[str] = Counter()
-    named: set[str] = set()
-    for task in tasks:
-        results = (_last_annotation(task) or {}).get("result") or ()
-        named |= {result["to_name"] for result in results if isinstance(result.get("to_name"), str)}
-        values = [result["value"] for result in results if isinstance(result.get("value"), dict)]
-        marks = [(value.get("start"), value.get("end"), value.get("text")) for value in values]
-        marks = [mark for mark in marks if list(map(type, mark)) == [int, int, str]]
-        texts = {key: text for key, text in task["data"].items() if isinstance(text, str)}
-        fitting.update({key: bool(marks) and all(is_placed(text, *mark) for mark in marks) for key, text in texts.items()})
-    shown = max(fitting, key=lambda key: (fitting[key], key in named, key == "text"), default="text")
-    if len(fitting) > 1 and not fitting[shown] and shown not in (*named, "text"):
-        raise calib_error("C786", fields=", ".join(fitting))
-    for task in tasks:
-        task[_SHOWN] = shown
-
-
 # doccano
 
 
-def _doccano(record: dict[str, Any]) -> TextAnswers | None:
+def read_doccano(record: dict[str, Any]) -> TextAnswers:
+    """Of a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
-    text, labels = record["text"], _as_list(next(record[key] for key in ("entities", "label", "labels") if key in record))
-    if "entities" in record:
-        return answer_with_spans(text, _marks(text, labels, "start_offset", "end_offset"), meta)
+    text, labels = (
+        record["text"],
+        as_list(next(record[key] for key in ("entities", "label", "labels", "annotations") if key in record)),
+    )
+    for label in (part.get("label") if isinstance(part, dict) else part[-1] for part in labels if not isinstance(part, str)):
+        if isinstance(label, int):
+            raise ValueError(f"the label {label} is a number and has no name: export JSONL, which has names")
+    skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
     if labels and isinstance(labels[0], str):
-        return answer_with_cats(text, labels, meta)
-    return answer_with_spans(text, [Mark(*label) for label in labels], meta)
+        return replace(answer_with_cats(text, labels, meta), skipped=skipped)
+    marks = [Mark(*label) for label in labels if not isinstance(label, dict)]
+    marks += _marks(text, [label for label in labels if isinstance(label, dict)], "start_offset", "end_offset")
+    cats: dict[str, bool | None] = dict.fromkeys(map(str, as_list(record.get("cats"))), True)
+    return replace(answer_with_spans(text, marks, meta), cats=cats, skipped=skipped)
 
 
 # Argilla
 
 
-def _argilla(record: dict[str, Any]) -> TextAnswers | None:
+def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
+    """Yield what each person said of a record of Argilla."""
     meta = record.get("metadata") or {}
-    if "responses" in record:
-        last = [responses[-1] for responses in record["responses"].values() if responses]
-        values = [response["value"] for response in last if response.get("status") in (None, "submitted")]
-        fields = record["fields"]
-        text = fields["text"] if "text" in fields else next(iter(fields.values()))
-    else:
-        values, text = [] if record.get("status") == "Discarded" else [record["annotation"]], record["text"]
-    answers = [_argilla_value(text, value, meta) for value in values if value is not None]
-    if not answers:
-        return None
-    spans, cats = (
-        {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
-    )
-    return replace(answers[-1], spans=spans, cats=cats)
+    if "responses" not in record:
+        values = [] if record.get("status") == "Discarded" else [record["annotation"]]
+        answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]
+        yield from (replace(answer, person=str(record.get("annotation_agent") or "")) for answer in answers)
+        return
+    fields, said = record["fields"], defaultdict(list)
+    for question, responses in record["responses"].items():
+        for response in responses or ():
+            if response.get("status") in (None, "submitted") and response["value"] is not None:
+                said[str(response.get("user_id") or "")].append((question, response["value"]))
+    text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
+    for person, values_by_question in said.items():
+        answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
+        spans, cats = (
+            {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
+        )
+        skipped = Counter(f"answers to '{question}'" for question, _ in values_by_question if question not in record[QUESTIONS])
+        base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
+        yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
-    values = _as_list(value)
+    values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
     if values and not isinstance(values[0], dict):
@@ -228,32 +233,38 @@ def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     return answer_with_spans(text, _marks(text, values), meta)
 
 
-class Tool(NamedTuple):
-    """wrote (Callable): Whether a record is one of its. read (Callable): Of a record; None where nobody answered."""
-
-    wrote: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any]], TextAnswers | None]
+# Key under which a record is told which of its questions ask for labels.
+QUESTIONS = "calib_questions"
 
 
-# By what only its records have.
-TOOLS = {
-    "Prodigy": Tool(lambda record: "text" in record and record.get("answer") in ("accept", "reject", "ignore"), _prodigy),
-    "Label Studio": Tool(
-        lambda record: isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list), _label_studio
-    ),
-    "Argilla": Tool(
-        lambda record: (
-            (isinstance(record.get("fields"), dict) and isinstance(record.get("responses"), dict))
-            or {"text", "annotation"} <= record.keys()
-        ),
-        _argilla,
-    ),
-    # `id` tells answers from a queue that was not imported yet
-    "doccano": Tool(
-        lambda record: (
-            {"text", "id"} <= record.keys()
-            and any(isinstance(record.get(key), (list, str)) for key in ("label", "labels", "entities"))
-        ),
-        _doccano,
-    ),
-}
+def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
+    """Note which questions of the records of Argilla ask for labels: those about spans, with several values, and of those with a text `choose_questions`."""
+    asked = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
+    for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
+        if "text" not in fields and len(fields) > 1:
+            raise calib_error("C786", fields=", ".join(fields))
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    others: set[str] = set()
+    for question, given in (item for responses in asked for item in responses.items()):
+        for value in (response["value"] for response in given or ()):
+            if isinstance(value, str):
+                texts[question][value] += 1
+            elif isinstance(value, (list, tuple)) and all(
+                isinstance(one, str) or (isinstance(one, dict) and "label" in one) for one in value
+            ):
+                others.add(question)
+    questions = others | (choose_questions(texts, labels) if not others or labels else set())
+    for _, record in records:
+        if isinstance(record.get("responses"), dict):
+            record[QUESTIONS] = questions
+
+
+def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
+    """Return which of these questions ask for labels: those with a label of the pipeline, else the one called so, else those whose answers repeat.
+
+    candidates (Mapping): Question -> its answers. labels (Collection[str]): Of the pipeline.
+    """
+    known = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
+    named = {name for name in ("label", "labels", "category") if name in candidates}
+    repeated = {name for name, values in candidates.items() if values.total() > len(values)}
+    return known or (set(candidates) if len(candidates) < 2 else named or repeated)

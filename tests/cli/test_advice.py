@@ -196,7 +196,7 @@ def test_typed_after_a_setting_that_is_no_option(ner_model, entity_dev, tmp_path
 def test_typed_after_answers_of_no_tool(ner_model, entity_test, tmp_path):
     """C082: the record that it shows."""
     own = tmp_path / "own.jsonl"
-    own.write_text('{"text": "Anna left.", "entities": [[0, 4, "PERSON"]]}')
+    own.write_text('{"sentence": "Anna left.", "names": [[0, 4, "PERSON"]]}')
     text = calib("fit", ner_model, own, tmp_path / "x", "-C", "ner").text
     shown = re.search(r"write your own gold as (\{.*\}), a text on each line", text)[1]
     own.write_text(shown)

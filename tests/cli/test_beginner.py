@@ -54,7 +54,7 @@ MISTAKES = [
     Mistake("fit STOCK TEXTS OUT", "TEXTS holds texts, but no gold: this command needs the right labels of some texts"),
     Mistake("fit STOCK TEXTFOLDER OUT", "TEXTFOLDER holds texts, but no gold"),
     Mistake("evaluate BOTH EMPTYFOLDER", "The data in EMPTYFOLDER holds no documents"),
-    Mistake("fit STOCK OWN OUT -C ner", 'has the fields text, entities, and is no answer that Prodigy, Label Studio, doccano or Argilla exports'),
+    Mistake("fit STOCK OWN OUT -C ner", 'has the fields sentence, names, and is no answer that Prodigy, Label Studio, doccano or Argilla exports'),
     Mistake("fit STOCK QUEUE OUT -C ner", "(a queue is none yet)"),
     Mistake("evaluate BOTH BROKEN", "BROKEN is not a readable DocBin"),
     Mistake("evaluate BOTH OTHERLABELS", "Component 'ner' knows none of the labels in the gold, so there is nothing to judge"),
@@ -94,7 +94,7 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
         "textfolder/a.txt": texts[0],
         "broken.spacy": "no DocBin",
         "texts.csv": "text\n" + texts[0],
-        "own.jsonl": json.dumps({"text": "Anna left.", "entities": [[0, 4, "PER"]]}),
+        "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
         "queue.jsonl": json.dumps({"text": "Anna left.", "label": [[0, 4, "PER"]], "meta": {}}),
     }
     for name, content in written.items():

@@ -19,6 +19,7 @@ from .session import watched
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
     from spacy.training import Example
     from tqdm import tqdm
 
@@ -45,7 +46,7 @@ def data_files(path: Path) -> list[Path]:
 
     RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: see `file_reader`.
     """
-    from ...gold.file_readers import ANSWER_READERS, file_reader, gold_suffixes
+    from ...gold.file_readers import ANSWER_READERS, check_bytes, file_reader, gold_suffixes
     from ...gold.reading import gold_files
 
     if not path.exists():
@@ -58,35 +59,48 @@ def data_files(path: Path) -> list[Path]:
             raise calib_error("C052", path=path)
         return files
     if not path.name.endswith((*gold_suffixes(), *ANSWER_READERS)) and suffix_of(path) in readable_suffixes():
+        check_bytes(path)
         raise calib_error("C081", path=path)
     file_reader(path)
     return [path]
 
 
 def read_examples(
-    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, silent: bool = True
+    nlp: Language,
+    path: Path,
+    gold_preproc: bool,
+    doc_key: str | None = None,
+    *,
+    more: Sequence[Path] = (),
+    silent: bool = True,
 ) -> list[Example]:
     """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `gold.reading.GoldReader`.
 
-    silent (bool): Whether there is no count of the documents read so far (on a terminal only).
+    What several files or people say of the same text is merged when all is read, see `gold.contradictions`.
+
+    more (Sequence[Path]): Further gold. silent (bool): Whether there is no count of the documents read so far (on a terminal only).
     RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
         that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
     """
+    from ...gold.contradictions import reconcile
     from ...gold.keys import DRAWN_KEY
+    from ...gold.reading import from_files
     from ...gold.tool_exports import BY_DOUBT
 
-    examples: list[Example] = []
-    for file in data_files(path):
-        with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
-            for example in read_gold(nlp, file, gold_preproc, doc_key):
-                examples.append(example)
-                bar.update()
-    if not examples:
-        raise calib_error("C052", path=path)
-    doubtful = sum(example.reference.user_data.get(DRAWN_KEY) == BY_DOUBT for example in examples)
-    if doubtful:
-        raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(examples):,}", path=path)
-    return examples
+    paths = [path, *more]
+    files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
+    docs = [_read_docs(nlp, file, silent) for _, file in files]
+    for number, folder in enumerate(paths):
+        of_path = [doc for (place, _), of_file in zip(files, docs, strict=True) if place == number for doc in of_file]
+        if not of_path:
+            raise calib_error("C052", path=folder)
+        doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in of_path)
+        if doubtful:
+            raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(of_path):,}", path=folder)
+    by_path: list[list[Example]] = [[] for _ in paths]
+    for (number, file), references in zip(files, reconcile(docs), strict=True):
+        by_path[number] += _make_examples(nlp, references, file, gold_preproc, doc_key)
+    return list(from_files(by_path)) if more else by_path[0]
 
 
 def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
@@ -95,19 +109,47 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None
     RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
         C692 to C696: no answers of people. C105, C748: a reader that a package adds cannot be used, or fails.
     """
+    return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc, doc_key)
+
+
+def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
+    with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
+        return [doc for doc in _stream_docs(nlp, file) if not bar.update()]
+
+
+def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    from ...gold.file_readers import advise_on, file_reader
+
+    if not file.stat().st_size:
+        code = "C053" if file.suffix == ".spacy" else "C747"
+        raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
+    with _faults_of(file):
+        yield from file_reader(file)(nlp, file)
+
+
+def _make_examples(
+    nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool, doc_key: str | None
+) -> Iterator[Example]:
     from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
 
-    if not file.stat().st_size:
-        raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty")
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
+    with _faults_of(file):
+        yield from GoldReader(gold_preproc, doc_key, arrays).examples_of(nlp, references, file)
+
+
+@contextmanager
+def _faults_of(file: Path) -> Iterator[None]:
+    """RAISES C053: whatever else spaCy raises for a file."""
+    from ...gold.file_readers import advise_on
+
     try:
-        yield from GoldReader(gold_preproc, doc_key, arrays).examples(nlp, file)
+        yield
     except CalibError:
         raise
     except Exception as error:
-        raise calib_error("C053", path=file, why=reason(error)) from None
+        raise calib_error("C053", path=file, why=reason(error), mend=advise_on(file)) from None
 
 
 def run_pipes(

@@ -1,0 +1,117 @@
+"""Gold of one text from several files, people and records: what agrees counts once, what contradicts is unknown and counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_calib.annotations import get_annotation
+from spacy_calib.annotations.span_events import span_hits
+from spacy_calib.cli.shared.examples import read_examples
+from spacy_calib.gold.contradictions import merge_gold, reconcile
+from spacy_calib.gold.left_out import DroppedGold
+from tests.gold.contradictory_gold import ALONE, write_pair
+
+NLP = spacy.blank("en")
+
+
+@pytest.mark.parametrize("start", range(0, 200, 20))
+def test_merged_gold_of_planted_contradictions_is_that_of_the_rules(start, tmp_path):
+    for seed in range(start, start + 20):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        files, planned = write_pair(folder, seed)
+        examples = read_examples(NLP, files[0], False, more=files[1:])
+        docs = {example.reference.text.rstrip(): example.reference for example in examples}
+        assert len(docs) == len(examples) == len(planned)
+        for text in planned:
+            doc = docs[text.text]
+            assert {(ent.start, ent.end, ent.label_) for ent in doc.ents} == text.entities, text.kind
+            assert {token.i for token in doc if not token.ent_iob_} == text.unknown, text.kind
+            assert doc.cats == text.cats, text.kind
+            if text.kind not in ALONE:
+                assert {token.i for token in doc if not token.tag} == text.untagged, text.kind
+        counts = {name: DroppedGold.from_examples(get_annotation(name), examples).conflicts for name in ("ner", "tag", "cats")}
+        assert counts["ner"].differing["ner"] == sum(text.differing for text in planned)
+        assert counts["tag"].differing["TAG"] == sum(len(text.untagged) for text in planned)
+        assert counts["cats"].differing["cats"] == 2 * sum(text.kind == "category" for text in planned)
+        assert counts["ner"].overlapping == 2 * sum(text.kind in ("two labels", "overlap") for text in planned)
+        # once for each text that two files, or two people, have
+        assert counts["ner"].copies == sum(
+            text.kind not in ("single", "two labels", "overlap", "changed mind") for text in planned
+        )
+
+
+def gold_doc(*entities, words="Mira Olsen left Tarvo", group=False, rejected=None):
+    doc = Doc(NLP.vocab, words=words.split())
+    spans = [Span(doc, *entity) for entity in entities]
+    doc.set_ents(spans, default="outside" if rejected is None else "missing")
+    if group:
+        doc.spans["sc"] = spans
+    if rejected is not None:
+        doc.spans["calib_rejected"] = [Span(doc, *entity) for entity in rejected]
+    return doc
+
+
+def test_the_sentence_counts_copies_and_differences():
+    docs = [gold_doc((0, 2, "P"), (3, 4, "O")), gold_doc((0, 2, "P"))]
+    (first, second) = reconcile([docs[:1], docs[1:]])
+    assert second == [None]
+    examples = [spacy.training.Example(NLP.make_doc(first[0].text), first[0])]
+    sentence = DroppedGold.from_examples(get_annotation("ner"), examples).sentences()[0]
+    assert sentence.startswith("1 text was given again (in several files")
+    assert "annotators differ on 1 of 2 entities (50.0 %), which are unknown and take no part" in sentence
+
+
+def test_what_one_corpus_repeats_stays_as_it_is():
+    docs = [gold_doc((0, 2, "P")), gold_doc((0, 2, "O")), gold_doc()]
+    assert reconcile([docs]) == [docs]
+
+
+def test_three_that_differ_are_unknown_whatever_their_order():
+    docs = [gold_doc((0, 2, "P")), gold_doc(), gold_doc((0, 2, "P"))]
+    for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0)):
+        merged = merge_gold(docs[order[0]], [docs[i] for i in order])
+        assert [token.ent_iob_ for token in merged] == ["", "", "O", "O"]
+
+
+def test_rejections_and_acceptances_of_two_files_are_joined_or_contradict():
+    docs = [gold_doc((0, 2, "P"), rejected=[]), gold_doc(rejected=[(3, 4, "O")]), gold_doc(rejected=[(0, 2, "P")])]
+    merged = merge_gold(docs[0], docs[:2])
+    assert ([ent.text for ent in merged.ents], [s.text for s in merged.spans["calib_rejected"]]) == (["Mira Olsen"], ["Tarvo"])
+    merged = merge_gold(docs[0], docs)
+    assert (list(merged.ents), [s.text for s in merged.spans["calib_rejected"]]) == ([], ["Tarvo"])
+
+
+def test_contradictory_spans_of_a_group_are_neither_right_nor_wrong():
+    merged = merge_gold(
+        gold_doc((0, 2, "P"), group=True), [gold_doc((0, 2, "P"), group=True), gold_doc((0, 2, "O"), group=True)]
+    )
+    merged = next(DocBin().from_bytes(DocBin(docs=[merged], store_user_data=True).to_bytes()).get_docs(NLP.vocab))
+    example, group = spacy.training.Example(NLP.make_doc(merged.text), merged), get_annotation("spans:sc")
+    keys = [(0, 2, NLP.vocab.strings["P"]), (3, 4, NLP.vocab.strings["P"])]
+    assert span_hits(example, group, keys, "exact").tolist() == [-1, 0]
+    assert (group.aligned_gold(example) != 0).tolist() == [False, False, True, True]
+
+
+def test_arcs_that_differ_are_unknown():
+    docs = [Doc(NLP.vocab, words=["a", "b", "c"], heads=[1, 1, head], deps=["x", "ROOT", "y"]) for head in (1, 0)]
+    merged = merge_gold(docs[0], docs)
+    assert [token.dep_ for token in merged] == ["x", "ROOT", ""]
+    assert np.array_equal(merged.to_array(["HEAD"]), docs[0].to_array(["HEAD"]))
+
+
+def test_answers_about_entities_contradict_no_tags_of_a_corpus():
+    corpus, answer = (
+        Doc(NLP.vocab, words=["Mira", "left"], tags=["N", "V"]),
+        Doc(NLP.vocab, words=["Mira", "left"], tags=["P", ""]),
+    )
+    for doc in (corpus, answer):
+        doc.set_ents([Span(doc, 0, 1, label="P")], default="outside")
+    answer.user_data["calib_person"] = "1"
+    ((merged,), (none,)) = reconcile([[corpus], [answer]])
+    assert none is None
+    assert [token.tag_ for token in merged] == ["N", "V"]
+    assert merged.user_data["calib_conflicts"]["differing"].get("TAG", 0) == 0
