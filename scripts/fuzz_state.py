@@ -126,6 +126,15 @@ def changed_array(value: Any, rng: random.Random) -> Any:
     return value.reshape(1, *value.shape) if rng.random() < 0.5 else value.reshape(-1, 1)
 
 
+def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
+    """The bytes cut off, or with one changed, inserted or left out."""
+    i, change = rng.randrange(len(data) or 1), rng.choice(("cut", "change", "insert", "leave out"))
+    if change == "cut":
+        return data[:i]
+    piece = bytes([rng.randrange(256)])
+    return data[:i] + {"change": piece, "insert": piece + data[i : i + 1], "leave out": b""}[change] + data[i + 1 :]
+
+
 def opened(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
     outer = srsly.msgpack_loads(data)

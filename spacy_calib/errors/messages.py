@@ -76,6 +76,7 @@ MESSAGES = {
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
+    "C490": "A component of the pipeline fails ({why}); copy the pipeline anew if a file of it is damaged, else mend the component.",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
     "C052": "The data in {path} holds no documents; give some with text, where gold is needed a .spacy file made with `spacy convert`.",
     "C053": "{path} is not a readable DocBin ({why}); {mend}.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import reason
+from ...pipe.loading import component_faults, reason
 from .command import check_option
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watched
@@ -194,7 +194,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watched(n_process):
+    with nlp.select_pipes(enable=list(names)), watched(n_process), component_faults():
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(kept, docs, strict=True):
             example.predicted = doc

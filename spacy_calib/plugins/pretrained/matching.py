@@ -15,6 +15,7 @@ from ...calibration.registered import REGISTRIES
 from ...pairs.build import leading
 from ...pairs.label_map import shorter
 from ...pipe.component import Calibrator
+from ...pipe.loading import component_faults
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
@@ -131,7 +132,8 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
     """Some sentences with all that the components up to the one that a pipe reads put on them."""
     order = nlp.pipe_names
     later = order[order.index(pipe.source.component) + 1 :]
-    return list(nlp.pipe(sentences, disable=later))
+    with component_faults():
+        return list(nlp.pipe(sentences, disable=later))
 
 
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
