@@ -55,30 +55,21 @@ def mutated_json(rng, value):
     return value
 
 
-def mutated_bytes(rng, data):
-    place = rng.randrange(len(data))
-    change = rng.choice(("cut", "flip", "insert", "drop"))
-    if change == "cut":
-        return data[:place]
-    piece = bytes([rng.randrange(256)])
-    return data[:place] + {"flip": piece, "insert": piece + data[place : place + 1], "drop": b""}[change] + data[place + 1 :]
-
-
-def mutated(rng, name):
+def mutated(rng, name, fuzz):
     data = (TOOLS / name).read_bytes()
     if name in OTHERS or rng.random() < 0.25:
-        return mutated_bytes(rng, data)
+        return fuzz.damaged_bytes(data, rng)
     text = data.decode()
     if name.endswith(".json"):
         return json.dumps(mutated_json(rng, json.loads(text))).encode()
     return "\n".join(json.dumps(mutated_json(rng, json.loads(line))) for line in text.splitlines()).encode()
 
 
-def test_mutated_files_are_read_or_refused_in_a_sentence(tmp_path):
+def test_mutated_files_are_read_or_refused_in_a_sentence(fuzz, tmp_path):
     rng, nlp, n_read = random.Random(0), spacy.blank("en"), 0
     for number in range(N_MUTATIONS):
         name = rng.choice((*JSON_FILES, *OTHERS))
-        data = mutated(rng, name)
+        data = mutated(rng, name, fuzz)
         file = tmp_path / f"{number}{(TOOLS / name).suffix}"
         file.write_bytes(data)
         try:
