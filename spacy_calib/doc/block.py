@@ -15,6 +15,7 @@ from ..annotations import get_annotation
 from ..types import ROUNDING
 from .blocks import (
     BLOCK_VERSION,
+    HashedBlock,
     Stored,
     UserData,
     held_blocks,
@@ -36,13 +37,14 @@ UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 class SpanValues(NamedTuple):
     """What a block holds of one span.
 
-    place, text (int): First character in its block, and digest. accept (int): Whether it reaches its cut-off; -1 without
+    place, text (int): First character in its block, and digest. text_hash (int): 0 where only the digest is known. accept (int): Whether it reaches its cut-off; -1 without
     cut-offs. chosen (bool): Whether it is on the Doc. layer (str), said (int): Annotation and digest of the token labels that
     the probability depends on; else "" and 0.
     """
 
     place: int
     text: int
+    text_hash: int
     raw: float
     calibrated: float
     accept: int
@@ -57,7 +59,8 @@ class SpanValues(NamedTuple):
 
     def agrees(self, span: Span) -> bool:
         """Return whether the text (and token labels, if they count) of the span are as scored."""
-        if word_digest(get_string_id(span.text), self.place) != self.text:
+        text_hash = get_string_id(span.text)
+        if self.text_hash not in (0, text_hash) or word_digest(text_hash, self.place) != self.text:
             return False
         return not self.layer or said_digest(said_by(get_annotation(self.layer), span, self.place)) == self.said
 
@@ -109,11 +112,12 @@ def _read_spans(stored: Stored, begin: int) -> dict[SpanKey, SpanValues]:
         return {}
     begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
     keys = zip((begins + begin).tolist(), (ends + begin).tolist(), columns_by_name["labels"], strict=True)
-    columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    hashes = stored.span_hashes if isinstance(stored, HashedBlock) else [0] * len(begins)
+    digests, *columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
     layers = [columns_by_name.get("layer", "")] * len(begins)
     label_digests = columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
     places = (begins + stored.get("origin", 0)).tolist()
-    return dict(zip(keys, map(SpanValues, places, *columns, layers, label_digests), strict=True))
+    return dict(zip(keys, map(SpanValues, places, digests, hashes, *columns, layers, label_digests), strict=True))
 
 
 class Block:
@@ -126,7 +130,7 @@ class Block:
     spans (dict): Span of the Doc -> its values. token_scores (bool): Whether tokens have attributes with their scores.
     After `parse`, COLUMNS as lists, and label: Of each entry, row by row; then of those below the threshold, which `extra_entries` finds by
     row. end: Character after the last unit and its white space. starts: First character of each unit in the Doc. row_of_start: The row of
-    each. word_hashes: Hash of each row's word, 0 until it was met.
+    each. word_hashes: Hash of each row's word; 0 where it was not met yet and only the digest is stored.
     """
 
     # Slots that are all set are read faster than anything that is made when it is asked for.
@@ -168,7 +172,7 @@ class Block:
         self.end = stored["end"] + begin if "end" in stored else None
         self.starts = [start + begin for start in self.start]
         self.row_of_start = {start: row for row, start in enumerate(self.starts)}
-        self.word_hashes = [0] * len(self.start)
+        self.word_hashes = stored.word_hashes.tolist() if isinstance(stored, HashedBlock) else [0] * len(self.start)
         self._is_parsed = True
         return self
 
@@ -180,8 +184,13 @@ class Block:
         starts = self.stored["start"].astype(np.int64) + self.key[2]
         if not np.array_equal(places[:, 0].astype(np.int64), starts):
             return False
-        places = np.column_stack([(starts - self.origin).astype(np.uint64), places[:, 1]])
-        if not np.array_equal(unit_digests(self.annotation.unit, places), self.stored["word"]):
+        if isinstance(self.stored, HashedBlock):
+            if not np.array_equal(places[:, 1], self.stored.word_hashes):
+                return False
+        elif not np.array_equal(
+            unit_digests(self.annotation.unit, np.column_stack([(starts - self.origin).astype(np.uint64), places[:, 1]])),
+            self.stored["word"],
+        ):
             return False
         partners = self.annotation.partners
         return "head" not in self.stored or (partners is not None and np.array_equal(partners(doc), self.stored["head"]))
@@ -192,6 +201,8 @@ class Block:
         row = self.row_of_start.get(start)
         if row is None or self.word_hashes[row] == token.orth:
             return row
+        if isinstance(self.stored, HashedBlock):
+            return None
         next_start = self.starts[row + 1] if row + 1 < len(self.starts) else self.end
         gap = 0 if next_start is None else next_start - start - len(token)
         if gap not in (0, 1) or word_digest(token.orth, start - self.origin) != self.word[row]:
@@ -271,6 +282,7 @@ def _is_sound(block: Block) -> bool:
         in_range
         and named
         and stored["version"] == BLOCK_VERSION
+        and (not isinstance(stored, HashedBlock) or len(stored.word_hashes) == size[UNIT])
         and ("in_set" in stored) == ("out_of_reach" in stored)
         and ("spans" in stored) == bool(spans)
         and extra.keys() <= {*_OF_EXTRA, "tags"}

@@ -27,8 +27,8 @@ from ..pairs.documents import TOKEN
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
 _STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
-# Short: a dictionary must not read the words of a whole text back from a part that spaCy cut with all user data. A word that replaces another
-# of its length keeps its score once in 256 times.
+# Short: a dictionary must not read the words of a whole text back from a saved part that spaCy cut with all user data. Without the hashes in
+# memory (`HashedBlock`), a word that replaces another of its length keeps its score once in 256 times.
 WORD_DIGEST = np.uint8
 _SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
@@ -79,6 +79,28 @@ def said_digest(said: NDArray[np.uint64]) -> int:
 
 # A block as it is stored, see `block.Block`.
 Stored = dict[str, Any]
+
+
+class HashedBlock(Stored):
+    """A block in the process that wrote it, with the whole hashes of its texts, so that no other text passes for one of them.
+
+    They are no items of the mapping: msgpack and pickle write a plain dict, from which a dictionary reads no word.
+    word_hashes (Hashes): Of each unit. span_hashes (list[int]): Of each span.
+    """
+
+    __slots__ = ("span_hashes", "word_hashes")
+
+    def __init__(self, stored: Stored, word_hashes: Hashes, span_hashes: list[int]):
+        super().__init__(stored)
+        self.word_hashes, self.span_hashes = word_hashes, span_hashes
+
+    def __copy__(self) -> HashedBlock:
+        return HashedBlock(self, self.word_hashes, self.span_hashes)
+
+    def __reduce__(self) -> tuple[type[Stored], tuple[Stored]]:
+        return dict, (dict(self),)
+
+
 UserData = MutableMapping[Any, Any]
 
 # A block of another version is none of ours.

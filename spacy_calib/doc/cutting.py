@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..pairs.documents import TOKEN
 from .block import BOUND, COLUMNS, ENTRY, UNIT, sound_block
-from .blocks import Stored, add_block, delete_blocks
+from .blocks import HashedBlock, Stored, add_block, delete_blocks
 from .rows import is_whole
 
 
@@ -78,12 +78,15 @@ def cut_block(block: Stored, start: int, length: int) -> Stored:
         part["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
         if not len(extra["row"]):
             del part["extra"]
+    is_inside = np.zeros(0, dtype=bool)
     if "spans" in block:
         begins, ends = (block["spans"][name].astype(np.int64) + start for name in ("start", "end"))
         is_inside = (begins >= 0) & (ends <= length)
         bounds_columns = {"start": begins[is_inside].astype(np.uint32), "end": ends[is_inside].astype(np.uint32)}
         part["spans"] = {**_select_rows(block["spans"], is_inside), **bounds_columns}
-    return part
+    if not isinstance(block, HashedBlock):
+        return part
+    return HashedBlock(part, block.word_hashes[first:last].copy(), np.array(block.span_hashes, np.uint64)[is_inside].tolist())
 
 
 def _select_rows(part: Stored, mask: Any) -> Stored:

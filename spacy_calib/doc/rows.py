@@ -115,7 +115,7 @@ def link_values(span: Span, attr: str) -> SpanValues | None:
     if block is None or entry is None:
         return None
     accept = block.accept[row] if block.accept is not None and block.carries(row, span.kb_id_) else -1
-    return SpanValues(block.starts[row], block.word[row], block.raw[entry], block.calibrated[entry], accept, True, "", 0)
+    return SpanValues(block.starts[row], block.word[row], 0, block.raw[entry], block.calibrated[entry], accept, True, "", 0)
 
 
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:

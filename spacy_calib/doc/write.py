@@ -16,7 +16,7 @@ from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import Calibrated
 from ..types import Floats, Ints, Spans
 from .block import COLUMNS, UNIT
-from .blocks import BLOCK_VERSION, WORD_DIGEST, Stored, said_digest, said_of, unit_digests, word_digests
+from .blocks import BLOCK_VERSION, WORD_DIGEST, HashedBlock, Stored, said_digest, said_of, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
     columns, (labels, codes) = _columns_of(batch, np.concatenate(places)), _coded_labels(batch)
     extra_bounds = [0] * len(bounds) if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
     parts = zip(docs, places, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
-    blocks = []
+    blocks: list[Stored] = []
     for doc, place, units, entries, extras in parts:
         last = doc[-1] if len(doc) else None
         block: Stored = {
@@ -155,9 +155,10 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
             block[name] = own_part if len(own_part) == len(column) else own_part.copy()
         if below is not None and extras[0] < extras[1]:
             block["extra"] = _extra_part(below, batch.labels, *extras, units[0])
+        span_hashes: list[int] = []
         if batch.spans is not None:
-            block["spans"] = span_part(doc, batch.spans, *units, place[:, 0])
-        blocks.append(block)
+            block["spans"], span_hashes = span_part(doc, batch.spans, *units, place[:, 0])
+        blocks.append(HashedBlock(block, place[:, 1].copy(), span_hashes))
     return blocks
 
 
@@ -195,8 +196,8 @@ def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, 
     return {"row": (marginals.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 
 
-def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> Stored:
-    """The spans of one Doc, by their characters.
+def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> tuple[Stored, list[int]]:
+    """The spans of one Doc, by their characters, and the hashes of their texts.
 
     start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
     """
@@ -207,7 +208,7 @@ def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
     begins = starts[first].astype(np.int64)
     ends = starts[last].astype(np.int64) + np.array([len(doc[i]) for i in last.tolist()], dtype=np.int64)
     hashes = [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return {
+    part: Stored = {
         "event": spans.event,
         "start": begins.astype(np.uint32),
         "end": ends.astype(np.uint32),
@@ -219,6 +220,7 @@ def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
         "accept": spans.accept[index].copy(),
         "chosen": spans.spans.chosen[index].copy(),
     }
+    return part, hashes
 
 
 def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Stored:
@@ -233,7 +235,8 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
     starts = doc.to_array(["IDX"]).astype(np.uint64, copy=False).reshape(-1)
-    return {
+    part, span_hashes = span_part(doc, spans, 0, len(doc), starts)
+    block: Stored = {
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
@@ -241,5 +244,6 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,
-        "spans": span_part(doc, spans, 0, len(doc), starts),
+        "spans": part,
     }
+    return HashedBlock(block, np.zeros(0, dtype=np.uint64), span_hashes)
