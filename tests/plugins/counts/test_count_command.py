@@ -325,10 +325,13 @@ def test_few_texts_are_told_to_be_few(calibrated, tmp_path):
 
 
 def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test_file, tmp_path):
-    """The second file calls other things by the tag."""
+    """The second file calls other things by the tag. Its texts are longer by a full stop: equal texts with other gold would be unknown."""
     vocab = Language().vocab
     tag, _ = some_tag(dev)
-    docs = list(DocBin().from_disk(dev).get_docs(vocab))
+    docs = [
+        Doc(vocab, words=[*(token.text for token in doc), "."], tags=[*(token.tag_ for token in doc), "."])
+        for doc in DocBin().from_disk(dev).get_docs(vocab)
+    ]
     for doc in docs:
         for token in doc:
             token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_
