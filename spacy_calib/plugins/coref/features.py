@@ -57,13 +57,13 @@ class MentionWords:
     of_head: Ints
 
     @classmethod
-    def of(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
-        """speakers (Hashes): Of each token, see `mentions.speakers_of`."""
+    def from_doc(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
+        """Collect the properties of the mentions of a Doc. speakers (Hashes): Hash of each token's speaker, 0 for none."""
         from scipy.sparse import csr_matrix
 
         lower = doc.to_array(["LOWER"]).astype(np.uint64, copy=False).reshape(-1)
         entity, relation = (doc.to_array([name]).astype(np.uint64, copy=False).reshape(-1) for name in ("ENT_TYPE", "DEP"))
-        padded_words = np.concatenate([lower, [_NONE]])  # the last stands before the first and behind the last token
+        padded_words = np.concatenate([lower, [_NONE]])  # the last is the word before the first token and after the last one
         starts, ends, heads = mentions.starts, mentions.ends, mentions.heads
         bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
         agreement = np.array(
@@ -89,12 +89,12 @@ class MentionWords:
             "gender": agreement[:, 2],
             "speaker": speakers[starts],
         }
-        distinct, place = np.unique(lower, return_inverse=True)
-        word_columns = np.concatenate([np.zeros(0, dtype=np.intp), *(np.unique(place[a:b]) for a, b in bounds)])
-        lengths = [len(np.unique(place[a:b])) for a, b in bounds]
+        distinct, word_index = np.unique(lower, return_inverse=True)
+        word_columns = np.concatenate([np.zeros(0, dtype=np.intp), *(np.unique(word_index[a:b]) for a, b in bounds)])
+        lengths = [len(np.unique(word_index[a:b])) for a, b in bounds]
         rows = np.repeat(np.arange(len(bounds)), lengths)
         words = csr_matrix((np.ones(len(word_columns)), (rows, word_columns)), shape=(len(bounds), len(distinct)))
-        return cls(mentions, columns, words, place[heads])
+        return cls(mentions, columns, words, word_index[heads])
 
     def new_hashes(self) -> Hashes:
         """Return the features of each mention as new, shape (n, n_templates)."""
@@ -147,7 +147,7 @@ class MentionWords:
         distance = _bucket(later - earlier)
         n_shared = np.asarray(self.words[earlier].multiply(self.words[later]).sum(axis=1)).reshape(-1)
         sizes = np.asarray(self.words.sum(axis=1)).reshape(-1)
-        head_there, head_here = self._holds(earlier, self.of_head[later]), self._holds(later, self.of_head[earlier])
+        head_there, head_here = self._contains(earlier, self.of_head[later]), self._contains(later, self.of_head[earlier])
         nesting = 2 * (
             (mentions.starts[earlier] >= mentions.starts[later]) & (mentions.ends[earlier] <= mentions.ends[later])
         ).astype(np.intp)
@@ -170,8 +170,8 @@ class MentionWords:
         a, b = columns["speaker"][later], columns["speaker"][earlier]
         yield np.where((a == _NONE) | (b == _NONE), 0, np.where(a == b, 1, 2)).astype(np.uint64)
 
-    def _holds(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
-        """Return whether each of these mentions holds a word. words (Ints): Columns."""
+    def _contains(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
+        """Return whether each mention contains a word. words (Ints): Its column in `self.words`, for each mention."""
         n_words = self.words.shape[1]
         cells = np.repeat(np.arange(self.words.shape[0]), np.diff(self.words.indptr)) * n_words + self.words.indices
         return np.isin(mentions * n_words + words, cells)
