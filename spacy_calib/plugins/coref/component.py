@@ -148,7 +148,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         if not any(len(np.unique(document.clusters)) < len(document.clusters) for document in documents):
             raise calib_error("C356")
         distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(document)])) for document in documents]
-        index = FeatureIndex.of(distinct, min(self.least, len(documents)))
+        index = FeatureIndex.from_hashes(distinct, min(self.least, len(documents)))
         choices = [self._choices(index, document) for document in documents]
         result = learn(choices, PENALTIES if self.penalty is None else [self.penalty], minimum=self.least)
         self.held_out = [
@@ -192,18 +192,16 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return Choices(features, document.candidates, right_options(document.candidates, document.clusters))
 
     def _label_pairs(self, document: _Document, antecedents: Antecedents) -> LabelledPairs:
-        return LabelledPairs(
-            document.words.mentions.grouping, pair_probabilities(antecedents, self.threshold), document.clusters
-        )
+        pairs = pair_probabilities(antecedents, self.threshold)
+        return LabelledPairs(document.words.mentions.grouping, pairs, document.clusters)
 
     def calibrate(self, examples: Iterable[Example]) -> None:
-        """Fit the calibration of pairs anew, to Docs that passed this component. RAISES C361: no recalibrator, or too few pairs."""
+        """Fit the calibration of pairs to Docs that passed this component. RAISES C361: no recalibrator, or too few pairs."""
         link_model, documents = self.link_model, []
         if self.recalibrator is None:
             raise calib_error("C361", name=self.name, why="its setting recalibrator is null")
         for example in examples:
-            view = coref_view(example.predicted)
-            if view is not None:
+            if (view := coref_view(example.predicted)) is not None:
                 clusters = clusters_in(view.mention_arrays, self.gold_of(example))
                 documents.append(LabelledPairs(view.mention_arrays.grouping, view.pairs, clusters))
         calibration = PairCalibration.fit(documents, self.recalibrator, self.name, self.context)

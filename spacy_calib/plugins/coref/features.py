@@ -12,13 +12,11 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ...types import Ints
-from ..sequence.features import FeatureIndex
+from ..sequence.features import MIX, SHIFT, FeatureIndex, Hashes
 from .inference.antecedents import Candidates
 from .inference.calibration import KINDS
 from .mentions import PRONOUNS, Mentions
 
-Hashes = NDArray[np.uint64]
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _NONE = np.uint64(0)
 # Edges of the bins of distances.
 _STEPS = np.array([0, 1, 2, 3, 4, 5, 8, 16, 32, 64])
@@ -27,10 +25,10 @@ _STEPS = np.array([0, 1, 2, 3, 4, 5, 8, 16, 32, 64])
 def hash_columns(*columns: Any) -> Hashes:
     """Hash several columns of whole numbers, in their order."""
     with np.errstate(over="ignore"):
-        hashes: Any = _MIX
+        hashes: Any = MIX
         for column in columns:
-            hashes = (hashes ^ np.asarray(column).astype(np.uint64)) * _MIX
-            hashes = hashes ^ (hashes >> _SHIFT)
+            hashes = (hashes ^ np.asarray(column).astype(np.uint64)) * MIX
+            hashes = hashes ^ (hashes >> SHIFT)
     return hashes
 
 

@@ -54,7 +54,7 @@ class Mentions:
 
 
 def mentions_of(doc: Doc, key: str) -> Mentions:
-    """Return the mentions in `doc.spans[key]`; without it entities, noun chunks and pronouns. RAISES C359: one is there twice."""
+    """Return the mentions in `doc.spans[key]`, else entities, noun chunks and pronouns. RAISES C359: one is there twice."""
     spans = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
     return Mentions.on(doc, spans)
 

@@ -73,8 +73,8 @@ class DocCoref:
     mentions (tuple[Span, ...]): In text order; elsewhere they are numbers.
     pairs (MentionPairs): The pairs that reach the threshold, with their exact probability before calibration.
     calibrated (Floats | None): Their calibrated probability; None without calibration.
-    antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster. mention_arrays (Mentions):
-    Details of the mentions.
+    antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster. mention_arrays
+    (Mentions): Bounds, heads, kinds and sentences of the mentions.
     """
 
     mentions: tuple[Span, ...]
@@ -145,9 +145,9 @@ class DocCoref:
             if len(self) > DENSE:
                 raise calib_error("C415", wanted=DENSE, given=len(self))
             antecedents, target = refit(antecedents, self.matrix()), self.calibrated
-        result = (
-            pair_probabilities(antecedents).matrix()[self.pairs.later, self.pairs.earlier] if len(self) <= DENSE else target
-        )
+        result = target
+        if len(self) <= DENSE:
+            result = pair_probabilities(antecedents).matrix()[self.pairs.later, self.pairs.earlier]
         off = float(np.sqrt(np.mean((result - target) ** 2))) if len(target) else 0.0
         samples = antecedents.sample_from_uniform(rng.random((n, len(self))))
         return ClusterDraws(self.doc, np.ones(len(self)), self, samples, off)

@@ -66,14 +66,13 @@ class Antecedents:
 
     def __post_init__(self) -> None:
         if self.probabilities.shape != self.candidates.earlier.shape:
-            raise calib_error(
-                "C355", why=f"{len(self.candidates.earlier)} candidates have {self.probabilities.size} probabilities"
-            )
+            n = len(self.candidates.earlier)
+            raise calib_error("C355", why=f"{n} candidates have {self.probabilities.size} probabilities")
         sums = np.bincount(self.candidates.mentions, weights=self.probabilities, minlength=len(self.candidates))
         # NaN fails this too
         if len(self.probabilities) and not (self.probabilities.min() >= 0 and sums.max() <= 1 + ROUNDING):
             raise calib_error(
-                "C355", why="the probabilities of the candidates of a mention are not in [0, 1], or sum to more than 1"
+                "C355", why="the probabilities of a mention's candidates are not in [0, 1], or sum to more than 1"
             )
 
     def __len__(self) -> int:

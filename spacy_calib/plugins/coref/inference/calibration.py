@@ -27,9 +27,8 @@ _MOST = 100_000
 def expected_sizes(pairs: MentionPairs) -> Floats:
     """Return the expected size of each mention's cluster: 1, plus the sum of its pairs' probabilities."""
     ends = np.concatenate([pairs.later, pairs.earlier])
-    return np.asarray(
-        1.0 + np.bincount(ends, weights=np.tile(pairs.probabilities, 2), minlength=pairs.n_mentions), dtype=np.float64
-    )
+    sums = np.bincount(ends, weights=np.tile(pairs.probabilities, 2), minlength=pairs.n_mentions)
+    return np.asarray(1.0 + sums, dtype=np.float64)
 
 
 def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Floats]:
@@ -118,7 +117,10 @@ CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context
 
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
-    """Calibrates pairs by a map for each group, or by a context. below_threshold (Floats): Probability of other pairs, by group."""
+    """Calibrates pairs by a map for each group, or by a context.
+
+    below_threshold (Floats): Probability of a pair below the threshold, for each group.
+    """
 
     maps: GroupedRecalibrator | None
     below_threshold: Floats

@@ -165,9 +165,7 @@ def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
 def nearest_sample(samples: Ints, pairs: MentionPairs) -> Ints:
     """Return the sample of fewest expected wrong pairs: samples differ by the sum of 1 - 2 P over pairs put together."""
     # sample by sample: a long document has a million pairs
-    probabilities_together = np.array(
-        [pairs.probabilities @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples]
-    )
+    sums = np.array([pairs.probabilities @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples])
     sizes = np.stack([np.bincount(sample, minlength=pairs.n_mentions) for sample in samples])
-    expected_errors = (sizes * (sizes - 1) / 2).sum(axis=1) - 2 * probabilities_together
+    expected_errors = (sizes * (sizes - 1) / 2).sum(axis=1) - 2 * sums
     return samples[int(expected_errors.argmin())]
