@@ -1,4 +1,4 @@
-"""Features of a mention as new, and of it with an antecedent, as hashes (after Durrett & Klein 2013, section 3)."""
+"""Features of a mention that begins a cluster, and of a mention with an antecedent, as hashes (Durrett & Klein 2013)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class MentionWords:
         return cls(mentions, columns, words, word_index[heads])
 
     def new_hashes(self) -> Hashes:
-        """Return the features of each mention as new, shape (n, n_templates)."""
+        """Return the features of each mention as the first of a new cluster, shape (n, n_templates)."""
         columns = self.columns
         met_head, met_text = _occurred_before(columns["head"]), _occurred_before(columns["text"])
         simple = [

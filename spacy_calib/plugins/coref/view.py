@@ -41,7 +41,7 @@ class CorefResult:
 
 
 def write_result(doc: Doc, result: CorefResult) -> None:
-    """Write a result on the Doc, in index of an older one."""
+    """Write a result on the Doc, in place of an older one."""
     delete_blocks(doc.user_data, ATTRIBUTE)
     mentions = result.mentions
     block: dict[str, Any] = {
@@ -211,6 +211,6 @@ class ClusterDraws(Draws):
         return len(self.first)
 
     def write(self, doc: Doc, number: int) -> None:
-        """Write clusters of two or more into doc.spans["coref_clusters_1"] and so on, in index of those there."""
+        """Write clusters of two or more into doc.spans["coref_clusters_1"] and so on, in place of those there."""
         clusters = self.view.clusters_in(self.first[number])
         write_clusters(doc, _PREFIX, [[doc[span.start : span.end] for span in cluster] for cluster in clusters])

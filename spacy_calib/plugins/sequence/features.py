@@ -178,7 +178,7 @@ _READ = {
 
 
 class FeatureLabeller(SavedLabeller):
-    """A weight for each (feature, label) and each (label, previous label), in the order of `OnlineLearner`.
+    """A labeller with a weight for each (feature, label) and (previous label, label), ordered as in `OnlineLearner`.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     features (str | list[str]): "chunking" (words and tags), "spelling" (words and their shapes), or templates.
@@ -252,7 +252,7 @@ class FeatureLabeller(SavedLabeller):
 
     @property
     def form(self) -> Form:
-        return record({"cfg": _CFG, "hashes": digests, **self.field_forms}, _sizes)
+        return record({"cfg": _CFG, "hashes": digests, **self.field_forms}, _fault_of_weights)
 
     def _fitted_fields(self) -> dict[str, Any]:
         return {"hashes": self.index.hashes}
@@ -265,8 +265,8 @@ def _features(value: Any, where: str) -> Any:
     return value if isinstance(value, str) else listed(text)(value, where)
 
 
-def _sizes(fields: dict[str, Any]) -> str:
-    """Check that there is a weight for each feature and label, and for each two labels."""
+def _fault_of_weights(fields: dict[str, Any]) -> str:
+    """Return which array has not a weight for each feature and label, and for each two labels, or ""."""
     n = len(fields["cfg"]["labels"])
     size = (len(fields["hashes"]) + 1 + n) * n
     return lengths({name: size for name, value in fields.items() if name not in ("cfg", "hashes") and np.ndim(value)}, fields)

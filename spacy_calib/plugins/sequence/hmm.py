@@ -19,7 +19,7 @@ from .messages import calib_error
 _ARRAYS = ("of_word", "follow", "first", "last")
 
 
-def _sizes(fields: dict[str, Any]) -> str:
+def _fault_of_counts(fields: dict[str, Any]) -> str:
     n, n_words = len(fields["cfg"]["labels"]), len(fields["words"])
     if len(set(fields["words"])) < n_words:
         return "each word stands in 'words' once"
@@ -35,14 +35,15 @@ _STATE = record(
         "cfg": _SETTINGS,
         "words": listed(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
     },
-    _sizes,
+    _fault_of_counts,
 )  # fmt: skip
 
 
 class HiddenMarkovModel(SavedLabeller):
-    """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., from counts plus `pseudocount`.
+    """A hidden Markov model, estimated from counts plus `pseudocount`.
 
-    That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` does nothing.
+    P(labels, words) = P(first label) P(word | label) P(next label | label) ..., each the posterior mean of
+    Dirichlet MAP. `initialize` learns at once; `update` does nothing.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     pseudocount (float): Greater than 0. rare (int): Words that occur at most so often also count for their class, which

@@ -115,7 +115,7 @@ class ChainLabeller(ABC):
         return [(0, len(doc))]
 
     def gold_bounds(self, example: Example) -> list[tuple[int, int]]:
-        """Return the bounds by the gold Doc if its tokens are those of the predicted one."""
+        """Return `bounds`, by the sentences of the gold Doc if both Docs have the same tokens."""
         same_tokens = [token.text for token in example.predicted] == [token.text for token in example.reference]
         return self.bounds(example.reference if same_tokens else example.predicted)
 
@@ -178,7 +178,7 @@ class ChainLabeller(ABC):
         return weights.add_constraints(self.constraint_potentials().on(get_array_module(weights.transitions)))
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
-        """Write the labels of these columns."""
+        """Write the label of each token on the Docs. columns: Index of its label, for each Doc."""
         target, labels = get_target(self.cfg["target"]), self.labels
         for doc, doc_columns in zip(docs, columns, strict=True):
             if len(doc):
@@ -247,7 +247,7 @@ _CHAIN: dict[str, Form] = {
 }
 
 
-def _labels_agree(fields: dict[str, Any]) -> str:
+def _fault_of_labels(fields: dict[str, Any]) -> str:
     labels = fields["labels"]
     if len(set(labels)) < len(labels):
         return "each label stands in 'labels' once"
@@ -260,7 +260,7 @@ def _labels_agree(fields: dict[str, Any]) -> str:
 
 def chain_settings(extra_forms: Mapping[str, Form]) -> Form:
     """Return the saved form of a labeller's settings. extra_forms (Mapping): Of the settings that only its kind has."""
-    return record({**_CHAIN, **extra_forms}, _labels_agree)
+    return record({**_CHAIN, **extra_forms}, _fault_of_labels)
 
 
 def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:

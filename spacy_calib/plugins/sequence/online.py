@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """Learns from a sequence and n_rivals. start: Initial variance. by_distance: Only from margins below the distance."""
+    """How weights change after a sequence. start: Initial variance. by_distance: Only if a margin is below the distance."""
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1
@@ -104,7 +104,7 @@ def _products(rivals: Sequence[Difference]) -> Floats:
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """mu += alpha Sigma Delta; only the diagonal of Sigma is kept (Algorithm 1, with equation 2). variance: Initial."""
+    """Rules with variances, a diagonal Sigma: mu += alpha Sigma Delta (Algorithm 1, equation 2). variance: Initial."""
 
     variance: float = 1.0
 
@@ -129,7 +129,7 @@ class _Gaussian(Rule):
 
 @dataclass(frozen=True)
 class ConfidenceWeighting(_Gaussian):
-    """Equation 3, after Crammer et al. (2008). phi (float): The normal quantile of the confidence, greater than 0."""
+    """Confidence-weighted learning (equation 3; Crammer et al. 2008). phi: Normal quantile of the confidence, above 0."""
 
     short = "cw"
     phi: float = 1.0
@@ -143,7 +143,7 @@ class ConfidenceWeighting(_Gaussian):
 
 @dataclass(frozen=True)
 class Arow(_Gaussian):
-    """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r. r (float): Trade-off, greater than 0."""
+    """Adaptive regularization (equation 4): alpha = max(0, distance - m) / (r + v), beta = 1 / r. r (float): Above 0."""
 
     short = "arow"
     r: float = 1.0
@@ -244,7 +244,7 @@ def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
 
 
 class OnlineLabeller(FeatureLabeller):
-    """Predicts with the average of its weights over all updates.
+    """A labeller that learns online, and predicts with the average of its weights over all updates.
 
     rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, as {"phi": 1.0} for cw. Other
     settings: Those of FeatureLabeller. RAISES C001: no such rule, or a setting out of range.

@@ -108,7 +108,7 @@ def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
-    """Return the sums over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
+    """Return the probability of each entity type, summed over its BILUO tags, "O" first, shape (n_tokens, 1 + n_types)."""
     types = entity_types(labels)
     member = np.array([[(label.partition("-")[2] or OUTSIDE) == kind for kind in (OUTSIDE, *types)] for label in labels])
     return np.clip(marginals @ member, 0.0, 1.0)
@@ -160,12 +160,12 @@ _ENOUGH = 5_000
 
 
 def _as_inner(name: str) -> Any:
-    """Return a method that the source of the component's probabilities answers."""
+    """Return a method that calls the source which reads the component's probabilities."""
     return lambda self, pipe, *docs: getattr(self._inner(pipe), name)(pipe, *docs)
 
 
 class ConfidenceSource(Source):
-    """How much the answer of a labeller changes (Mejer & Crammer 2010, section 5).
+    """Measures confidence by how much the answer of a labeller changes (Mejer & Crammer 2010, section 5).
 
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
     way (str): kd_pc: samples of the weights from N(mu, s Sigma), by an online learner with variances; kd_fixed: from N(mu, s

@@ -26,14 +26,14 @@ class Target(ABC):
 
     @abstractmethod
     def gold(self, example: Example) -> list[str | None]:
-        """Return the gold label of each predicted token, or None."""
+        """Return the gold label of each predicted token, None for none."""
 
     @abstractmethod
     def labels(self, example: Example) -> Iterable[str]:
         """Return the labels that the gold Doc uses."""
 
     def is_label(self, label: str) -> bool:
-        """Return whether tokens can have it."""
+        """Return whether tokens can have this label."""
         return bool(label)
 
     @abstractmethod

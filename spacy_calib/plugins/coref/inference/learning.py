@@ -69,7 +69,7 @@ class _StackedChoices:
 
 
 def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.bool_]:
-    """Return which features at least so many documents (or all) have; the first, which all options have, always."""
+    """Return which features at least `minimum` documents (or all) have; and the first one, which every option has."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
     for choices in documents:
         counts[np.unique(choices.features.indices)] += 1
@@ -104,7 +104,7 @@ class FittedWeights:
 def learn(
     documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
 ) -> FittedWeights:
-    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: nothing to learn from. C001."""
+    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: no clusters. C001: a penalty."""
     if not documents or not any(choices.right.any() for choices in documents):
         raise calib_error("C356")
     if not penalties or not all(penalty > 0 for penalty in penalties):

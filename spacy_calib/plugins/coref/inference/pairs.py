@@ -163,7 +163,7 @@ def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
 
 
 def nearest_sample(samples: Ints, pairs: MentionPairs) -> Ints:
-    """Return the sample of fewest expected wrong pairs: samples differ by the sum of 1 - 2 P over pairs put together."""
+    """Return the sample with the fewest wrong pairs in expectation: each pair that it puts together adds 1 - 2 P to them."""
     # sample by sample: a long document has a million pairs
     sums = np.array([pairs.probabilities @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples])
     sizes = np.stack([np.bincount(sample, minlength=pairs.n_mentions) for sample in samples])
