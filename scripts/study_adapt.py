@@ -28,11 +28,11 @@ from quality.data import DataSet, Split, load, prepare
 from quality.models import load_head, read, trained
 from quality.ours import Task, applied
 from quality.readers import Documents, Sentence
-from study_auto_small import made_up
 from tqdm import tqdm
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.token_fit import fit_tokens
+from spacy_calib.context.words import Words
 from spacy_calib.metrics import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.types import Floats, Groups
@@ -81,6 +81,21 @@ def gold(cache: Path) -> Iterator[DataSet]:
     ptb = [one for part in readers.ptb().values() for one in part]
     for name, documents in (("gum", gum()), ("ptb", ptb)):
         yield as_set(name, labels, fit, read_part(MODEL, documents)[0])
+
+
+def made_up(n: int = 2400, n_tags: int = 8) -> DataSet:
+    """Tokens of a tagger that is twice as confident as it should be, in documents of 20."""
+    rng = np.random.default_rng(0)
+
+    def part() -> Split:
+        logits = rng.normal(0, 1.5, (n, n_tags)) - np.arange(n_tags) / 2
+        probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        tags = (probabilities.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+        forms, flags = np.arange(n).astype(np.uint64) % 40, np.zeros(n, bool)
+        words = Words(np.arange(0, n + 1, 20), forms, forms, flags.astype(np.intp), ~flags)
+        return Split((2 * logits).astype(np.float32), tags, np.arange(n) // 20, words)
+
+    return as_set("made up", tuple("ABCDEFGHIJ"[:n_tags]), part(), part())
 
 
 SETS: dict[str, Callable[[Path], Iterator[DataSet]]] = {"gold": gold, "home": home}

@@ -206,7 +206,7 @@ def read_all(doc: Doc) -> None:
 def test_blocks_that_somebody_made_up_are_read_or_passed_over(nlp, monkeypatch, with_spans):
     """Their checksum is right: whatever is in them is no exception."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
-    fuzz = importlib.import_module("fuzz_state")
+    fuzz = importlib.import_module("tools.fuzz_state")
     doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"])
     doc.set_ents([Span(doc, 1, 3, "A")])
     key, block = block_of(doc)

@@ -14,10 +14,10 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 @pytest.fixture(scope="session")
 def fuzz() -> Iterator[ModuleType]:
-    """scripts/fuzz_state.py."""
+    """scripts/tools/fuzz_state.py."""
     sys.path.insert(0, str(SCRIPTS))
-    import fuzz_state
+    from tools import fuzz_state
 
     yield fuzz_state
     sys.path.remove(str(SCRIPTS))
-    sys.modules.pop("fuzz_state", None)
+    sys.modules.pop("tools.fuzz_state", None)

@@ -48,7 +48,7 @@ def with_element(array: np.ndarray, index: int, value: Any) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["isotonic", "auto", "context", "ner"])
 def test_damage_with_a_right_checksum_is_refused_or_harmless(fuzz, pipelines, name):
-    """A hundred of the cases of scripts/fuzz_state.py, from 900,000 on."""
+    """A hundred of the cases of scripts/tools/fuzz_state.py, from 900,000 on."""
     fuzzer = fuzz.Fuzzer(pipelines[name])
     bad = {seed: wrong for seed in range(900_000, 900_100) if (wrong := fuzzer.try_one(seed)[1])}
     assert not bad

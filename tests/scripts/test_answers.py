@@ -53,7 +53,7 @@ def chains_of(lengths, width, seed=0):
     rng = np.random.default_rng(seed)
     potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
     scores = [rng.normal(size=(n, width)) for n in lengths]
-    return scores, potentials, Chains.of(scores, potentials)
+    return scores, potentials, Chains.from_scores(scores, potentials)
 
 
 def score(scores, potentials, labels):

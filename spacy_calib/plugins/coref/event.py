@@ -17,7 +17,7 @@ from .inference.calibration import KINDS, expected_sizes
 from .mentions import aligned_gold
 from .view import DocCoref, coref_view
 
-# What is known of a pair, column by column.
+# The features of a pair, column by column.
 PAIR_FEATURES = (
     "raw probability", "calibrated probability", "mentions between", "sentences between", "size of the later's cluster", "size of the earlier's cluster",
     *(f"later is {kind}" for kind in KINDS), *(f"earlier is {kind}" for kind in KINDS),
@@ -25,7 +25,7 @@ PAIR_FEATURES = (
 
 
 class PairEvent(Event):
-    """Asked about each mention with a likeliest antecedent. prefix, mentions (str): Of the gold clusters, as in `calib_coref`."""
+    """Whether a mention and its top antecedent name the same entity. prefix, mentions (str): Settings of `calib_coref`."""
 
     registered = "spacy-calib.Pair.v1"
     called = ("pair", "pairs")
@@ -49,7 +49,7 @@ class PairEvent(Event):
         later, earlier = links_of(view)
         pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
         raw, calibrated = np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])
-        sizes, mentions = np.log(expected_sizes(view.pairs)), view.found
+        sizes, mentions = np.log(expected_sizes(view.pairs)), view.mention_arrays
         kinds = [(mentions.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
         distances = [
             np.log1p(later - earlier),

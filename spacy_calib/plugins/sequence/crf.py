@@ -23,7 +23,7 @@ from ...sources.base import to_numpy
 from .factory import CrfSettings
 from .inference.chains import Potentials
 from .labeller import LABELLER, ChainLabeller, accepted_by, chain_settings, check_settings
-from .losses import Question, get_loss
+from .losses import LossInput, get_loss
 from .messages import calib_error
 from .targets import get_target
 
@@ -33,7 +33,7 @@ _PARAMS = ("transitions", "starts", "ends")
 def make_chain_model(
     tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None, transition_rate: float = 1.0
 ) -> Model[list[Doc], list[Floats2d]]:
-    """Registered as spacy-calib.Chain.v1. A linear layer over token vectors, whose output is the scores of a chain.
+    """Make a linear layer over token vectors, whose output is the scores of a chain (registered as spacy-calib.Chain.v1).
 
     tok2vec (Model): A tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes the data's.
     transition_rate (float): How many times as fast as other weights transitions are learned. Adam changes a weight by about one
@@ -87,24 +87,24 @@ def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str
     arrays = {name: to_numpy(getattr(potentials_of(model), name)) for name in _PARAMS}
     arrays["scores"] = to_numpy(head.predict(head.ops.alloc2f(2, head.get_dim("nI"))))
     shapes = {"transitions": (n_labels, n_labels), "starts": (n_labels,), "ends": (n_labels,), "scores": (2, n_labels)}
-    if _is_known(model):
+    if _runs_alone(model):
         trial_vocab = Vocab()
         trial_vocab.vectors = vocab.vectors
         (arrays["scores of a text"],) = map(to_numpy, model.predict([Doc(trial_vocab, words=["a", "b"])]))
         shapes["scores of a text"] = (2, n_labels)
-    # Token vectors that are no numbers are found where the component is asked for scores: it was trained so.
+    # NaN in token vectors is reported when the component scores a Doc: it was trained with them.
     bad_names = [name for name in arrays if name != "scores of a text" and not np.isfinite(arrays[name]).all()]
     return lengths(shapes, arrays) or (f"'{bad_names[0]}' holds NaN" if bad_names else "")
 
 
-def _is_known(model: Model[Any, Any]) -> bool:
-    """Return whether a Doc of mere words can try it: no layer listens to another component, or is of another package."""
+def _runs_alone(model: Model[Any, Any]) -> bool:
+    """Return whether the model can run on a Doc of words alone: no layer is a listener, or of another package."""
     ours = {"spacy", "thinc", __name__.partition(".")[0]}
     return all(type(node) is Model and node._func.__module__.partition(".")[0] in ours for node in model.walk())
 
 
 def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
-    """Add to the gradient of the potentials."""
+    """Add to the gradient of the potentials of a chain model."""
     layer = model.get_ref("potentials")
     for name in _PARAMS:
         values: Any = layer.ops.asarray(getattr(gradient, name), dtype="float32")
@@ -122,7 +122,7 @@ _CFG = chain_settings({"loss": accepted_by(get_loss), "label_smoothing": _smooth
 
 
 class ConditionalRandomField(ChainLabeller, TrainablePipe):
-    """Computes the exact probability of each label, and of each sequence of labels.
+    """Labels tokens by a CRF, with the exact probability of each label and of each sequence of labels.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     loss (str): likelihood (for calibrated probabilities), perceptron, passive_aggressive or hinge. label_smoothing (float),
@@ -134,7 +134,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         config = CrfSettings(**settings)
         self.cfg = check_settings(_CFG, config)
         self.model = config.model
-        self.take(nlp, name)
+        self.attach(nlp, name)
 
     def weights(self) -> Potentials:
         return potentials_of(self.model)
@@ -180,21 +180,21 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
-        """Return (loss, its gradients by each Doc's scores and by the potentials). RAISES C323: gold that is forbidden."""
+        """Return (loss, its gradients by each Doc's scores and by the potentials). RAISES C323: the gold is forbidden."""
         examples = list(examples)
         masks = [self.gold_mask(eg) for eg in examples]
         bounds = [(i, start, end) for i, eg in enumerate(examples) for start, end in self.bounds(eg.predicted)]
-        question = Question.of(
+        inputs = LossInput.from_scores(
             [scores[i][start:end] for i, start, end in bounds],
             self.potentials(),
             [masks[i][start:end] for i, start, end in bounds],
             self.cfg["label_smoothing"],
         )
-        loss = get_loss(self.cfg["loss"])(question)
+        loss = get_loss(self.cfg["loss"])(inputs)
         gradients = [self.model.ops.alloc2f(*array.shape) for array in scores]
-        for (i, start, end), gradient in zip(bounds, loss.scores, strict=True):
+        for (i, start, end), gradient in zip(bounds, loss.d_scores, strict=True):
             gradients[i][start:end] = gradient
-        return loss.loss, (gradients, loss.potentials)
+        return loss.loss, (gradients, loss.d_potentials)
 
     def gold_mask(self, example: Example) -> Any:
         """Return which labels may be right at each token, shape (len(doc), K): the gold one, all, or all but a negated one."""
@@ -205,7 +205,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
             example, [None if negation else label for label, negation in zip(gold, negated_labels, strict=True)]
         )
         wrong = self.known_columns(example, negated_labels)
-        self.check_allowed(example, right, self.bounds(example.predicted))
+        self.check_constraints(example, right, self.bounds(example.predicted))
         mask[right >= 0] = np.arange(len(self.labels)) == right[right >= 0][:, None]
         mask[wrong >= 0, wrong[wrong >= 0]] = False
         return mask
@@ -219,11 +219,11 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     # Saving
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """RAISES C335: the bytes are not those of such a component."""
+        """Load the component from `to_bytes`. RAISES C335: the bytes are not those of such a component."""
         return self._load(TrainablePipe.from_bytes, bytes_data, "the bytes given", set(exclude))
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """RAISES C335: the folder is not that of such a component."""
+        """Load the component from `to_disk`. RAISES C335: the folder is not that of such a component."""
         return self._load(TrainablePipe.from_disk, path, str(path), set(exclude))
 
     def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":

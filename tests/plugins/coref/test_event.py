@@ -40,7 +40,9 @@ def test_a_unit_is_a_mention_with_its_likeliest_antecedent(done):
     column = dict(zip(PAIR_FEATURES, known.features.T, strict=True))
     assert np.allclose(column["raw probability"], logit(known.raw))
     assert np.allclose(np.expm1(column["mentions between"]), later - best[later])
-    assert np.allclose(np.expm1(column["sentences between"]), view.found.sentences[later] - view.found.sentences[best[later]])
+    assert np.allclose(
+        np.expm1(column["sentences between"]), view.mention_arrays.sentences[later] - view.mention_arrays.sentences[best[later]]
+    )
     assert np.allclose(sum(column[name] for name in PAIR_FEATURES if name.startswith("later is")), 1)
 
 

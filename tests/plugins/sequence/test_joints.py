@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 import spacy
@@ -11,11 +13,18 @@ from spacy.training import Example
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
+from spacy_calib.plugins.sequence import joints
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.plugins.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, sample_jointly
 from tests.plugins.events.test_draws import agree
 from tests.plugins.sequence.inference.chains import probabilities, small_chains
 from tests.plugins.sequence.trained import TAGS, WORDS, tagged, trained_labeller
+
+
+def test_the_example_of_the_reference_runs():
+    results = doctest.testmod(joints)
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 @settings(max_examples=40)

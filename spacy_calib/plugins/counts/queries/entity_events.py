@@ -48,7 +48,7 @@ class EventQuery(Query):
         empty = np.zeros(0)
         if view is None or not len(view):
             return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
-        heads = view.found.heads.tolist()
+        heads = view.mention_arrays.heads.tolist()
         agents = [_is_agent(doc[head], self.verbs) for head in heads]
         is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
         is_excluded = [_is_described(doc[head], self.others) for head in heads]

@@ -12,9 +12,9 @@ from spacy.tokens import Doc, Span
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.coref.inference.antecedents import Antecedents, Candidates
-from spacy_calib.plugins.coref.inference.pairs import pair_chances
+from spacy_calib.plugins.coref.inference.pairs import pair_probabilities
 from spacy_calib.plugins.coref.mentions import Mentions
-from spacy_calib.plugins.coref.view import Resolved, write_resolved
+from spacy_calib.plugins.coref.view import CorefResult, write_result
 from spacy_calib.plugins.counts.queries.base import Scored
 from spacy_calib.plugins.counts.queries.patterns import QueryAbilities, make_query, split_query
 
@@ -149,8 +149,8 @@ def story():
               lemmas=["iraqi", "troop", "come", ".", "they", "attack", "Kuwait", "."])  # fmt: skip
     mentions = Mentions.on(doc, [(0, 2), (4, 5), (6, 7)])
     antecedents = Antecedents(Candidates(np.array([0, 0, 1, 1]), np.array([0])), np.array([0.7]))
-    pairs = pair_chances(antecedents, 0.01)
-    write_resolved(doc, Resolved(mentions, antecedents, pairs, None, np.zeros(0), np.array([0, 0, 2])))
+    pairs = pair_probabilities(antecedents, 0.01)
+    write_result(doc, CorefResult(mentions, antecedents, pairs, None, np.zeros(0), np.array([0, 0, 2])))
     return doc
 
 
@@ -175,7 +175,7 @@ def test_who_attacks_in_the_passive():
               deps=["nsubjpass", "auxpass", "ROOT", "agent", "pobj", "prep", "pobj"], lemmas=["it", "be", "attack", "by", "force", "of", "Iraq"])  # fmt: skip
     mentions = Mentions.on(doc, [(0, 1), (4, 7)])
     none = Antecedents(Candidates(np.zeros(3, dtype=np.intp), np.zeros(0, dtype=np.intp)), np.zeros(0))
-    write_resolved(doc, Resolved(mentions, none, pair_chances(none, 0.01), None, np.zeros(0), np.array([0, 1])))
+    write_result(doc, CorefResult(mentions, none, pair_probabilities(none, 0.01), None, np.zeros(0), np.array([0, 1])))
     assert ask({"verb": "attack", "names": "iraq"}).answer(doc).calibrated.tolist() == [1.0]
     assert ask({"verb": "attack"}, "entity").answer(doc).found == 1
 

@@ -65,7 +65,7 @@ def test_chains_of_any_lengths_reach_their_marginals(made, seed):
     n_tokens = sum(map(len, made.scores))
     wanted = np.random.default_rng(seed).dirichlet(np.ones(made.potentials.n_labels) + 1, size=n_tokens)
     drawn = draw_chain(sum_chains(made.chains), wanted, generator(5, seed, 0).random((5, n_tokens)))
-    assert drawn.reached == pytest.approx(wanted, abs=1e-4)
+    assert drawn.marginals == pytest.approx(wanted, abs=1e-4)
     assert drawn.codes.shape == (5, n_tokens)
 
 

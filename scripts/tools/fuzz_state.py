@@ -1,6 +1,6 @@
 """Load damaged saved states whose checksum is right, predict with them and show them: every failure must be a sentence with a code.
 
-    python scripts/fuzz_state.py ./calibrated --cases 10000
+    python scripts/tools/fuzz_state.py ./calibrated --cases 10000
 
 Each component of ours of these pipelines is taken apart, one to three places of its saved state are changed at random
 (values, types, lengths, keys), and the state is put back with a checksum of its own. Bad is an exception without a code, a
@@ -27,11 +27,14 @@ from typing import Any
 import numpy as np
 import spacy
 import srsly
-from frame import make_parser
 from spacy.language import Language
 
 from spacy_calib import CalibError
 from spacy_calib.cli.info_command import describe, show
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
+
+from frame import make_parser
 
 TEXT = "the old dog saw Jordan in New York ."
 WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336")
