@@ -85,7 +85,7 @@ def draw(pool: ScoredEntities, file: Path, theme: str) -> None:
     from matplotlib import pyplot
 
     text, faint, raw_color, color = WORDS[theme]
-    style = {"font.size": 14, "text.color": text, "axes.labelcolor": text, "xtick.color": faint, "ytick.color": faint, "axes.edgecolor": faint, "svg.hashsalt": "spacy-calib"}  # fmt: skip
+    style: Any = {"font.size": 14, "text.color": text, "axes.labelcolor": text, "xtick.color": faint, "ytick.color": faint, "axes.edgecolor": faint, "svg.hashsalt": "spacy-calib"}  # fmt: skip
     with mpl.rc_context(style):
         figure, axes = pyplot.subplots(figsize=(5.2, 4.2), layout="constrained")
         axes.plot([0, 1], [0, 1], color=faint, linestyle=":", linewidth=1.5)
