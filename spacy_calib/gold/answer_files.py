@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -158,10 +158,10 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _checked(answer: TextAnswers) -> TextAnswers:
-    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
+    """RAISES ValueError: a text or a label is none, or no Unicode, or a queue wrote no value that a Doc can keep."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
-    if not all(isinstance(text, str) for text in texts) or not isinstance(answer.meta, Mapping):
-        raise ValueError("a label or a text is none, or its meta no object")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a label or a text is none")
     values = [answer.meta.get(key) for key in ("drawn", "doc")]
     if not all(
         value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)

@@ -19,6 +19,8 @@ from .places import place_of
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
 _WHOLE_UNITS = ("sentence", "document")
+# What tells that a queue of ours wrote what stands beside a text. Anybody's own keys may be called as ours.
+QUEUE_MARK = {"queue": "spacy-calib"}
 # How units came into a queue: the doubtful ones first, or sampled with equal probability.
 BY_DOUBT, AT_RANDOM = "doubt", "random"
 
@@ -36,8 +38,7 @@ class TextAnswers:
     """What people say of a text.
 
     spans (dict): Stretch -> whether it is right, None where that is unknown. cats (dict): Category -> whether the text has it, or None. whole (bool): Whether
-    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What came with the text, see `tasks.Task` for how it was
-    drawn. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
+    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What a queue of ours wrote beside the text, see `tasks.Task`. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
     annotation. skipped (Counter): What came with the answer and is no label.
     """
 
@@ -79,8 +80,13 @@ class TextAnswers:
         )
 
 
+def queue_meta(meta: Any) -> dict[str, Any]:
+    """Return what a queue of ours wrote beside a text; {} for what anybody else did."""
+    return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
+
+
 def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
+    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown. meta: See `queue_meta`."""
     spans: dict[Mark, bool | None] = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
@@ -123,7 +129,7 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
-    text, answer, meta = record["text"], record["answer"], record.get("meta") or {}
+    text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
     if answer == "ignore":
         return None
     right = answer == "accept"
@@ -180,7 +186,7 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Of a record of doccano. RAISES ValueError: its labels are numbers."""
-    meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
+    meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text, labels = (
         record["text"],
         as_list(next(record[key] for key in ("entities", "label", "labels", "annotations") if key in record)),
@@ -202,7 +208,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
 
 def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
     """Yield what each person said of a record of Argilla."""
-    meta = record.get("metadata") or {}
+    meta = queue_meta(record.get("metadata"))
     if "responses" not in record:
         values = [] if record.get("status") == "Discarded" else [record["annotation"]]
         answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]

@@ -17,7 +17,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.gold.answered_docs import AnswerForm, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.reading import GoldReader
-from spacy_calib.gold.tool_exports import Mark, TextAnswers
+from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
 from spacy_calib.types import Marginals
 from tests.answers import write
 
@@ -132,7 +132,7 @@ def answered(file, *records):
             "text": TEXT,
             "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
             "answer": said,
-            "meta": {"unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
+            "meta": {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
         }
         for asked, left, said in records
     ]
