@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import accumulate
 from typing import Any
 
 from ..errors import calib_error
@@ -163,7 +164,7 @@ def _make_plain(task: Record) -> None:
     for key, value in task["data"].items():
         if "paragraphlabels" in kinds and isinstance(value, list):
             turns = [turn["text"] for turn in value]
-            offsets = [sum(map(len, turns[:i])) + i for i in range(len(turns))]
+            offsets = [0, *accumulate(len(turn) + 1 for turn in turns)]
             task["data"][key] = "\n".join(turns)
         elif "hypertextlabels" in kinds and isinstance(value, str):
             page = _PageText()

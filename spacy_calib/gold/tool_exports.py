@@ -52,6 +52,11 @@ class TextAnswers:
     agreed: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def has_all_spans(self) -> bool:
+        """Whether spans that are not there are wrong, as they were asked about."""
+        return self.whole and bool(self.spans or not self.cats)
+
     def contradicts(self, later: TextAnswers) -> bool:
         """Whether both cannot be right."""
         if any(
@@ -61,23 +66,19 @@ class TextAnswers:
             if name in getattr(self, kind)
         ):
             return True
-        pairs = ((self, later), (later, self))
-        return any(
-            a.whole and (a.spans or not a.cats) and mark not in a.spans
-            for a, b in pairs
-            for mark, right in b.spans.items()
-            if right
-        )
+        pairs = ((a, b) for a, b in ((self, later), (later, self)) if a.has_all_spans)
+        return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
-    def joined(self, later: TextAnswers) -> TextAnswers:
-        """With what was said of the same text later, which counts where they differ; it stays a doubtful text if it was one."""
-        if later.whole and (later.spans or not later.cats):
+    def add(self, later: TextAnswers) -> TextAnswers:
+        """Return both together: what was said of the same text later counts where they differ, and a doubtful text stays one. The spans and categories
+        of this object change, as a text may have thousands of answers.
+        """
+        if later.has_all_spans:
             return later
-        spans, cats = {**self.spans, **later.spans}, {**self.cats, **later.cats}
+        self.spans.update(later.spans)
+        self.cats.update(later.cats)
         doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return replace(
-            self, spans=spans, cats=cats, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed
-        )
+        return replace(self, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed)
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:

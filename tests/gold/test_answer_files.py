@@ -205,15 +205,24 @@ def test_meta_of_others_is_left_alone(meta, tmp_path):
         assert (answer.spans, answer.whole, answer.meta) == ({Mark(9, 12, "P"): True}, True, {})
 
 
+def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_path, monkeypatch):
+    """As many categories as texts would else make a value for each of them in each text."""
+    records = [{"id": i, "text": f"text {i}", "label": [f"c{i}"]} for i in range(4)]
+    for most, lacks in ((4, {f"c{i}": False for i in range(4)}), (3, {"c2": False})):
+        monkeypatch.setattr("spacy_calib.gold.answer_files._MANY_CATEGORIES", most)
+        answers = read_answers(write(tmp_path / "a.jsonl", records), {"c2", "other"})
+        assert [answer.cats for answer in answers] == [{**lacks, f"c{i}": True} for i in range(4)]
+
+
 def test_what_was_said_later_counts():
     first, second = (
         TextAnswers("a b", {Mark(0, 1, "P"): True}),
         TextAnswers("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}),
     )
-    assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
-    assert first.joined(TextAnswers("a b", whole=True)).spans == {}
+    assert first.add(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
+    assert first.add(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
-    assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
+    assert [one.add(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
         *["doubt"] * 2, "random",
     ]  # fmt: skip
 
