@@ -131,29 +131,31 @@ def changed_array(value: Any, rng: random.Random) -> Any:
 
 def opened(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
-    outer = srsly.msgpack_loads(data)
-    if "body" in outer:
-        return {"state": srsly.msgpack_loads(outer["body"])}
-    model = srsly.msgpack_loads(outer["model"])
-    model["attrs"] = [{key: srsly.msgpack_loads(value) for key, value in attrs.items()} for attrs in model["attrs"]]
-    return {"cfg": srsly.json_loads(outer["cfg"]), "model": model}
+    state = srsly.msgpack_loads(srsly.msgpack_loads(data)["body"])
+    fields = state.get("state")
+    if isinstance(fields, dict) and "model" in fields:
+        model = srsly.msgpack_loads(fields["model"])
+        model["attrs"] = [{key: srsly.msgpack_loads(value) for key, value in attrs.items()} for attrs in model["attrs"]]
+        fields["model"] = model
+    return {"state": state}
 
 
 def closed(tree: dict[str, Any], data: bytes) -> bytes:
     """The bytes of such a tree. data (bytes): As they were; what is not in the tree is theirs."""
-    outer = srsly.msgpack_loads(data)
-    if "body" in outer:
-        body = srsly.msgpack_dumps(tree.get("state"))
-        return srsly.msgpack_dumps({**outer, "body": body, "crc": zlib.crc32(body)})
-    model = tree.get("model")
-    if isinstance(model, dict) and isinstance(model.get("attrs"), list):
-        attrs = [
-            {key: srsly.msgpack_dumps(value) for key, value in one.items()} if isinstance(one, dict) else one
-            for one in model["attrs"]
-        ]
-        model = {**model, "attrs": attrs}
-    held = {"cfg": srsly.json_dumps(tree.get("cfg")).encode("utf8"), "model": srsly.msgpack_dumps(model)}
-    return srsly.msgpack_dumps({**outer, **{key: value for key, value in held.items() if key in tree}})
+    outer, state = srsly.msgpack_loads(data), tree.get("state")
+    fields = state.get("state") if isinstance(state, dict) else None
+    model = fields.get("model") if isinstance(fields, dict) else None
+    if isinstance(model, dict):
+        attrs = model.get("attrs")
+        if isinstance(attrs, list):
+            packed = (
+                {key: srsly.msgpack_dumps(value) for key, value in one.items()} if isinstance(one, dict) else one
+                for one in attrs
+            )
+            model["attrs"] = list(packed)
+        fields["model"] = srsly.msgpack_dumps(model)
+    body = srsly.msgpack_dumps(state)
+    return srsly.msgpack_dumps({**outer, "body": body, "crc": zlib.crc32(body)})
 
 
 class Fuzzer:

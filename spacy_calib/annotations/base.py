@@ -40,6 +40,10 @@ NOT_THOSE = np.uint64(get_string_id("(rejected)"))
 GOLD_LABELS = "calib_gold_labels"
 
 
+# In place of an offset, which is 0 or more where tokens may lack a partner.
+NO_PARTNER = -1
+
+
 class Annotation(ABC):
     """One kind of label that the units of a Doc have.
 
@@ -53,7 +57,7 @@ class Annotation(ABC):
     span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
     units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether a unit
     is a span, as its first token. of_entities (bool): Whether its spans are the entities of a Doc: its pipe has an own prefix.
-    partners (Callable | None): How many characters after each token its `partner` begins; None for labels of tokens alone.
+    partners (Callable | None): How many characters after each token its `partner` begins, NO_PARTNER where it has none; None for labels of tokens alone.
     rejected_key (str): Of the span group with rejected labels. judge_spans (Callable | None): With `span_event`: (example,
     (start, end, label hash) of predicted spans) -> 1, 0, or -1 without gold, for each.
     """
@@ -87,8 +91,8 @@ class Annotation(ABC):
         """Return first character and hash of the text of each unit, shape (n_units, 2)."""
         return cast(Hashes, doc.to_array(_PLACE))
 
-    def partner(self, token: Token) -> Token:
-        """Return the other token of a label of two: head, or last token of the entity; else the token itself."""
+    def partner(self, token: Token) -> Token | None:
+        """Return the other token of a label of two: head, or last token of the entity that it begins, None if it begins none; else the token itself."""
         return token
 
     # Labels

@@ -14,6 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from .base import (
+    NO_PARTNER,
     REJECTED,
     REJECTED_LINKS,
     UNKNOWN,
@@ -247,16 +248,18 @@ class LinkAnnotation(_OfEntities):
     def label(self, token: Token) -> str:
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
 
-    def partner(self, token: Token) -> Token:
-        while token.ent_iob_ in ("B", "I") and token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
+    def partner(self, token: Token) -> Token | None:
+        if token.ent_iob_ != "B":
+            return None
+        while token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
             token = token.nbor()
         return token
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
-        starts, last = column_of(doc, "IDX"), np.arange(len(doc))
+        starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
-            last[entity.start : entity.end] = entity.end - 1
-        return (starts[last] - starts).astype(np.int32)
+            partners[entity.start] = starts[entity.end - 1] - starts[entity.start]
+        return partners
 
     def aligned_gold(self, example: Example) -> Hashes:
         gold = {(entity.start_char, entity.end_char): entity.kb_id for entity in example.reference.ents}

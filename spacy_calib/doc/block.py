@@ -12,6 +12,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..annotations import get_annotation
+from ..annotations.base import NO_PARTNER
 from ..types import ROUNDING
 from .blocks import (
     BLOCK_VERSION,
@@ -215,6 +216,8 @@ class Block:
         if self.head is None:
             return True
         head = self.annotation.partner(token)
+        if head is None:
+            return self.head[row] == NO_PARTNER
         return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
 
     def carries(self, row: int, label: str) -> bool:

@@ -103,9 +103,8 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a span that has its own row, as links do, or None."""
     claim = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    if claim is None or not claim[0].annotation.spans_are_units or claim[0].annotation.partner(span[0]).i + 1 != span.end:
-        return None
-    return claim
+    last = None if claim is None or not claim[0].annotation.spans_are_units else claim[0].annotation.partner(span[0])
+    return claim if last is not None and last.i + 1 == span.end else None
 
 
 def link_values(span: Span, attr: str) -> SpanValues | None:

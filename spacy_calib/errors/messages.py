@@ -110,6 +110,7 @@ MESSAGES = {
     "C078": "The data has no gold annotation for what is calibrated ({available}); give data annotated with it.",
     "C081": "{path} holds texts, but no gold: this command needs the right labels of some texts; give a .spacy or .conllu file, or what an annotation tool exported (.jsonl, .json).",
     "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
+    "C086": "Component '{component}' is in the pipeline and not trained, so that no text can be processed; train it, or disable it (nlp.disable_pipe('{component}'), or [nlp] disabled in config.cfg).",
     "C085": "There is no factory '{name}', which is the name of a calib pipe: take that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one "
     "(nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); {advice}.",
     "C083": "There is no option {option}, but a setting of the pipe has this name; give that: {setting} VALUE.",

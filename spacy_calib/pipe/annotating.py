@@ -101,7 +101,7 @@ class AnnotatingPipe(Pipe):
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
+            raise self.kept.error(self.kept.unreadable, name=self.name, path=str(file), why=error.strerror or error) from None
         self._load(data, str(file))
         return self
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,6 +149,22 @@ def check_enabled(nlp: Language, component: str) -> None:
     for name in nlp.disabled:
         if component in getattr(nlp.get_pipe(name), "listening_components", ()):
             raise calib_error("C084", name=name, component=component)
+
+
+@contextlib.contextmanager
+def trained_pipes(nlp: Language, names: Iterable[str]) -> Iterator[None]:
+    """Run these components in here. RAISES C086: they fail, and one of them is not trained."""
+    try:
+        yield
+    except CalibError:
+        raise
+    except Exception:
+        from ..sources.base import is_trained
+
+        for name in names:
+            if not is_trained(nlp.get_pipe(name)):
+                raise calib_error("C086", component=name) from None
+        raise
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import Model
 
 from ..annotations import Annotation
 from ..calibration.spans import product_of
@@ -92,6 +93,12 @@ def to_numpy(array: Any) -> NDArray[Any]:
 def has_weights(pipe: Any) -> bool:
     """Whether all weights of a component's model are there."""
     return all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+
+def is_trained(pipe: Any) -> bool:
+    """Whether a component has what it runs with: all weights, and something in its knowledge base, if it has a model or such a base."""
+    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
+    return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
 
 def all_finite(pipe: Any) -> bool:

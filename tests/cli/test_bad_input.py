@@ -93,6 +93,13 @@ def test_the_component_has_no_labels(factory, changed_model, dev, out):
     refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels")
 
 
+@pytest.mark.parametrize("factory", ["tagger", "textcat", "entity_linker"])
+def test_a_component_before_was_never_trained(factory, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory, "untrained", before="tagger"))
+    refuses(calib("fit", path, dev, out, "-C", "tagger"), "Component 'untrained' is in the pipeline and not trained")
+    refuses(calib("evaluate", path, dev, "-C", "tagger"), "train it, or disable it (nlp.disable_pipe('untrained'), or [nlp]")
+
+
 # The data
 
 
@@ -115,7 +122,15 @@ def write_half(path):
     path.write_bytes(path.read_bytes()[:100])
 
 
+def write_entity_without_begin(path):
+    """IOB tags O I: spaCy reads such a file, and fails when somebody asks for the entities."""
+    doc = gold_doc(blank_vocab(), [("the", "DET"), ("dog", "NOUN")])
+    doc.from_array(["ENT_IOB", "ENT_TYPE"], np.array([[2, 0], [1, doc.vocab.strings.add("PER")]], dtype=np.uint64))
+    save_docs(path, [doc])
+
+
 FILES = {
+    "bad.spacy is no gold that can be read here: in the Doc that begins 'the dog' an entity goes on (IOB tag I)": write_entity_without_begin,
     "is not a readable DocBin (it is empty)": write_empty_file,
     "is not a readable DocBin (": write_text,
     "is not a readable DocBin ([E1014]": write_half,

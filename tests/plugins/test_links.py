@@ -152,9 +152,12 @@ def test_another_entity_at_the_same_place_has_no_links(fitted):
         doc.ents = [Span(doc, start, end, label="NAME", kb_id=doc.ents[0].kb_id)]
         assert (doc.ents[0]._.calib_link, doc.ents[0]._.calib_links) == (None, None)
         assert doc._.calib.ents == ()
+        assert doc._.calib.rows.tolist() == []
     doc = fitted(TEXT)
-    doc.ents = []
+    doc.ents = doc.ents[1:]
     assert doc[2:3]._.calib_links is None
+    assert (doc[2]._.calib_scores, doc[2]._.calib_score, doc[9]._.calib_scores) == (None, None, doc.ents[0]._.calib_links)
+    assert doc._.calib.rows.tolist() == [9]
     doc = fitted(TEXT)
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:3])
@@ -223,6 +226,10 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
             doc.ents = [*kept, Span(doc, entity.start, entity.end + 1, label="NAME", kb_id=entity.kb_id)]
         return doc
 
+    def removed(rng: random.Random, doc: Doc) -> Doc:
+        doc.ents = [entity for entity in doc.ents if rng.random() < 0.5]
+        return doc
+
     def linked(rng: random.Random, doc: Doc) -> Doc:
         for entity in doc.ents:
             doc[entity.start].ent_kb_id_ = rng.choice([f"{entity.text}-place", NIL, "nowhere"])
@@ -233,7 +240,10 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
         rng = random.Random(number)
         doc = drawn(rng)
         for _ in range(rng.randint(1, 4)):
-            doc = rng.choice([cut, joined, merged, widened, linked])(rng, doc)
+            doc = rng.choice([cut, joined, merged, widened, removed, linked])(rng, doc)
+            starts = {entity.start for entity in doc.ents}
+            assert not any(token._.calib_scores for token in doc if token.i not in starts)
+            assert doc._.calib is None or starts.issuperset(doc._.calib.rows.tolist())
             for entity in doc.ents:
                 beside = [doc[i].text for i in (entity.start - 1, entity.end) if 0 <= i < len(doc)]
                 own = [truth[entity.text, word] for word in beside if (entity.text, word) in truth]

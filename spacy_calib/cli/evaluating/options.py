@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..shared.outputs import Output
+from ..shared.outputs import Output, check_folder_of_files
 from ..shared.run import GoldRun
 from .outputs import Request, find_requests, is_numbers
 
@@ -51,8 +51,8 @@ class EvaluateRun(GoldRun):
         return [path for path in self.output if is_numbers(path)]
 
     def files(self) -> list[Output]:
-        """The files that are written."""
-        return [
-            Output("--output", path)
-            for path in (*self.numbers, *(path for request in self.requests for path in request.files()))
-        ]
+        """The files that are written. RAISES C054: a folder for them is not empty, and there is no --force."""
+        files = [*self.numbers, *(path for request in self.requests for path in request.files())]
+        for folder in {path.parent for path in files} & set(self.output):
+            check_folder_of_files(folder, self.force)
+        return [Output("--output", path) for path in files]

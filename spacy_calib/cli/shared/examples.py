@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import reason
+from ...pipe.loading import reason, trained_pipes
 from .command import check_option
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watched
@@ -118,13 +118,14 @@ def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    from ...gold.file_readers import advise_on, file_reader
+    from ...gold.file_readers import advise_on, check_entities, file_reader
 
     if not file.stat().st_size:
         code = "C053" if file.suffix == ".spacy" else "C747"
         raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
     with _faults_of(file):
-        yield from file_reader(file)(nlp, file)
+        for doc in file_reader(file)(nlp, file):
+            yield check_entities(doc, file)
 
 
 def _make_examples(
@@ -194,7 +195,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watched(n_process):
+    with nlp.select_pipes(enable=list(names)), watched(n_process), trained_pipes(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(kept, docs, strict=True):
             example.predicted = doc

@@ -94,6 +94,13 @@ def check_folder(target: Path, force: bool) -> None:
             )
 
 
+def check_folder_of_files(folder: Path, force: bool) -> None:
+    """Check that files may be written into a folder. RAISES C054: it exists and is not empty. C055: see `as_sentence`."""
+    with as_sentence(folder):
+        if not force and folder.is_dir() and any(folder.iterdir()):
+            raise calib_error("C054", path=folder)
+
+
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:

@@ -15,6 +15,7 @@ from ...calibration.registered import REGISTRIES
 from ...pairs.build import leading
 from ...pairs.label_map import shorter
 from ...pipe.component import Calibrator
+from ...pipe.loading import trained_pipes
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
@@ -128,10 +129,11 @@ def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | 
 
 
 def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> list[Doc]:
-    """Some sentences with all that the components up to the one that a pipe reads put on them."""
+    """Some sentences with all that the components up to the one that a pipe reads put on them. RAISES C086: one of these is not trained."""
     order = nlp.pipe_names
-    later = order[order.index(pipe.source.component) + 1 :]
-    return list(nlp.pipe(sentences, disable=later))
+    end = order.index(pipe.source.component) + 1
+    with trained_pipes(nlp, order[:end]):
+        return list(nlp.pipe(sentences, disable=order[end:]))
 
 
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:

@@ -3,9 +3,7 @@
 # No `from __future__ import annotations` here: spaCy and confection read the types of functions, and resolve no strings.
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,11 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_init
 from thinc.types import Floats2d
 
-from ...pipe.saved import refused_whole
-from ...schema import Misfit, lengths, number, text
+from ...schema import Form, Misfit, blob, lengths, number, record, text
 from ...sources.base import to_numpy
 from .factory import CrfSettings
 from .inference.chains import Potentials
-from .labeller import LABELLER, ChainLabeller, accepted_by, chain_settings, check_settings
+from .labeller import SavedLabeller, accepted_by, chain_settings, check_settings
 from .losses import LossInput, get_loss
 from .messages import calib_error
 from .targets import get_target
@@ -119,9 +116,10 @@ def _smoothing(value: Any, where: str) -> float:
 
 
 _CFG = chain_settings({"loss": accepted_by(get_loss), "label_smoothing": _smoothing, "neg_prefix": text})
+_STATE = record({"cfg": _CFG, "model": blob})
 
 
-class ConditionalRandomField(ChainLabeller, TrainablePipe):
+class ConditionalRandomField(SavedLabeller, TrainablePipe):
     """Labels tokens by a CRF, with the exact probability of each label and of each sequence of labels.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
@@ -129,6 +127,8 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     neg_prefix (str): As in spaCy's tagger.
     RAISES C001: no such target or loss, or a share out of range. C324: no such extension.
     """
+
+    kind = "calib_crf"
 
     def __init__(self, nlp: Language, name: str = "calib_crf", **settings: Any):
         config = CrfSettings(**settings)
@@ -218,27 +218,23 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     # Saving
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """Load the component from `to_bytes`. RAISES C335: the bytes are not those of such a component."""
-        return self._load(TrainablePipe.from_bytes, bytes_data, "the bytes given", set(exclude))
+    @property
+    def form(self) -> Form:
+        return _STATE
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """Load the component from `to_disk`. RAISES C335: the folder is not that of such a component."""
-        return self._load(TrainablePipe.from_disk, path, str(path), set(exclude))
+    def _fitted_fields(self) -> dict[str, Any]:
+        return {"model": self.model.to_bytes()}
 
-    def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":
-        """Read into a twin first, so that a fault leaves this one unchanged. read (Callable): Of spaCy."""
-        with refused_whole(self.name, path, LABELLER):
-            twin = type(self).__new__(type(self))
-            twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)
-            read(twin, source, exclude=exclude)
-            fields = _CFG(twin.cfg, "cfg")
-            names, own_names = ([node.param_names for node in model.walk()] for model in (twin.model, self.model))
-            if names != own_names:
-                raise Misfit("model", "the parameters of this architecture")
-            wrong = "" if {"cfg", "model"} & exclude else fault_of_weights(twin.model, len(fields["labels"]), self.vocab)
-            if wrong:
-                raise Misfit("model", f"what these {len(fields['labels'])} labels want: {wrong}")
-            read(self, source, exclude={*exclude, "cfg"})
-            self.cfg.update(fields)
-        return self
+    def _made(self, state: Any) -> dict[str, Any]:
+        """Read the weights into a twin first, so that a fault leaves the model unchanged."""
+        fields, twin = super()._made(state), self.model.copy()
+        twin.from_bytes(fields["model"])
+        n_labels = len(fields["cfg"]["labels"])
+        if [node.param_names for node in twin.walk()] != [node.param_names for node in self.model.walk()]:
+            raise Misfit("model", "the parameters of this architecture")
+        if wrong := fault_of_weights(twin, n_labels, self.vocab):
+            raise Misfit("model", f"what these {n_labels} labels want: {wrong}")
+        return fields
+
+    def _restore(self, fields: dict[str, Any]) -> None:
+        self.model.from_bytes(fields["model"])

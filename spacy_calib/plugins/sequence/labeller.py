@@ -275,7 +275,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 
 
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
-    """A labeller without a thinc model. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
+    """A labeller whose state is one file. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
 
     kept = LABELLER
     kind: ClassVar[str]

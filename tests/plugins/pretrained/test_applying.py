@@ -368,6 +368,18 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
 
 
+@pytest.mark.parametrize("factory", ["textcat", "tagger", "ner", "entity_linker"])
+def test_a_component_before_that_was_never_trained_is_named(factory, tmp_path):
+    nlp = stock()
+    nlp.add_pipe(factory, "untrained", before="ner")
+    nlp.to_disk(tmp_path / "untrained")
+    with pytest.raises(CalibError, match=r"\[C086\] Component 'untrained' is in the pipeline and not trained"):
+        pretrained(tmp_path / "untrained", components="ner")
+    with pytest.raises(CalibError, match=r"\[C841\]" if factory == "ner" else r"\[C086\]"):
+        pretrained(nlp, components="ner")
+    assert "calib_ent" not in nlp.component_names
+
+
 def test_one_label_more_is_named(calibrated):
     nlp = stock()
     nlp.get_pipe("ner").add_label("DRUG")

@@ -35,6 +35,18 @@ def test_all_pictures_in_a_folder(calibrated, test_file, tmp_path):
         assert path.name.removesuffix(".png") in outcome.text
 
 
+def test_a_folder_that_is_not_empty_wants_force(calibrated, test_file, tmp_path):
+    (tmp_path / "mine.txt").write_text("")
+    for folder in (tmp_path, Path("/")):
+        message = f"The output {folder} exists already; choose another path or add --force"
+        refuses(calib("evaluate", calibrated, test_file, "--output", folder), message)
+    assert names_in(tmp_path) == ["mine.txt"]
+    (tmp_path / "empty").mkdir()
+    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "empty", "--kind", "top"))
+    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path, "--kind", "top", "--force"))
+    assert names_in(tmp_path) == ["empty", "mine.txt", "top.png"]
+
+
 def test_every_output_by_its_suffix_and_the_same_every_time(calibrated, test_file, tmp_path):
     names = ["a.html", "a.json", "a.pdf", "a.png", "a.svg"]
     for folder in ("one", "two"):

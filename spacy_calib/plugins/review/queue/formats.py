@@ -16,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
 from ....errors.visible import csv_lines, unguarded, visible
+from ....gold.tool_exports import QUEUE_MARK
 from ....pairs.documents import DOCUMENT
 from ..messages import calib_error
 from .tasks import Task
@@ -130,7 +131,7 @@ def _is_category(task: Task) -> bool:
 def _meta(task: Task) -> dict[str, Any]:
     """What an annotator is shown beside the text, and what came with it; "meta" as a whole where it has one of our keys."""
     ours: dict[str, Any] = {
-        "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
+        **QUEUE_MARK, "focus": task.focus, "score": round(task.score, _DIGITS), "rank": task.rank, "doc": task.doc, "sentence": task.sentence,
         "unit": task.unit, "drawn": task.drawn,
     }  # fmt: skip
     asked = [f"{span.start} {span.end} {span.label}" for span in task.spans]
