@@ -1,34 +1,46 @@
 """Run made-up command lines over all commands in one process: every failure must be a sentence, never a traceback.
 
     python scripts/fuzz_cli.py --cases 2000
+    python scripts/fuzz_cli.py --lines fuzz_failed.jsonl
 
 Each line takes one command, its arguments and up to four of its options. Values are mostly of the right kind (small made-up
-pipelines and gold), else strange ones: empty, huge, negative, not a number, no path, JSON, other files. Bad is an exception that
-is no exit, and a line of Python's traceback in the output. A line passed the parser if the command itself was called.
+pipelines, gold, files of annotation tools), else strange ones: empty, huge, negative, not a number, no path, JSON, other files.
+`damaged-N-PATH` is a copy of PATH with bytes changed by seed N. The last word of a line may name a standard output that cannot be
+written. Each pipeline is loaded once and lent to the lines; one that a line changed is loaded again, and its files are restored.
+
+Bad is an exception that is no exit, Python's traceback in the output, and exit status 1 without a sentence. Bad lines are saved
+in a file for `--lines`, which runs the lines of such a file instead. A line passed the parser if the command itself was called.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import os
+import pickle
 import random
+import shutil
 import sys
 import tempfile
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import spacy
-from frame import make_parser
+import typer
+from frame import ROOT, make_parser
+from fuzz_state import damaged_bytes
 from made_up import ENTITIES, sentences
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
-from typer.testing import CliRunner
 
 from spacy_calib.cli import LazyCommands
 from spacy_calib.cli.shared.command import Command
@@ -37,18 +49,21 @@ STRANGE = [
     "", " ", "0", "-1", "1", "2", "1.5", "nan", "inf", "1e300", "9" * 30, "a" * 300, "x", "é\u202e", "a\nb", "--", "-", "{}", "[]", "null", "true",
     '{"x": 1}', '[{"_": {"a": 1}}]', '[{"TAG": "NN"}]', '[{"OP": "*"}]', "PERSON", "PERSON,ORG", "tagger", "ner", "calib", "all", "isotonic", "auto", "json",
     "by-doc", "*", "a..b", "=", "a=b", "PERSON=PER", "missing", "missing/x", "gold.spacy", "texts.jsonl", "empty.spacy", "broken.spacy", "plain",
-    "..x", "...", ".", "../up", "out.json", "out.html", "out.csv", "out.xyz", "sub/out.json",
+    "..x", "...", ".", "..", "/", "/dev/null", "../up", "out.json", "out.html", "out.csv", "out.xyz", "sub/out.json", "\x00", "\udcff", "--nothing",
 ]  # fmt: skip
-PIPELINES = ["plain", "tags", "ents"]
-GOLD = ["gold.spacy", "gold.spacy", "gold.spacy", "texts.jsonl", "gold.conllu"]
-# What an option that is a number or a word mostly gets, by the name of its parameter.
+PIPELINES = ["plain", "tags", "ents", "units"]
+FITTED = ["tags", "tags", "ents", "ents", "ents", "units", "units", "plain"]
+GOLD = ["gold.spacy"] * 6 + ["texts.jsonl", "gold.conllu", "."]
+# What an option that is a number or a word mostly gets, by the name of its parameter; others that name their words get one of them.
 LIKELY: dict[str, list[str]] = {
-    "component": ["tagger", "ner"], "attr": ["calib", "calib_ent"], "format": ["json", "table"], "seed": ["1"], "query": ["PERSON", "NN", '[{"TAG": "NN"}]'],
-    "precision": ["0.5"], "recall": ["0.5"], "method": ["platt", "isotonic"], "n": ["5"], "n_texts": ["5"], "n_process": ["1"], "gpu_id": ["-1"],
-    "unit": ["token", "entity"], "against": PIPELINES, "code": ["code.py"], "map": ["PERSON=PER"],
+    "component": ["tagger", "ner"], "attr": ["calib", "calib_ent"], "seed": ["1"], "query": ["PERSON", "NN", '[{"TAG": "NN"}]'],
+    "precision": ["0.5"], "recall": ["0.5"], "method": ["platt", "isotonic"], "n_process": ["1"], "gpu_id": ["-1"], "columns": ["text=text"],
+    "against": PIPELINES, "code": ["code.py"], "label_map": ["PERSON=PER", "PERSON=PERSON,GPE=GPE"], "card": ["universal"], "tags": ["NN", "PERSON"],
+    "config": ["plain/config.cfg"], "unit": ["sentence", "token", "entity", "document"], "train_data": ["gold.spacy"], "gold": ["gold.spacy"],
+    "exclude": ["gold.spacy"], "apply": ["cut_offs.json", "out.json"], "plot": ["out.svg"], "by": ["source", "label", "pos"], "fail_on": ["drop", "any"],
 }  # fmt: skip
-# Options that would end the run, or take a process.
-LEFT_OUT = {"help", "n_process", "gpu_id", "code"}
+CLOSED, FULL = OUTPUTS = (">&-", ">/dev/full")
+DAMAGED = "damaged-"
 
 
 def gold_docs(nlp: Language, n: int, seed: int) -> list[Doc]:
@@ -65,67 +80,111 @@ def make_inputs(run: Any) -> None:
     """Write pipelines and gold into the current folder. run (Callable): Runs a command line."""
     fix_random_seed(0)
     nlp = spacy.blank("en")
-    nlp.add_pipe("tagger")
-    nlp.add_pipe("ner")
+    nlp.add_pipe("sentencizer", config={"punct_chars": ["."]})
+    for name in ("tagger", "ner"):
+        nlp.add_pipe(name, config={"model": {"tok2vec": {"width": 32, "depth": 2, "embed_size": 200}}})
     docs = gold_docs(nlp, 60, 0)
     examples = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
     optimizer = nlp.initialize(lambda: examples)
-    for _ in range(6):
+    for _ in range(15):
         nlp.update(examples, sgd=optimizer)
     nlp.to_disk("plain")
     DocBin(docs=docs[:30]).to_disk("gold.spacy")
     DocBin().to_disk("empty.spacy")
     Path("broken.spacy").write_bytes(b"\x80no DocBin")
+    Path("code.py").write_text("", encoding="utf8")
     Path("texts.jsonl").write_text("".join(f'{{"text": "{doc.text.strip()}"}}\n' for doc in docs[:10]), encoding="utf8")
     lines = [f"{i}\t{t.text}\t_\t_\t{t.tag_}\t_\t_\t_\t_\t_" for doc in docs[:5] for i, t in enumerate(doc, 1)]
     Path("gold.conllu").write_text("\n".join(lines) + "\n\n", encoding="utf8")
-    for output, component in (("tags", "tagger"), ("ents", "ner")):
-        run(["fit", "plain", "gold.spacy", output, "--component", component, "--method", "platt", "--silent"])
-        assert Path(output).is_dir()
+    shutil.copytree(ROOT / "tests" / "data" / "tools", "tools")
+    for output, component, *more in (("tags", "tagger"), ("ents", "ner"), ("units", "tagger", "--unit", "sentence")):
+        status, wrong, printed = run(
+            ["fit", "plain", "gold.spacy", output, "--component", component, "--method", "platt", *more]
+        )
+        assert (status, wrong) == (0, ""), printed
+    assert run(["threshold", "ents", "gold.spacy", "--precision", "0.1", "-o", "cut_offs.json"])[0] == 0
 
 
 def command_line(commands: LazyCommands, rng: random.Random) -> list[str]:
     """One command with values, most of them of the right kind."""
     name = rng.choice(sorted(commands))
     arguments = [param for param in commands[name].params if param.param_type_name == "argument"]
-    options = [param for param in commands[name].params if param.param_type_name == "option" and param.name not in LEFT_OUT]
+    options = [param for param in commands[name].params if param.param_type_name == "option" and param.name != "help"]
     required = [param for param in options if param.required]
     others = [param for param in options if param not in required]
     chosen = required + rng.sample(others, min(len(others), rng.choice([0, 1, 1, 2, 4])))
     line = [name]
+    models = PIPELINES if name in ("fit", "pretrained") else FITTED
     for param in arguments:
-        pool = {"model": PIPELINES, "data": GOLD, "output": [f"made{rng.randrange(10**6)}"]}.get(param.name, STRANGE)
-        line.append(rng.choice(pool if rng.random() < 0.95 else STRANGE))
+        pool = {"model": models, "data": GOLD, "output": [f"made{rng.randrange(10**6)}"]}.get(param.name, STRANGE)
+        if param.name == "data" and rng.random() < 0.2:
+            pool = [f"tools/{file}" for file in sorted(os.listdir("tools"))]
+        value = rng.choice(pool if rng.random() < 0.95 else STRANGE)
+        line.append(f"{DAMAGED}{rng.randrange(10**6)}-{value}" if param.name != "output" and rng.random() < 0.06 else value)
     for param in chosen:
         line.append(rng.choice(param.opts))
         if not param.is_flag:
             line += [rng.choice(likely_values(param) if rng.random() < 0.75 else STRANGE) for _ in range(max(1, param.nargs))]
     if name == "fit" and rng.random() < 0.4:
-        line += [
-            f"--components.calib.{rng.choice(['grouping', 'context', 'source', 'x', 'selection.methods', 'attr'])}",
-            rng.choice(STRANGE),
-        ]
+        setting = rng.choice(["grouping", "context", "source", "x", "selection.methods", "attr"])
+        line += [f"--components.calib.{setting}", rng.choice(STRANGE)]
+    if name == "threshold":
+        line += ["--precision", rng.choice(["0.2", "0.5", "2"])]
     if rng.random() < 0.03:
         del line[rng.randrange(1, len(line))]
-    return line
+    return [*line, rng.choice(OUTPUTS)] if rng.random() < 0.03 else line
 
 
 def likely_values(param: Any) -> list[str]:
     """Values that an option takes."""
     if param.name in LIKELY:
         return LIKELY[param.name]
-    if param.bare_type() is int:
-        return ["1", "2", "5"]
-    if param.bare_type() is float:
-        return ["0.5", "0.9"]
-    return ["out.json", "out.html", "gold.spacy", "texts.jsonl"] if param.bare_type() is Path else STRANGE
+    if "|" in (param.metavar or ""):
+        return str(param.metavar).strip("[]").split("|")
+    likely: dict[Any, list[str]] = {
+        int: ["1", "2", "5"],
+        float: ["0.5", "0.9"],
+        Path: ["out.json", "out.html", "gold.spacy", "texts.jsonl"],
+    }
+    return likely.get(param.bare_type(), STRANGE)
+
+
+def damage(word: str) -> None:
+    """Write the file or pipeline of a word `damaged-N-PATH`, where there is such a PATH."""
+    seed, _, name = word.removeprefix(DAMAGED).partition("-")
+    rng, path, copy = random.Random(seed), Path(name), Path(word)
+    with contextlib.suppress(OSError, ValueError):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(path, copy) if name in PIPELINES else shutil.copy(path, copy)
+        file = rng.choice(sorted(file for file in copy.rglob("*") if file.is_file())) if name in PIPELINES else copy
+        file.write_bytes(damaged_bytes(file.read_bytes(), rng))
+
+
+def files_below(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of change of each file."""
+    return {str(path.relative_to(folder)): path.stat()[6:9:2] for path in folder.rglob("*") if not path.is_dir()}
+
+
+def load_copies(load: Any) -> Any:
+    """Return a loader as `load` that reads each of PIPELINES once, and then gives copies: no line disturbs the next."""
+    pickled: dict[str, bytes] = {}
+
+    def load_copy(name: Any, **settings: Any) -> Language:
+        if name not in PIPELINES:
+            return load(name, **settings)
+        key = repr((name, settings, files_below(Path(name))))
+        if key not in pickled:
+            pickled[key] = pickle.dumps(load(name, **settings))
+        return pickle.loads(pickled[key])
+
+    return load_copy
 
 
 class Runner:
     """Runs command lines in this process. n_called (int): How many passed the parser."""
 
     def __init__(self) -> None:
-        self.runner, self.n_called = CliRunner(), 0
+        self.command, self.n_called = typer.main.get_command(app), 0
         checked = Command.checked
 
         def counting(command: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,46 +193,58 @@ class Runner:
 
         Command.checked = counting  # type: ignore[assignment,method-assign]
 
-    def __call__(self, line: list[str]) -> tuple[int, str]:
-        """Return (exit status, what is bad about it or "")."""
-        result = self.runner.invoke(app, ["calib", *line])
-        error = result.exception
-        if error is not None and not isinstance(error, SystemExit):
-            return 1, f"{error!r} at {traceback.extract_tb(error.__traceback__)[-1]}"
-        return result.exit_code, "a traceback" if "Traceback (most recent call last)" in result.output else ""
+    def __call__(self, line: Sequence[str]) -> tuple[int, str, str]:
+        """Return (exit status, what is bad about it or "", what was printed)."""
+        for word in line:
+            if word.startswith(DAMAGED):
+                damage(word)
+        screen, status, wrong = io.TextIOWrapper(io.BytesIO(), encoding="utf8", errors="surrogateescape"), 0, ""
+        ending = line[-1] if line[-1] in OUTPUTS else ""
+        output = open(FULL[1:], "w", encoding="utf8") if ending == FULL else None if ending else screen  # noqa: SIM115
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(sys, "stdin", io.StringIO()))
+            stack.enter_context(contextlib.redirect_stderr(screen))
+            stack.enter_context(contextlib.redirect_stdout(output))
+            try:
+                self.command(["calib", *(line[:-1] if ending else line)], prog_name="python -m spacy")
+            except SystemExit as end:
+                status, cause = int(end.code or 0), end.__context__ and end.__context__.__cause__
+                if cause and "spacy_calib" in traceback.extract_tb(cause.__traceback__)[-1].filename:
+                    wrong = f"{cause!r} as a sentence"
+            except Exception as error:
+                status, wrong = 1, f"{error!r} at {traceback.extract_tb(error.__traceback__)[-1]}"
+        screen.flush()
+        printed = screen.buffer.getvalue().decode("utf8", "replace")  # type: ignore[attr-defined]
+        if "Traceback (most recent call last)" in printed:
+            wrong = "a traceback"
+        return status, wrong or ("no sentence" if status == 1 and "✘" not in printed else ""), printed
 
 
-@contextlib.contextmanager
-def no_server() -> Any:
-    """Let servers end at once."""
-    from http.server import HTTPServer
-
-    serve = HTTPServer.serve_forever
-    HTTPServer.serve_forever = lambda self, *_: None  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        HTTPServer.serve_forever = serve  # type: ignore[method-assign]
-
-
-def fuzz(seeds: range, folder: Path) -> tuple[Counter[str], dict[str, list[list[str]]], int]:
-    """Run the lines of these seeds in a folder. RETURNS: (how they ended, what was bad -> its lines, how many passed the parser)."""
-    before = Path.cwd()
-    (folder / "here").mkdir(parents=True)
-    os.chdir(folder / "here")
+def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], dict[str, list[list[str]]], int]:
+    """Run lines, or those of seeds, in a folder. RETURNS: (how they ended, what was bad -> its lines, how many passed the parser)."""
+    before, here, whole = Path.cwd(), folder / "here", folder / "whole"
+    here.mkdir(parents=True)
+    os.chdir(here)
+    one_salt = mock.patch("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)  # equal files for equal seeds
+    no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
     checked = Command.checked
     try:
-        with no_server():
+        with one_salt, no_server, mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model)):
             run = Runner()
             make_inputs(run)
+            shutil.copytree(here, whole)
             commands, seen, bad = LazyCommands(), Counter[str](), dict[str, list[list[str]]]()
             n_before = run.n_called
-            for seed in seeds:
-                line = command_line(commands, random.Random(seed))
-                status, wrong = run(line)
+            for case in cases:
+                line = command_line(commands, random.Random(case)) if isinstance(case, int) else case
+                status, wrong, _ = run(line)
                 seen[f"{line[0]} {status}"] += 1
                 if wrong:
                     bad.setdefault(wrong[:200], []).append(line)
+                if files_below(here) != files_below(whole):
+                    for path in here.iterdir():
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+                    shutil.copytree(whole, here, dirs_exist_ok=True)
             return seen, bad, run.n_called - n_before
     finally:
         Command.checked = checked  # type: ignore[method-assign]
@@ -184,20 +255,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
+    parser.add_argument("--lines", type=Path, help="run the lines of this file instead, a JSON list each")
+    parser.add_argument("--failed", type=Path, default=Path("fuzz_failed.jsonl"), help="where bad lines are saved")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
+    cases: Sequence[Any] = range(options.seed, options.seed + options.cases)
+    if options.lines:
+        cases = [json.loads(line) for line in options.lines.read_text(encoding="utf8").splitlines()]
     with tempfile.TemporaryDirectory() as folder:
-        seen, bad, n_called = fuzz(range(options.seed, options.seed + options.cases), Path(folder))
+        seen, bad, n_called = fuzz(cases, Path(folder))
     statuses = Counter[str]()
     for name, n in seen.items():
         statuses[name.split()[1]] += n
-    print(
-        f"{options.cases:,} command lines, {n_called:,} past the parser ({n_called / options.cases:.0%}); by exit status {dict(statuses)}"
-    )
+    shares = f"{n_called:,} past the parser ({n_called / len(cases):.0%})"
+    print(f"{len(cases):,} command lines, {shares}; by exit status {dict(statuses)}")
     print(", ".join(f"{name}: {n}" for name, n in sorted(seen.items())))
     for wrong, lines in bad.items():
         print(f"  {len(lines)}: {wrong}\n      {lines[0]}")
-    print(f"{sum(map(len, bad.values()))} tracebacks")
+    if bad:
+        options.failed.write_text("".join(f"{json.dumps(line)}\n" for lines in bad.values() for line in lines), encoding="utf8")
+    print(f"{sum(map(len, bad.values()))} bad")
     return 1 if bad else 0
 
 

@@ -1,11 +1,13 @@
 """Load damaged saved states whose checksum is right, predict with them and show them: every failure must be a sentence with a code.
 
     python scripts/tools/fuzz_state.py ./calibrated --cases 10000
+    python scripts/tools/fuzz_state.py --made-up --cases 100 --bytes
 
-Each component of ours of these pipelines is taken apart, one to three places of its saved state are changed at random
-(values, types, lengths, keys), and the state is put back with a checksum of its own. Bad is an exception without a code, a
-score outside [0, 1], a refused load that leaves the pipe changed, a sentence that prints what was given at length, an
-accepted state that cannot be saved again, and a garbage collector that stays off.
+Each component of ours of these pipelines (`--made-up`: of small ones of each kind, from the tests) is taken apart, one to three
+places of its saved state are changed at random (values, types, lengths, keys), and the state is put back with a checksum of its
+own; with `--bytes` its bytes are changed instead, and no checksum. Bad is an exception without a code, a score outside [0, 1], a
+refused load that leaves the pipe changed, a sentence that prints what was given at length, an accepted state that cannot be saved
+again, and a garbage collector that stays off. An accepted state gives the same answers, or others; it may differ in facts alone.
 """
 
 from __future__ import annotations
@@ -34,11 +36,13 @@ from spacy_calib.cli.info_command import describe, show
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
 
-from frame import make_parser
+from frame import ROOT, make_parser
 
 TEXT = "the old dog saw Jordan in New York ."
-WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336")
-FACTORIES = ("calib", "calib_event", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite", "calib_coref")
+WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336", "C298", "C299")
+# spaCy reads and runs these components: commands make sentences of its exceptions.
+SPACYS = ("calib_ner", "calib_beam_ner", "calib_parser")
+FACTORIES = ("calib", "calib_event", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite", "calib_coref", *SPACYS)
 # Longer than any sentence with the lists of what is allowed in it, and shorter than any with a state in it.
 LONGEST = 400
 VALUES: list[Any] = [
@@ -129,6 +133,15 @@ def changed_array(value: Any, rng: random.Random) -> Any:
     return value.reshape(1, *value.shape) if rng.random() < 0.5 else value.reshape(-1, 1)
 
 
+def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
+    """The bytes cut off, or with one changed, inserted or left out."""
+    i, change = rng.randrange(len(data) or 1), rng.choice(("cut", "change", "insert", "leave out"))
+    if change == "cut":
+        return data[:i]
+    piece = bytes([rng.randrange(256)])
+    return data[:i] + {"change": piece, "insert": piece + data[i : i + 1], "leave out": b""}[change] + data[i + 1 :]
+
+
 def opened(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
     state = srsly.msgpack_loads(srsly.msgpack_loads(data)["body"])
@@ -142,8 +155,9 @@ def opened(data: bytes) -> dict[str, Any]:
 
 def closed(tree: dict[str, Any], data: bytes) -> bytes:
     """The bytes of such a tree. data (bytes): As they were; what is not in the tree is theirs."""
-    outer, state = srsly.msgpack_loads(data), tree.get("state")
-    fields = state.get("state") if isinstance(state, dict) else None
+    outer: Any = srsly.msgpack_loads(data)
+    state = tree.get("state")
+    fields: Any = state.get("state") if isinstance(state, dict) else None
     model = fields.get("model") if isinstance(fields, dict) else None
     if isinstance(model, dict):
         attrs = model.get("attrs")
@@ -162,15 +176,17 @@ class Fuzzer:
     """Loads damaged states into one component of a pipeline.
 
     nlp (Language): As it is after the last case, so that one that went wrong does not bear on the next. name (str): Of the component.
-    made (Any): A Doc to predict on, of a pipeline; None lets the pipeline make one of TEXT.
+    made (Any): Docs to predict on, of a pipeline; None lets the pipeline make one of TEXT. as_bytes (bool): Damages bytes.
     """
 
-    def __init__(self, nlp: Language, name: str = "calib", made: Any = None):
-        self.nlp, self.name = nlp, name
-        self.made = made or (lambda nlp: nlp.make_doc(TEXT))
+    def __init__(self, nlp: Any, name: str = "calib", made: Any = None, as_bytes: bool = False):
+        self.nlp, self.name, self.as_bytes = nlp, name, as_bytes
+        self.made = made or (lambda nlp: [nlp.make_doc(TEXT)])
         pipe: Any = nlp.get_pipe(name)
         self.pipe = pipe
+        self.is_spacys = isinstance(nlp, Language) and nlp.get_pipe_meta(name).factory in SPACYS
         self.whole: bytes = self.pipe.to_bytes()
+        self.answers = self._use()
 
     def damaged(self, seed: int) -> bytes:
         """The state with one to three places changed."""
@@ -180,7 +196,9 @@ class Fuzzer:
             for _ in range(rng.choice([1, 1, 2, 3])):
                 mutate(tree, rng)
             with contextlib.suppress(Exception):  # lone surrogates cannot be written
-                return closed(tree, self.whole)
+                data = damaged_bytes(self.whole, rng) if self.as_bytes else closed(tree, self.whole)
+                if data != self.whole:
+                    return data
 
     def try_one(self, seed: int) -> tuple[str, str]:
         """(what became of it, what is bad about that: "" if nothing)."""
@@ -190,9 +208,18 @@ class Fuzzer:
         except CalibError as error:
             return error.code, self._refused(error, before)
         except Exception as error:
-            return "load", f"load: {error!r}"
+            if self.is_spacys:
+                self.pipe.from_bytes(self.whole)
+            return "spaCy's", "" if self.is_spacys else f"load: {error!r}"
         try:
-            return "accepted", self._use()
+            answers = self._use()
+            return "the same" if answers == self.answers else "other facts" if answers[0] == self.answers[
+                0
+            ] else "other answers", ""
+        except CalibError as error:
+            return f"{error.code} at use", f"cannot be saved: {error}" if error.code in WHEN_LOADED else ""
+        except Exception as error:
+            return "fails at use", "" if self.is_spacys else f"use: {error!r}"
         finally:
             self.pipe.from_bytes(self.whole)
 
@@ -205,20 +232,16 @@ class Fuzzer:
             return "a refused load changed the pipe"
         return "" if gc.isenabled() else "the collector stays off"
 
-    def _use(self) -> str:
-        """Predict with it, show it, save it."""
-        try:
-            doc = self.nlp(self.made(self.nlp))
-            if type(self.pipe).__name__ == "Calibrator":
-                self._show(doc)
-            self.pipe.from_bytes(self.pipe.to_bytes())
-        except CalibError as error:
-            return "" if error.code not in WHEN_LOADED else f"cannot be saved: {error}"
-        except Exception as error:
-            return f"use: {error!r}"
-        return ""
+    def _use(self) -> tuple[list[bytes], Any]:
+        """Predict with it, show it, save it. RETURNS: (what it predicts, what `info` shows)."""
+        docs, facts = list(self.nlp.pipe(self.made(self.nlp))), None
+        if type(self.pipe).__name__ == "Calibrator":
+            for doc in docs:
+                facts = self._show(doc)
+        self.pipe.from_bytes(self.pipe.to_bytes())
+        return [doc.to_bytes() for doc in docs], facts
 
-    def _show(self, doc: Any) -> None:
+    def _show(self, doc: Any) -> str:
         held = [value for token in doc for value in _numbers(token)]
         for view in filter(None, (doc._.calib, doc._.calib_ent)):
             held += [*view.raw.tolist(), *view.calibrated.tolist(), *(span.score for span in (*view.ents, *view.candidates))]
@@ -227,10 +250,10 @@ class Fuzzer:
         if outside:
             raise ValueError(f"scores outside [0, 1]: {outside}")
         facts = describe(self.pipe) if self.pipe.fitted else {}
-        json.dumps(facts, allow_nan=False)
         if facts:
             with contextlib.redirect_stdout(io.StringIO()):
                 show(self.pipe, facts, True)
+        return json.dumps(facts, allow_nan=False)
 
 
 def _numbers(token: Any) -> list[float]:
@@ -238,7 +261,7 @@ def _numbers(token: Any) -> list[float]:
     return [value for value in single if value is not None]
 
 
-def report(fuzzer: Fuzzer, title: str, seeds: range) -> int:
+def report(fuzzer: Fuzzer, title: str, seeds: range, totals: Counter[str]) -> int:
     """Try these cases and print what became of them. RETURNS (int): Bad ones."""
     seen: Counter[str] = Counter()
     bad: dict[str, list[int]] = {}
@@ -250,21 +273,37 @@ def report(fuzzer: Fuzzer, title: str, seeds: range) -> int:
     print(f"{title}: {len(seeds):,} cases, " + ", ".join(f"{name} {n:,}" for name, n in seen.most_common()), flush=True)
     for wrong, found in bad.items():
         print(f"  seed {found[0]} and {len(found) - 1} more: {wrong}")
+    totals.update(seen)
     return sum(map(len, bad.values()))
+
+
+def fuzzers(paths: list[Path], made_up: bool, as_bytes: bool) -> Iterator[tuple[str, Fuzzer]]:
+    """A fuzzer, with a title, for each component of ours in these folders and in the made-up pipelines."""
+    for path in paths:
+        nlp = spacy.load(path)
+        for name in (name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in FACTORIES):
+            yield f"{path.name}, {name}", Fuzzer(nlp, name, as_bytes=as_bytes)
+    if made_up:
+        sys.path.insert(0, str(ROOT))
+        from tests.plugins.test_damaged_states import STATES
+
+        for title, (make, name, made) in STATES.items():
+            yield title, Fuzzer(make(), name, made, as_bytes)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("pipelines", nargs="+", type=Path, help="folders of fitted pipelines")
-    parser.add_argument("--cases", type=int, default=10_000, help="of each pipeline")
+    parser.add_argument("pipelines", nargs="*", type=Path, help="folders of fitted pipelines")
+    parser.add_argument("--made-up", action="store_true", help="small pipelines of each kind, of the tests")
+    parser.add_argument("--bytes", action="store_true", help="damage bytes, and leave the checksum as it was")
+    parser.add_argument("--cases", type=int, default=10_000, help="of each component")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    n_bad = 0
-    for path in given.pipelines:
-        nlp = spacy.load(path)
-        for name in (name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in FACTORIES):
-            n_bad += report(Fuzzer(nlp, name), f"{path.name}, {name}", range(given.seed, given.seed + given.cases))
+    totals, n_bad, seeds = Counter[str](), 0, range(given.seed, given.seed + given.cases)
+    for title, fuzzer in fuzzers(given.pipelines, given.made_up, given.bytes):
+        n_bad += report(fuzzer, title, seeds, totals)
+    print(f"in all: {totals.total():,} cases, " + ", ".join(f"{name} {n:,}" for name, n in totals.most_common()))
     print(f"{n_bad} bad")
     return 1 if n_bad else 0
 

@@ -76,7 +76,9 @@ MESSAGES = {
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
+    "C490": "A component of the pipeline fails ({why}); copy the pipeline anew if a file of it is damaged, else mend the component.",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
+    "C491": "The folder {path} of the data cannot be read ({why}); give one that you may read, and that nothing else changes meanwhile.",
     "C052": "The data in {path} holds no documents; give some with text, where gold is needed a .spacy file made with `spacy convert`.",
     "C053": "{path} is not a readable DocBin ({why}); {mend}.",
     "C054": "The output {path} exists already; choose another path or add --force.",

@@ -140,14 +140,15 @@ def _unit_of(doc: Doc) -> str:
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
 
 
+def visible_files(folder: Path, *suffixes: str) -> list[Path]:
+    """The files in a folder and below whose names end so, but hidden ones and those in hidden folders."""
+    files = sorted(file for suffix in suffixes for file in folder.rglob(f"*{suffix}"))
+    return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
+
+
 def gold_files(folder: Path) -> list[Path]:
     """The gold files in a folder and below: its DocBins, or where it has none its CoNLL-U files, or those that an added reader reads."""
-    for suffix in gold_suffixes():
-        found = sorted(folder.rglob(f"*{suffix}"))
-        files = [file for file in found if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
-        if files:
-            return files
-    return []
+    return next(filter(None, (visible_files(folder, suffix) for suffix in gold_suffixes())), [])
 
 
 class TextWatch:

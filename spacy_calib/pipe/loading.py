@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CalibError, calib_error
+from ..errors import CalibError, brief, calib_error
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -92,6 +92,21 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
             else reason(error)
         )
         raise calib_error("C050", model=model, why=why) from None
+
+
+@contextlib.contextmanager
+def component_faults(*passing: type[Exception]) -> Iterator[None]:
+    """Run or save components in a block. RAISES C490: one raises an exception that is neither a CalibError nor one of these."""
+    try:
+        yield
+    except (CalibError, *passing):
+        raise
+    except Exception as error:
+        last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
+        if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
+            raise CalibError(ours[1], ours[2]) from None
+        why = brief(last, 160) if "E871" in str(error) else f"{type(error).__name__}: {brief(error, 160)}"
+        raise calib_error("C490", why=why) from error
 
 
 def _import_own_package(model: str) -> bool:

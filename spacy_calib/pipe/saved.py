@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -54,6 +55,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
     RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of
         another version. C012: a part is not installed.
     """
+    is_collecting = gc.isenabled()
     try:
         yield
         return
@@ -67,6 +69,8 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
         why = f"{type(error).__name__}: {brief(error, 160)}"
+        if is_collecting:
+            gc.enable()  # srsly's msgpack_loads, by which spaCy loads, turns it off, and leaves it off where it fails
     raise kept.error(kept.unreadable, name=name, path=path, why=why)
 
 

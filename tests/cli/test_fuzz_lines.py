@@ -8,6 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+
+from spacy_calib.cli.shared.examples import data_files, run_pipes, text_files
+from spacy_calib.cli.shared.writing import write_pipeline
+from spacy_calib.errors import CalibError, calib_error
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -24,7 +31,6 @@ def test_a_sample_of_made_up_command_lines(tmp_path, monkeypatch):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_the_root_is_no_output(force, tmp_path):
     from spacy_calib.cli.shared.outputs import check_folder
-    from spacy_calib.errors import CalibError
 
     with pytest.raises(CalibError, match=r"\[C054\] The output / exists|\[C055\] Cannot write the output /"):
         check_folder(Path("/"), bool(force))
@@ -39,9 +45,52 @@ def test_a_closed_standard_output_is_a_sentence():
 
 
 def test_a_query_of_an_attribute_that_nobody_registered():
-    import spacy
-
     from spacy_calib.plugins.counts.queries.patterns import single_matcher
 
     with pytest.raises(ValueError, match="there is no attribute Token._.nobodys"):
         single_matcher(spacy.blank("xx").vocab, {"_": {"nobodys": 1}})
+
+
+@Language.component("fails_at_words")
+def fails_at_words(doc):
+    """A component that fails as one with damaged weights does, or with a sentence of ours."""
+    if doc.text == "ours":
+        raise calib_error("C203", name="f", given="nan", text=doc.text)
+    raise KeyError("no such weight")
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"),
+        ("ours", "C203", "gave nan for the Doc"),
+    ],
+)
+def test_a_component_that_fails_is_a_sentence(n_process, text, code, words):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("fails_at_words")
+    examples = [Example(nlp.make_doc(text), nlp.make_doc(text))]
+    with pytest.raises(CalibError, match=words) as error:
+        list(run_pipes(nlp, examples, nlp.pipe_names, silent=True, what="", n_process=n_process))
+    assert error.value.code == code
+
+
+def test_a_component_that_cannot_be_saved_leaves_no_folder(tmp_path):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer").punct_chars = {"\ud805"}
+    with pytest.raises(CalibError, match=r"\[C490\] A component of the pipeline fails \(UnicodeEncodeError"):
+        write_pipeline(nlp, tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("list_files", [data_files, text_files])
+def test_a_folder_that_is_removed_while_it_is_read(list_files, tmp_path, monkeypatch):
+    def fail(folder, pattern):
+        raise FileNotFoundError(2, "No such file or directory", str(folder / "gone"))
+
+    monkeypatch.setattr(Path, "rglob", fail)
+    with pytest.raises(
+        CalibError, match=r"\[C491\] The folder .*gone of the data cannot be read \(No such file or directory\)"
+    ):
+        list_files(tmp_path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from types import UnionType
@@ -264,6 +265,15 @@ def check_path(option: str, path: Path | str | None) -> None:
         pass
     except OSError as error:
         check_option(option, False, f"a path that the system takes ({error.strerror})", Path(path or ""))
+
+
+@contextlib.contextmanager
+def folder_faults() -> Iterator[None]:
+    """List the files of folders in a block. RAISES C491: the system refuses it, or a folder is removed meanwhile."""
+    try:
+        yield
+    except OSError as error:
+        raise calib_error("C491", path=error.filename, why=error.strerror or error) from None
 
 
 def check_confidence(confidence: float) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import reason, trained_pipes
-from .command import check_option
+from ...pipe.loading import component_faults, reason, trained_pipes
+from .command import check_option, folder_faults
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watched
 
@@ -41,6 +41,7 @@ class Pass:
     gold: bool = True
 
 
+@folder_faults()
 def data_files(path: Path) -> list[Path]:
     """The gold files at a path, see `gold.reading.gold_files`; in a folder without them the answers of people, see `gold.answer_files`.
 
@@ -195,7 +196,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watched(n_process), trained_pipes(nlp, names):
+    with nlp.select_pipes(enable=list(names)), watched(n_process), component_faults(), trained_pipes(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(kept, docs, strict=True):
             example.predicted = doc
@@ -224,22 +225,21 @@ def read_through(
         )
 
 
+@folder_faults()
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     """The files with texts at a path.
 
     fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
         C073: a folder without such files, or a file of another kind.
     """
-    from ...gold.reading import gold_files
+    from ...gold.reading import gold_files, visible_files
 
     if not path.exists():
         raise calib_error("C051", path=path)
     if not path.is_dir():
         files = [path] if suffix_of(path) in readable_suffixes() else []
     else:
-        found = (file for suffix in TEXT_SUFFIXES for file in path.rglob(f"*{suffix}"))
-        plain = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
-        files = sorted([*filter(is_gold, gold_files(path)), *plain])
+        files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, *TEXT_SUFFIXES)])
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(readable_suffixes()))
     if not any(suffix_of(file) in KEYED for file in files):

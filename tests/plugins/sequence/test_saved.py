@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import spacy
@@ -68,6 +70,7 @@ def test_a_file_cut_short(pipe, tmp_path):
         file.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(CalibError, match=rf"C335.*component '{pipe.name}' cannot be loaded from .*train it again"):
             spacy.load(tmp_path)
+        assert gc.isenabled(), file
         file.write_bytes(whole)
     spacy.load(tmp_path)
 
