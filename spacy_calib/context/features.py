@@ -122,10 +122,10 @@ class Hints(Feature):
     columns = ()
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        return tuple(tokens.words.hints.values())
+        return tuple(tokens.words.further_scores.values())
 
     def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        return tuple(tokens.words.hints)
+        return tuple(tokens.words.further_scores)
 
 
 # Those that a config can name, in the order of their columns.

@@ -132,9 +132,9 @@ def fit_further_scores(
     progress.at(0.0)
     top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
-    top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
-    useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(top_data, groups) if useful else spans.own
+    top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
+    useful = without_useless(top_data, groups).spans.further_scores.shape[1] > 0
+    held_out = held_out_scores(top_data, groups) if useful else spans.scores
     adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
     if useful:
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)

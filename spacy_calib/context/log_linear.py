@@ -16,7 +16,7 @@ from ..calibration.scaling.objective import lowest_from
 from ..metrics.proper import log_losses
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
-from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
+from ..schema import InvalidState, Serializable, dict_of, floats, number, saved_field, whole, wholes
 from ..types import Floats, Ints
 from .blocks import N_SCORES, NUMBERS, SINGLE, Block, PairInputs
 
@@ -38,12 +38,12 @@ _MAX_CELLS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Weights(Saved):
+class Weights(Serializable):
     """Weights of a block. codes (Ints): In the fit data, ascending. values (Floats): Shape (k, width). size (int): Number of possible codes."""
 
-    codes: Ints = kept(wholes(rising=True))
-    values: Floats = kept(floats(ndim=2))
-    size: int = kept(whole())
+    codes: Ints = saved_field(wholes(rising=True))
+    values: Floats = saved_field(floats(ndim=2))
+    size: int = saved_field(whole())
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -60,11 +60,11 @@ class Weights(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear(Saved):
+class LogLinear(Serializable):
     """The log-odds of a score plus the weights of its blocks. ridge (float): As chosen. weights: By name of block."""
 
-    ridge: float = kept(number(0.0))
-    weights: Mapping[str, Weights] = kept(keyed(Weights.read))
+    ridge: float = saved_field(number(0.0))
+    weights: Mapping[str, Weights] = saved_field(dict_of(Weights.read))
 
     @cached_property
     def _slopes(self) -> Floats:
@@ -132,7 +132,7 @@ class LogLinear(Saved):
         """RAISES Misfit: the weights are not those of these blocks."""
         expected = {block.name: (block.size, block.width) for block in blocks}
         if expected != {name: (weights.size, weights.values.shape[1]) for name, weights in self.weights.items()}:
-            raise Misfit("learned.model.weights", f"those of {expected}")
+            raise InvalidState("learned.model.weights", f"those of {expected}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import combine, fit_logistic, sigmoid
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
-from ..schema import Saved, floats, kept, number
+from ..schema import Serializable, floats, number, saved_field
 from ..types import Floats, Ints
 
 # Strengths among which held-out documents choose.
@@ -24,15 +24,15 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeModel(Saved):
+class RidgeModel(Serializable):
     """sigmoid(slope * log-odds + constant + features @ weights).
 
     slope (float): At least 0, so that the higher of two scores with the same features stays the higher one. weights: Shape (k,).
     """
 
-    slope: float = kept(number(0.0))
-    constant: float = kept(number())
-    weights: Floats = kept(floats())
+    slope: float = saved_field(number(0.0))
+    constant: float = saved_field(number())
+    weights: Floats = saved_field(floats())
 
     def margins(self, columns: Sequence[Floats]) -> Floats:
         """What the features add to the log-odds, shape (n,), column by column: the same for any number of threads.

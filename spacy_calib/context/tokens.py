@@ -13,7 +13,20 @@ from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
-from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
+from ..schema import (
+    InvalidState,
+    Serializable,
+    floats,
+    lengths,
+    list_of,
+    maybe,
+    record,
+    saved_field,
+    text,
+    tuple_of,
+    whole,
+    wholes,
+)
 from ..types import Floats, Groups, Ints, Spans
 from .blocks import Block, View, blocks_for, pair_inputs
 from .features import Feature, FromDocs, TokenScores
@@ -29,7 +42,7 @@ WHEN = ("always", "no_worse")
 
 _LEARNED = record(
     {
-        "columns": listed(listed(text, 2, 2)),
+        "columns": list_of(list_of(text, 2, 2)),
         "centers": floats(),
         "scales": floats(1e-12),
         "known": KnownWords.read,
@@ -151,14 +164,14 @@ class TokenContext:
         fields = _LEARNED(learned, "learned")
         names = {feature.name for feature in self.features}
         if not {name for name, _ in fields["columns"]} <= names:
-            raise Misfit("learned.columns", "of the features in the settings")
+            raise InvalidState("learned.columns", "of the features in the settings")
         self.columns_ = tuple((feature, meaning) for feature, meaning in fields["columns"])
         self.centers_, self.scales_ = fields["centers"], fields["scales"]
         self.n_tags_, self.known_ = fields["n_tags"], fields["known"]
         self.model_, self.line_ = fields["model"], fields["line"]
         size = 2 if self.shrink and self.model_ is not None else None
         if size != (None if self.line_ is None else len(self.line_)):
-            raise Misfit("learned.line", "two numbers where scores shrink, else none")
+            raise InvalidState("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             self.model_.check(self.blocks)
         return self
@@ -166,7 +179,7 @@ class TokenContext:
 
 # The name of this context in a fit.
 FURTHER = "further scores"
-_FURTHER = record({"names": several(text), "model": SpanRecalibrator.read})
+_FURTHER = record({"names": tuple_of(text), "model": SpanRecalibrator.read})
 
 
 class FurtherScores:
@@ -192,7 +205,7 @@ class FurtherScores:
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
         """One label of each of some documents, as spans of one token. rows, tags (Ints), scores (Floats): Document, label and score."""
-        extra = np.array([words.hints[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
+        extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
@@ -208,7 +221,7 @@ class FurtherScores:
         """The scores of n labels after the map. top (Ints): The indices of those that it adjusts."""
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
-        return replace_top(rows, scores, top, self.model_.predict(spans, spans.own))
+        return replace_top(rows, scores, top, self.model_.predict(spans, spans.scores))
 
     def state(self) -> dict[str, Any]:
         model = None if self.model_ is None else self.model_.state()
@@ -217,8 +230,8 @@ class FurtherScores:
     def load_learned(self, learned: dict[str, Any]) -> FurtherScores:
         """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
         fields = _FURTHER(learned, "learned")
-        if fields["model"].n_beside_ != len(fields["names"]):
-            raise Misfit("learned.model", f"one that looks at {len(fields['names'])} further scores")
+        if fields["model"].n_further_ != len(fields["names"]):
+            raise InvalidState("learned.model", f"one that looks at {len(fields['names'])} further scores")
         self.names_, self.model_ = fields["names"], fields["model"]
         return self
 
@@ -250,14 +263,14 @@ _SPAN_INPUTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class TagsOfSpans(Saved):
+class TagsOfSpans(Serializable):
     """Which labels of tokens belong to a label of spans: they have the same number; -1 stands for none.
 
     tags, labels (Ints): The number of each label of tokens, and of each label of spans.
     """
 
-    tags: Ints = kept(wholes(-1))
-    labels: Ints = kept(wholes(-1))
+    tags: Ints = saved_field(wholes(-1))
+    labels: Ints = saved_field(wholes(-1))
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -295,7 +308,7 @@ class TagsOfSpans(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class SpanContext(Saved):
+class SpanContext(Serializable):
     """The step after the map of entities: logistic regression on the log-odds of the score and on the tokens.
 
     Inputs: the mean of the tokens' features, how many forms are unknown, the length, the group of the label, and the
@@ -304,10 +317,10 @@ class SpanContext(Saved):
     model (RidgeModel): Fitted.
     """
 
-    groups: Groups = kept(Groups.read)
-    tags: TagsOfSpans = kept(TagsOfSpans.read)
-    columns: tuple[str, ...] = kept(several(text))
-    model: RidgeModel = kept(RidgeModel.read)
+    groups: Groups = saved_field(Groups.read)
+    tags: TagsOfSpans = saved_field(TagsOfSpans.read)
+    columns: tuple[str, ...] = saved_field(tuple_of(text))
+    model: RidgeModel = saved_field(RidgeModel.read)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -338,7 +351,7 @@ def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) ->
         np.multiply.reduceat(scores, firsts),
         np.add.reduceat(scores, firsts) / lengths,
     )
-    group_numbers = groups.of(spans.labels)
+    group_numbers = groups.find(spans.labels)
     members = ((group_numbers == group).astype(np.float64) for group in range(len(groups)))
     return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in summaries), *members]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..pairs.keyed import keyed
-from ..schema import Saved, digests, kept, text
+from ..schema import Serializable, digests, saved_field, text
 from ..types import Floats, Ints
 
 Hashes = NDArray[np.uint64]
@@ -25,7 +25,7 @@ class Words:
     shapes (Ints): 0, plus 1 for a token in title case, plus 2 for one like a number.
     counts (Flags): Whether a token is more than white space; other tokens are left out of the means of a Doc.
     columns (Mapping[str, Floats]): Name of a feature that asks Docs -> its values, shape (n_tokens, k).
-    hints (Mapping[str, Floats]): Description -> what the source adds about each token, shape (n_tokens,).
+    further_scores (Mapping[str, Floats]): Description -> what the source adds about each token, shape (n_tokens,).
     """
 
     starts: Ints
@@ -34,7 +34,7 @@ class Words:
     shapes: Ints
     counts: Flags
     columns: Mapping[str, Floats] = field(default_factory=dict)
-    hints: Mapping[str, Floats] = field(default_factory=dict)
+    further_scores: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.forms)
@@ -57,14 +57,14 @@ class Words:
             np.concatenate([part.shapes for part in parts]),
             np.concatenate([part.counts for part in parts]),
             {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns},
-            {name: np.concatenate([part.hints[name] for part in parts]) for name in parts[0].hints},
+            {name: np.concatenate([part.further_scores[name] for part in parts]) for name in parts[0].further_scores},
         )
 
     @classmethod
-    def of_documents(cls, n: int, hints: Mapping[str, Floats] | None = None) -> Words:
+    def of_documents(cls, n: int, further_scores: Mapping[str, Floats] | None = None) -> Words:
         """Represent n documents as one token each, known by the hints of the source alone."""
         nothing, shapes = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.intp)
-        return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), hints=hints or {})
+        return cls(np.arange(n + 1), nothing, nothing, shapes, np.ones(n, dtype=np.bool_), further_scores=further_scores or {})
 
 
 # Rarer words say much about the texts of the fit, and little about new ones.
@@ -101,12 +101,12 @@ class _DigestIndex:
 
 
 @dataclass(eq=False)
-class KnownWords(Saved):
+class KnownWords(Serializable):
     """forms, endings (Hashes): Salted digests, ascending; none for a context that is not fitted. salt (str): Their salt."""
 
-    forms: Hashes = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
-    endings: Hashes = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
-    salt: str = kept(text, "")
+    forms: Hashes = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
+    endings: Hashes = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
+    salt: str = saved_field(text, "")
 
     def __post_init__(self) -> None:
         self._forms, self._endings = _DigestIndex(self.forms), _DigestIndex(self.endings)

@@ -217,7 +217,7 @@ def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
         "raw": spans.raw[index].copy(),
         "calibrated": spans.calibrated[index].copy(),
         "accept": spans.accept[index].copy(),
-        "chosen": spans.spans.chosen[index].copy(),
+        "chosen": spans.spans.on_doc[index].copy(),
     }
 
 

@@ -25,7 +25,7 @@ def calibrated_spans(
 
     event (str): When it is right. layer (str): See CalibratedSpans. view (Any): See Calibrated.
     """
-    raw = np.where(spans.chosen, source.source.raw_span_scores(spans), spans.own)
+    raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
     return CalibratedSpans(spans, source.span_labels, raw, *calibrated, event, layer)
 

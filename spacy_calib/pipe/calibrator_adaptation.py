@@ -142,10 +142,10 @@ def adapt_spans(
         return None, None
     calibration = copy(calibration_before)
     calibration.cutoffs = None
-    index = np.concatenate([data.known, np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)])
+    index = np.concatenate([data.known, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
     spans = data.spans.take(index)
-    scores, _ = calibration.calibrate(spans, np.where(spans.chosen, data.raw[index], spans.own), (), view)
-    entries = GoldEntries(scores, data.hits[index] == 1, spans.chosen, spans.labels, data.documents[index])
+    scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
+    entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
     fit = AdaptationFit.of(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     held_out = scores if fit.held_out is None else fit.held_out  # those on the Docs come first

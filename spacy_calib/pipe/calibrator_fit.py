@@ -121,9 +121,9 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.beside and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
+    if settings.source.further_names and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
-        learn_context = partial(fit_further_scores, settings.source.beside, inputs.groups(settings.grouping), raw)
+        learn_context = partial(fit_further_scores, settings.source.further_names, inputs.groups(settings.grouping), raw)
     elif settings.context is not None and inputs.source.annotation.unit == TOKEN and data.is_complete:
         learn_context = partial(
             fit_token_context,

@@ -20,7 +20,7 @@ from ..doc.blocks import add_block, delete_blocks
 from ..doc.view import doc_view
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
+from ..pairs.build import Scores, further_scores_of
 from ..pairs.documents import DOCUMENT, several
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
@@ -109,8 +109,8 @@ class Calibrator(CalibratingPipe):
         if context is None:
             return None
         if annotation.unit == DOCUMENT:
-            return Words.of_documents(scores.n_tokens, hints_of(scores))
-        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, hints_of(scores))
+            return Words.of_documents(scores.n_tokens, further_scores_of(scores))
+        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, further_scores_of(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
@@ -206,8 +206,10 @@ class Calibrator(CalibratingPipe):
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         learned = state.tokens.context
-        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.beside):
-            raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
+        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.further_names):
+            raise calib_error(
+                "C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.further_names) or "none"
+            )
         n_added = 0
         with labels_unless_it_fails(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)

@@ -23,12 +23,12 @@ def words_of(
     docs: Sequence[Doc],
     functions: Sequence[FromDocs] = (),
     first: int = 0,
-    hints: Mapping[str, Floats] | None = None,
+    further_scores: Mapping[str, Floats] | None = None,
 ) -> Words:
     """Collect the tokens of consecutive Docs.
 
     functions (Sequence[FromDocs]): Called here. first (int): First token that may have a label.
-    hints (Mapping | None): See Words.
+    further_scores (Mapping | None): See Words.
     RAISES C202, C203, C206: what a function gives.
     """
     starts = np.array([0, *accumulate(map(len, docs))])
@@ -40,7 +40,7 @@ def words_of(
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     shapes = (is_title + 2 * like_number).view(np.intp)
-    return Words(starts, forms, endings, shapes, counts, columns, hints or {})
+    return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:

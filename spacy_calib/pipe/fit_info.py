@@ -10,14 +10,14 @@ from ..annotations import unit_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
+from ..schema import MAX_NUMBER, Serializable, dict_of, flag, list_of, maybe, number, record, saved_field, text, whole
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
     {
         "name": text,
         "biased": flag,
-        "temperature": maybe(number(0.0, FAR)),
+        "temperature": maybe(number(0.0, MAX_NUMBER)),
         "ridge": maybe(number()),
         "size": whole(),
     }
@@ -27,20 +27,20 @@ _SETS = record(
     {
         "alpha": number(0.0, 1.0), "coverage": text, "nonempty": flag, "tokens": whole(),
         "tags": whole(), "out_of_reach": number(0.0, 1.0), "empty": number(0.0, 1.0),
-        "unreached": listed(text),
+        "unreached": list_of(text),
     }
 )  # fmt: skip
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
         "when": text, "kept": flag, "why": text, "forms": whole(), "endings": whole(), "ridge": maybe(number()),
-        "size": whole(), "columns": listed(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
+        "size": whole(), "columns": list_of(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
     }
 )  # fmt: skip
 _SPAN_CONTEXT = record(
     {
         "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()), "ridge": maybe(number()),
-        "weights": listed(record({"what": text, "weight": number()})),
+        "weights": list_of(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
@@ -66,7 +66,7 @@ def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
 
 
 @dataclass(frozen=True)
-class FitRow(Saved):
+class FitRow(Serializable):
     """A row of the fit table: all pairs, or those of one group.
 
     group (str): Its name, or "all". tags (int): How many. share (float | None): Of the gold labels; None where none was counted.
@@ -74,18 +74,18 @@ class FitRow(Saved):
     fallback (str): Which map takes the place of its own, and why; "" where it has one.
     """
 
-    group: str = kept(text)
-    tags: int = kept(whole())
-    share: float | None = kept(_SHARE)
-    pairs: int = kept(whole())
-    hits: int = kept(whole())
-    raw: float | None = kept(_SHARE)
-    calibrated: float | None = kept(_SHARE)
-    fallback: str = kept(text)
+    group: str = saved_field(text)
+    tags: int = saved_field(whole())
+    share: float | None = saved_field(_SHARE)
+    pairs: int = saved_field(whole())
+    hits: int = saved_field(whole())
+    raw: float | None = saved_field(_SHARE)
+    calibrated: float | None = saved_field(_SHARE)
+    fallback: str = saved_field(text)
 
 
 @dataclass(frozen=True)
-class SpanFitInfo(Saved):
+class SpanFitInfo(Serializable):
     """The same of spans (entities).
 
     event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
@@ -94,19 +94,19 @@ class SpanFitInfo(Saved):
     `FitInfo`, a span in the place of a token.
     """
 
-    event: str = kept(text)
-    labels: list[str] = kept(listed(text))
-    spans: int = kept(whole())
-    right: int = kept(whole())
-    candidates: int = kept(whole())
-    fallback: str = kept(text)
-    table: list[FitRow] = kept(listed(FitRow.read))
-    context: Mapping[str, Any] | None = kept(maybe(_SPAN_CONTEXT), None)
-    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
+    event: str = saved_field(text)
+    labels: list[str] = saved_field(list_of(text))
+    spans: int = saved_field(whole())
+    right: int = saved_field(whole())
+    candidates: int = saved_field(whole())
+    fallback: str = saved_field(text)
+    table: list[FitRow] = saved_field(list_of(FitRow.read))
+    context: Mapping[str, Any] | None = saved_field(maybe(_SPAN_CONTEXT), None)
+    held_out: HeldOut | None = saved_field(maybe(HeldOut.read), None)
 
 
 @dataclass(frozen=True)
-class FitInfo(Saved):
+class FitInfo(Serializable):
     """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
 
     component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
@@ -122,30 +122,30 @@ class FitInfo(Saved):
         is sure: in "tokens" "of" so many. pretrained (Mapping | None): The card that it comes from; None after a fit.
     """
 
-    component: str = kept(text, "")
-    layer: str = kept(text, "")
-    threshold: float = kept(number(0.0, 1.0), 0.0)
-    docs: int = kept(whole(), 0)
-    unit: str = kept(text, DOCUMENT)
-    tokens: int = kept(whole(), 0)
-    unknown_gold: int = kept(whole(), 0)
-    unknown: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
-    label_map: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
-    pairs: int = kept(whole(), 0)
-    counted_on: str = kept(text, "")
-    scaling: Mapping[str, Any] | None = kept(maybe(_SCALING), None)
-    method: str = kept(text, "")
-    pooling: Mapping[str, Any] | None = kept(maybe(_OFFSETS), None)
-    context: Mapping[str, Any] | None = kept(maybe(_CONTEXT), None)
-    sets: Mapping[str, Any] | None = kept(maybe(_SETS), None)
-    selection: Mapping[str, Any] | None = kept(maybe(SELECTION), None)
-    table: list[FitRow] = kept(listed(FitRow.read), list)
-    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
-    spans: SpanFitInfo | None = kept(maybe(SpanFitInfo.read), None)
-    adaptations: list[Mapping[str, Any]] = kept(listed(_ADAPTATION), list)
-    versions: Mapping[str, str] = kept(keyed(text), dict)
-    conventions: list[Mapping[str, Any]] = kept(listed(_CONVENTION), list)
-    pretrained: Mapping[str, Any] | None = kept(maybe(_PRETRAINED), None)
+    component: str = saved_field(text, "")
+    layer: str = saved_field(text, "")
+    threshold: float = saved_field(number(0.0, 1.0), 0.0)
+    docs: int = saved_field(whole(), 0)
+    unit: str = saved_field(text, DOCUMENT)
+    tokens: int = saved_field(whole(), 0)
+    unknown_gold: int = saved_field(whole(), 0)
+    unknown: Mapping[str, str] | None = saved_field(maybe(dict_of(text)), None)
+    label_map: Mapping[str, str] | None = saved_field(maybe(dict_of(text)), None)
+    pairs: int = saved_field(whole(), 0)
+    counted_on: str = saved_field(text, "")
+    scaling: Mapping[str, Any] | None = saved_field(maybe(_SCALING), None)
+    method: str = saved_field(text, "")
+    pooling: Mapping[str, Any] | None = saved_field(maybe(_OFFSETS), None)
+    context: Mapping[str, Any] | None = saved_field(maybe(_CONTEXT), None)
+    sets: Mapping[str, Any] | None = saved_field(maybe(_SETS), None)
+    selection: Mapping[str, Any] | None = saved_field(maybe(SELECTION), None)
+    table: list[FitRow] = saved_field(list_of(FitRow.read), list)
+    held_out: HeldOut | None = saved_field(maybe(HeldOut.read), None)
+    spans: SpanFitInfo | None = saved_field(maybe(SpanFitInfo.read), None)
+    adaptations: list[Mapping[str, Any]] = saved_field(list_of(_ADAPTATION), list)
+    versions: Mapping[str, str] = saved_field(dict_of(text), dict)
+    conventions: list[Mapping[str, Any]] = saved_field(list_of(_CONVENTION), list)
+    pretrained: Mapping[str, Any] | None = saved_field(maybe(_PRETRAINED), None)
 
     @property
     def row_unit(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..calibration.registered import registered_maker
 from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
-from ..schema import Misfit
+from ..schema import InvalidState
 
 _Made = TypeVar("_Made")
 
@@ -63,7 +63,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         if error.code in ("C012", "C500"):
             raise
         why = error.message
-    except (Unreadable, Misfit) as error:
+    except (Unreadable, InvalidState) as error:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
         why = f"{type(error).__name__}: {brief(error, 160)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
-from ..schema import Misfit, blob, digests, listed, maybe, record, registered, text
+from ..schema import InvalidState, blob, digests, list_of, maybe, record, registered_part, text
 from ..sources.find import Fitted
 from ..types import Groups
 from .fit_info import FitInfo
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _span_context(value: Any, where: str) -> Any:
     """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
-    return registered("@calib_contexts")(value, where) if is_part else SpanContext.read(value, where)
+    return registered_part("@calib_contexts")(value, where) if is_part else SpanContext.read(value, where)
 
 
 def _parts_agree(held: dict[str, Any]) -> str:
@@ -48,7 +48,7 @@ def _parts_agree(held: dict[str, Any]) -> str:
 
 STATE = record(
     {
-        "labels": listed(text),
+        "labels": list_of(text),
         "kind": text,
         "fit_info": lambda value, where: None if value == {} else FitInfo.read(value, where),  # {} before the fit
         **TOKENS,
@@ -56,7 +56,7 @@ STATE = record(
         "span_context": maybe(_span_context),
         "record": maybe(blob),  # checked by `record.fit_record.read_record`, when a command asks for it
         "seen": maybe(record({"digests": digests, "salt": text})),
-        "kept_labels": listed(text),
+        "kept_labels": list_of(text),
         "weights": text,
         "judged_by": maybe(Groups.read),
     },
@@ -123,7 +123,7 @@ class PipeState:
         if isinstance(held["span_context"], dict):
             held["span_context"] = load(held["span_context"])
         if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(held["labels"]):
-            raise Misfit("context", f"fitted to {len(held['labels'])} labels")
+            raise InvalidState("context", f"fitted to {len(held['labels'])} labels")
         return cls(
             tokens=tokens,
             spans=SpanCalibration.from_state(held),

@@ -10,7 +10,7 @@ from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.context import log_linear
 from spacy_calib.context.blocks import N_SCORES, Block, PairInputs
 from spacy_calib.context.log_linear import LogLinear, PairData, Weights, fit_pairs
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 
 def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
@@ -106,7 +106,7 @@ def test_of_one_document_little_more_than_a_line_is_learned():
 def test_saved_weights_that_do_not_fit_together_are_refused(wrong):
     held = {"codes": np.array([1, 3]), "values": np.zeros((2, 1)), "size": 4}
     log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": held}})
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": {**held, **wrong}}})
 
 

@@ -15,7 +15,7 @@ from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.tokens import TagsOfSpans, TokenContext, replace_top
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import leading
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
 
@@ -25,7 +25,7 @@ EVERY = (Neighbours(), Document(), Hints())
 def fitted(when: str = "always", n_docs: int = 60, **settings):
     words, pairs, documents = words_and_pairs(n_docs)
     made = fit_token_context(
-        TokenContext(EVERY, when), pairs, Pairs.none(), documents, words, n_tags=2, salt="salt", **settings
+        TokenContext(EVERY, when), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
     )
     return made, words, pairs
 
@@ -120,7 +120,7 @@ def test_tokens_without_entries_and_empty_docs():
     scores = looked_at(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
     assert np.isfinite(scores).all()
     assert 0 < scores[2] < 1
-    assert len(moved(found.context, words_of([]), Pairs.none())) == 0
+    assert len(moved(found.context, words_of([]), Pairs.empty())) == 0
 
 
 def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
@@ -176,13 +176,13 @@ def test_what_was_learned_survives_saving():
 @pytest.mark.parametrize("change", [{"centers": np.zeros(9)}, {"columns": [["entropy", "x"]]}, {"n_tags": 3}, {"model": 3}])
 def test_a_state_that_does_not_fit_together_is_refused(change):
     state = fitted()[0].context.state()["learned"]
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         TokenContext(EVERY).load_learned({**state, **change})
 
 
 def test_columns_of_a_feature_that_is_not_there_are_refused():
     state = fitted()[0].context.state()["learned"]
-    with pytest.raises(Misfit, match="features in the settings"):
+    with pytest.raises(InvalidState, match="features in the settings"):
         TokenContext(EVERY[:1]).load_learned({**state, "model": None})
 
 
@@ -207,7 +207,7 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
 def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
     found = [
-        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, words, n_tags=2, salt=salt).context
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.empty(), documents, words, n_tags=2, salt=salt).context
         for salt in ("", "one", "other")
     ]
     assert len({context.known_.forms.tobytes() for context in found}) == 3

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...pairs.bins import assign
 from ...pairs.scored_corpus import ScoredCorpus
-from ...schema import Saved, floats, kept, lengths, several, text, whole
-from ...types import Adds, Floats, Ints
+from ...schema import Serializable, floats, lengths, saved_field, text, tuple_of, whole
+from ...types import FieldwiseSum, Floats, Ints
 from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
@@ -124,7 +124,7 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 
 
 @dataclass(frozen=True)
-class DriftSums(Adds):
+class DriftSums(FieldwiseSum):
     """The sums over new documents that are compared.
 
     totals (dict): Tables of `DriftProfile.tables`, summed. stretched (DriftSums | None): The same for stretches; None for too
@@ -144,7 +144,7 @@ class DriftSums(Adds):
 
 
 @dataclass(frozen=True, eq=False)
-class DriftProfile(Saved):
+class DriftProfile(Serializable):
     """The fit data for comparisons: D documents, evenly picked, at most _MOST_DOCS.
 
     edges (Floats): Of the bins of raw scores. labels (tuple[str, ...]): The most frequent; the others share a last column.
@@ -153,14 +153,14 @@ class DriftProfile(Saved):
     documents; 0 for documents.
     """
 
-    edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
-    labels: tuple[str, ...] = kept(several(text))
-    scores: Floats = kept(floats(0.0, ndim=2))
-    label_counts: Floats = kept(floats(0.0, ndim=2))
-    calibrated: Floats = kept(floats(0.0))
-    span_edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
-    spans: Floats = kept(floats(0.0, ndim=2))
-    stretch: int = kept(whole(), 0)
+    edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
+    labels: tuple[str, ...] = saved_field(tuple_of(text))
+    scores: Floats = saved_field(floats(0.0, ndim=2))
+    label_counts: Floats = saved_field(floats(0.0, ndim=2))
+    calibrated: Floats = saved_field(floats(0.0))
+    span_edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
+    spans: Floats = saved_field(floats(0.0, ndim=2))
+    stretch: int = saved_field(whole(), 0)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import calib_error
-from ...schema import Saved, kept, number, several, whole
+from ...schema import Serializable, number, saved_field, tuple_of, whole
 from ...types import Floats, Ints
 from .estimates import cross_sums, n_effective, sum_by
 
@@ -36,7 +36,7 @@ _PRIOR, _INFORMATIVE, _STEPS = 1.0, 0.5, 100
 
 
 @dataclass(frozen=True)
-class Effects(Saved):
+class Effects(Serializable):
     """How the counts of a label depart from those of independent units.
 
     variance_between (float): Variance of a document's shift of log-odds. shift (float): The shift of all documents. shift_variance (float):
@@ -45,14 +45,14 @@ class Effects(Saved):
     of gold. width_probabilities (tuple[float, ...]): Probability of each of WIDTHS for another source; () if unknown.
     """
 
-    variance_between: float = kept(number(0.0), 0.0)
-    shift: float = kept(number(), 0.0)
-    shift_variance: float = kept(number(0.0), 0.0)
-    missed_rate: float = kept(number(0.0), 0.0)
-    overdispersion: float = kept(number(0.0), 0.0)
-    missed_variance: float = kept(number(0.0), 0.0)
-    width_probabilities: tuple[float, ...] = kept(several(number(0.0, 1.0)), ())
-    n_sources: int = kept(whole(), 0)
+    variance_between: float = saved_field(number(0.0), 0.0)
+    shift: float = saved_field(number(), 0.0)
+    shift_variance: float = saved_field(number(0.0), 0.0)
+    missed_rate: float = saved_field(number(0.0), 0.0)
+    overdispersion: float = saved_field(number(0.0), 0.0)
+    missed_variance: float = saved_field(number(0.0), 0.0)
+    width_probabilities: tuple[float, ...] = saved_field(tuple_of(number(0.0, 1.0)), ())
+    n_sources: int = saved_field(whole(), 0)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import calib_error
-from ...schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
-from ...types import Adds, Floats, Ints
+from ...schema import Form, InvalidState, Serializable, floats, lengths, number, saved_field, whole
+from ...types import FieldwiseSum, Floats, Ints
 
 # Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
 _LAGS = 2
@@ -32,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Adds):
+class Sums(FieldwiseSum):
     """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
 
     expected (Floats): Expected number of events. independent (Floats): Its variance if events were independent.
@@ -61,7 +61,7 @@ class Sums(Adds):
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals(Saved):
+class Residuals(Serializable):
     """By how much the events of the fit documents differ from what held-out scores expected; k kinds of events.
 
     docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of their squares by document.
@@ -70,13 +70,13 @@ class Residuals(Saved):
         covariances with the documents before and behind add to it; shape (k, k).
     """
 
-    docs: int = kept(whole(1))
-    units: float = kept(number(1.0))
-    squares: float = kept(number(1.0))
-    residual: Floats = kept(floats())
-    independent: Floats = kept(floats(0.0))
-    moment: Floats = kept(floats(ndim=2))
-    neighbours: Floats = kept(floats(ndim=2))
+    docs: int = saved_field(whole(1))
+    units: float = saved_field(number(1.0))
+    squares: float = saved_field(number(1.0))
+    residual: Floats = saved_field(floats())
+    independent: Floats = saved_field(floats(0.0))
+    moment: Floats = saved_field(floats(ndim=2))
+    neighbours: Floats = saved_field(floats(ndim=2))
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
@@ -86,7 +86,7 @@ class Residuals(Saved):
             residuals = cls.read(value, where)
             shapes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
             if wrong := lengths(shapes, vars(residuals)):
-                raise Misfit(where, f"consistent: {wrong}")
+                raise InvalidState(where, f"consistent: {wrong}")
             return residuals
 
         return form
@@ -217,16 +217,16 @@ class EntitySums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EntityModel(Saved):
+class EntityModel(Serializable):
     """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k = 2.
 
     A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed ones per
     wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
     """
 
-    per_wrong: float = kept(number(0.0))
-    per_outside: float = kept(number(0.0))
-    residuals: Residuals = kept(Residuals.of_kinds(2))
+    per_wrong: float = saved_field(number(0.0))
+    per_outside: float = saved_field(number(0.0))
+    residuals: Residuals = saved_field(Residuals.of_kinds(2))
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:

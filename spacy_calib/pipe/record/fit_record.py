@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...calibration.span_fit import SpanData, SpanFit
 from ...pairs.build import JudgedPairs, interleave, top_pairs
-from ...schema import Saved, kept, keyed, maybe, number
+from ...schema import Serializable, dict_of, maybe, number, saved_field
 from ...types import OUTSIDE, Floats, Ints
 from ..saved import FITTED, dump, read
 from .drift import DriftProfile, Labelled
@@ -35,7 +35,7 @@ _SAVED = FITTED._replace(format="spacy-calib record")
 
 
 @dataclass(frozen=True)
-class FitRecord(Saved):
+class FitRecord(Serializable):
     """What is kept of the fit documents.
 
     tokens (Residuals): Of right tokens. accuracy (float): Of the fit tokens. entities (EntityModel | None): None for a source
@@ -43,12 +43,12 @@ class FitRecord(Saved):
     source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 for a fit on one source.
     """
 
-    tokens: Residuals = kept(Residuals.of_kinds(1))
-    accuracy: float = kept(number(0.0, 1.0))
-    entities: EntityModel | None = kept(maybe(EntityModel.read))
-    profile: DriftProfile = kept(DriftProfile.read)
-    effects: dict[str, Effects] = kept(keyed(Effects.read), dict)
-    source_variance: float = kept(number(0.0), 0.0)
+    tokens: Residuals = saved_field(Residuals.of_kinds(1))
+    accuracy: float = saved_field(number(0.0, 1.0))
+    entities: EntityModel | None = saved_field(maybe(EntityModel.read))
+    profile: DriftProfile = saved_field(DriftProfile.read)
+    effects: dict[str, Effects] = saved_field(dict_of(Effects.read), dict)
+    source_variance: float = saved_field(number(0.0), 0.0)
 
     def to_bytes(self) -> bytes:
         """The record as a pipe keeps it, for `read_record`."""
@@ -155,7 +155,7 @@ def _source_variance(residuals: Residuals, right: Floats, sums: Sums, of_sources
 
 def _all_spans(data: SpanData, n_docs: int) -> Labelled:
     """All spans on the Docs, with gold or without, to be compared by their raw scores."""
-    index = np.flatnonzero(data.spans.chosen)
+    index = np.flatnonzero(data.spans.on_doc)
     return Labelled(data.documents[index], n_docs, None, data.raw[index], data.raw[index])
 
 

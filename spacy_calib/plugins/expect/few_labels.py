@@ -22,7 +22,7 @@ from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ...pipe.record.drift import Labelled
 from ...pipe.record.estimates import EntityModel, Estimate, sum_by, token_sums
 from ...pipe.record.fit_record import entity_sums
-from ...types import Adds, Floats, Ints
+from ...types import FieldwiseSum, Floats, Ints
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
@@ -43,7 +43,7 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class UnlabelledSums(Adds):
+class UnlabelledSums(FieldwiseSum):
     """Sums over texts without gold. expected, units (Floats): As in `Survey`, shape (1, k)."""
 
     expected: Floats

@@ -14,14 +14,14 @@ from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
 from ...pipe.record.estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
-from ...types import Adds
+from ...types import FieldwiseSum
 
 # How much of a document is shown.
 _FIRST_WORDS = 6
 
 
 @dataclass(frozen=True)
-class TextSums(Adds):
+class TextSums(FieldwiseSum):
     """The sums that expectations are made of.
 
     tokens (int): Counted ones. scores (float): Sum of their calibrated scores. Of the record, if there is one: right

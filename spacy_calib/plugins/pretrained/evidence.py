@@ -19,7 +19,7 @@ from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
 from ...context.features import FromDocs
 from ...context.words import Words
-from ...schema import keyed, number, record, several, text
+from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.softmax import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
@@ -204,7 +204,7 @@ class EntityMap(Part):
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": several(text), "maps_": keyed(keyed(number()))})
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))})
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 
@@ -241,7 +241,7 @@ class SpanEvidence:
             "constant": lambda: np.ones(len(spans)),
             "type": lambda: 1.0,
             "log-odds": lambda: log_odds(raw, CLIP),
-            "path": lambda: log_odds(spans.own, CLIP) / _UNIT,
+            "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
             "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][spans.ends - 1],

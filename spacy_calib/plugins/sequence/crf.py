@@ -18,7 +18,7 @@ from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_i
 from thinc.types import Floats2d
 
 from ...pipe.saved import refused_whole
-from ...schema import Misfit, lengths, number, text
+from ...schema import InvalidState, lengths, number, text
 from ...sources.base import to_numpy
 from .factory import CrfSettings
 from .inference.chains import Potentials
@@ -114,7 +114,7 @@ def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
 def _smoothing(value: Any, where: str) -> float:
     share: float = number(0.0, 1.0)(value, where)
     if share == 1:
-        raise Misfit(where, "at least 0 and less than 1")
+        raise InvalidState(where, "at least 0 and less than 1")
     return share
 
 
@@ -235,10 +235,10 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
             fields = _CFG(twin.cfg, "cfg")
             names, own_names = ([node.param_names for node in model.walk()] for model in (twin.model, self.model))
             if names != own_names:
-                raise Misfit("model", "the parameters of this architecture")
+                raise InvalidState("model", "the parameters of this architecture")
             wrong = "" if {"cfg", "model"} & exclude else fault_of_weights(twin.model, len(fields["labels"]), self.vocab)
             if wrong:
-                raise Misfit("model", f"what these {len(fields['labels'])} labels want: {wrong}")
+                raise InvalidState("model", f"what these {len(fields['labels'])} labels want: {wrong}")
             read(self, source, exclude={*exclude, "cfg"})
             self.cfg.update(fields)
         return self

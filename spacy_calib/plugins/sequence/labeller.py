@@ -19,7 +19,7 @@ from ...calibration.saved import Unreadable
 from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
 from ...pipe.saved import Kept
-from ...schema import Form, Misfit, flag, listed, maybe, record, text
+from ...schema import Form, InvalidState, flag, list_of, maybe, record, text
 from ...sources.base import to_numpy
 from ...types import Ints
 from .factory import ChainSettings
@@ -233,11 +233,11 @@ def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:
 
 # What every labeller keeps of its settings.
 _CHAIN: dict[str, Form] = {
-    "labels": listed(text),
+    "labels": list_of(text),
     "target": accepted_by(get_target),
     "by_sentence": flag,
     "overwrite": flag,
-    "constraints": maybe(listed(listed(text, 2, 2))),
+    "constraints": maybe(list_of(list_of(text, 2, 2))),
 }
 
 
@@ -262,7 +262,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
     values = {"labels": [], **vars(settings)}
     try:
         fields: dict[str, Any] = form(values, "settings")
-    except Misfit as error:
+    except InvalidState as error:
         name = error.where.partition(".")[2].partition("[")[0]
         raise calib_error("C001", name=name, wanted=error.expected, given=repr(values.get(name))) from None
     return fields

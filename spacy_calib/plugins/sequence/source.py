@@ -56,7 +56,7 @@ class ChainSource(Source):
         return entity_types(pipe.labels) if pipe.cfg["target"] == ENTITIES else ()
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def is_trained(self, pipe: Any) -> bool:
         return bool(pipe.labels) and (not hasattr(pipe, "model") or has_weights(pipe))
@@ -221,7 +221,7 @@ class ConfidenceSource(Source):
         return self._inner(pipe).span_labels(pipe)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def is_trained(self, pipe: Any) -> bool:
         return self._inner(pipe).is_trained(pipe)

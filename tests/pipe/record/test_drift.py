@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, TOO_FEW, Check, DriftProfile, Labelled, _in_stretches
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 
 def drawn(seed, n_docs, power=0.3, rare=0.2, length=60):
@@ -126,7 +126,7 @@ def test_edges_beyond_the_scores_there_can_be_are_refused(profile, name):
     state = profile.state() | {"span_edges": np.array([0.5]), "spans": np.ones((len(profile.scores), 2))}
     assert DriftProfile.read(state).spans.shape[1] == 2
     state[name] = np.append(state[name][:-1], 1.5)
-    with pytest.raises(Misfit, match=f"{name}' is not an array of numbers from 0 to 1"):
+    with pytest.raises(InvalidState, match=f"{name}' is not an array of numbers from 0 to 1"):
         DriftProfile.read(state)
 
 
