@@ -293,5 +293,5 @@ def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, 
     for key, size in expected.items():
         value = values[key]
         if (value.shape if isinstance(size, tuple) else len(value)) != size:
-            return f"'{key}' has {value.shape if isinstance(size, tuple) else len(value)} values, {size} are wanted"
+            return f"'{key}' has {value.shape if isinstance(size, tuple) else len(value)} values, not {size}"
     return ""

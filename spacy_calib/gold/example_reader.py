@@ -197,7 +197,7 @@ class ExampleReader:
             threshold=threshold,
             unlabelled_pairs=without,
             unlabelled_documents=documents[without.rows],
-            words=Words.joined(words) if words else None,
+            words=Words.concatenate(words) if words else None,
             is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
         return data, self._spans(documents) if self.source.span_labels else None

@@ -30,8 +30,8 @@ from ..calibration.token_fit import (
     score_unlabelled,
 )
 from ..calibration.tokens import TokenCalibration
-from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
-from ..context.tokens import TagsOfSpans, TokenContext
+from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_token_model
+from ..context.tokens import LabelMatch, TokenContext
 from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
@@ -152,11 +152,11 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
         return fit_spans(data, inputs.span_groups())
-    without = without_model(context.context)
+    without = without_token_model(context.context)
     if not plan.moves:
         predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
-    tags = TagsOfSpans.from_labels(
+    tags = LabelMatch.from_labels(
         inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
     )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))

@@ -11,7 +11,7 @@ from spacy import attrs
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..context.features import FromDocs
+from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import brief, calib_error
 from ..types import Floats
@@ -21,7 +21,7 @@ _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.
 
 def words_of(
     docs: Sequence[Doc],
-    functions: Sequence[FromDocs] = (),
+    functions: Sequence[DocFunction] = (),
     first: int = 0,
     further_scores: Mapping[str, Floats] | None = None,
 ) -> Words:
@@ -43,13 +43,13 @@ def words_of(
     return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
 
 
-def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
+def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
     """Return the features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
 
 
-def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
+def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
     """The values that a function gives for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
     name = feature.name
     try:

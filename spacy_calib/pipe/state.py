@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
-from ..context.tokens import FurtherScores, SpanContext
+from ..context.tokens import FurtherScores, SpanContextModel
 from ..schema import InvalidState, blob, digests, list_of, maybe, record, registered_part, text
 from ..sources.find import Fitted
 from ..types import Groups
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _span_context(value: Any, where: str) -> Any:
     """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
-    return registered_part("@calib_contexts")(value, where) if is_part else SpanContext.read(value, where)
+    return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
 def _parts_agree(held: dict[str, Any]) -> str:

@@ -104,7 +104,7 @@ def test_on_spans_with_known_probabilities_the_scores_are_as_good_as_true_ones()
     truth = true_probabilities(test)
     hits = draw_hits(truth, 8)
     scores = made.predict(test, test.scores)
-    for part in (slice(None), GROUPS.find(test.labels) == 0, GROUPS.of(test.labels) == 1):
+    for part in (slice(None), GROUPS.find(test.labels) == 0, GROUPS.find(test.labels) == 1):
         floor = noise_floor(scores[part])
         assert calibration_error(scores[part], hits[part]) <= floor.q95
         assert calibration_error(product_of(test)[part], hits[part]) > 2 * floor.q95

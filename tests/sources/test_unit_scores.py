@@ -328,7 +328,7 @@ def test_useless_further_scores_are_left_out():
     calib = pipe_with("Doc", source={"score": "cats,sure"}, selection=AUTO).fit(examples)
     assert (calib.fit_info.context["kept"], calib.fit_info.context["why"]) == (
         False,
-        "held-out documents lose no less with further scores",
+        "further scores do not lower the log loss on held-out documents",
     )
     assert calib.tokens.context is None
 

@@ -17,7 +17,7 @@ from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
-from ...context.features import FromDocs
+from ...context.features import DocFunction
 from ...context.words import Words
 from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.softmax import SoftmaxSource
@@ -84,7 +84,7 @@ class EntityEvidence(Part):
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
     when = "always"
     shrinkage = None
-    functions: tuple[FromDocs, ...] = ()
+    functions: tuple[DocFunction, ...] = ()
 
     def __init__(self, tagger: str = "tagger", lists: dict[str, str] | None = None, **wording: list[str]):
         self.tagger = tagger
@@ -97,9 +97,9 @@ class EntityEvidence(Part):
         wording = {name: list(words) for name, words in vars(self.wording).items()}
         return {"tagger": self.tagger, "lists": self.lists, **wording}
 
-    def functions_in(self, nlp: Language) -> tuple[FromDocs, ...]:
+    def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
         """The features that ask Docs of this pipeline."""
-        return (FromDocs(self.registered, partial(self.read, nlp)),)
+        return (DocFunction(self.registered, partial(self.read, nlp)),)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Show the words of all tokens to the step of entities."""
