@@ -20,7 +20,7 @@ from frame import make_parser
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from spacy_calib.doc.blocks import held_blocks, word_digest
+from spacy_calib.doc.blocks import find_blocks, word_digest
 
 TEXT = "the old dog saw Jordan in New York , and nobody asked why it did not bark at all ."
 
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     n_kept = kept_scores(doc, options.docs, options.seed)
     print(f"{n_kept:,} of {options.docs:,} replaced words keep a score: 1 in {options.docs / max(1, n_kept):,.0f}")
-    (block,) = (block for _, block in held_blocks(doc.user_data, "calib"))
+    (block,) = (block for _, block in find_blocks(doc.user_data, "calib"))
     n_bytes = sum(value.nbytes for value in block.values() if isinstance(value, np.ndarray))
     print(f"a block of {len(doc)} tokens: {n_bytes:,} bytes of arrays, Doc.to_bytes {len(doc.to_bytes()):,} bytes")
     pipe: Any = nlp.get_pipe("calib")

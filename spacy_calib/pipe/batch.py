@@ -78,7 +78,7 @@ def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) ->
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    is_carried = hashes == batch.carried[marginals.rows]
+    is_carried = hashes == batch.label_hashes[marginals.rows]
     rows = marginals.rows[is_carried]
     scores[rows], columns[rows] = calibrated.scores[is_carried], marginals.tags[is_carried]
     if below is not None:

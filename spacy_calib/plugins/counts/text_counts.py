@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations import get_annotation, plain_name
-from ...doc.predicted_labels import Carried, CarriedReader, join
+from ...doc.predicted_labels import PredictedLabelReader, PredictedLabels, join_labels
 from ...doc.view import doc_view
 from ...errors import brief
 from ...gold.keys import ORIGIN, name_of, value_of
@@ -117,8 +117,8 @@ class DriftComparison:
 
     def __init__(self, pipe: Calibrator, record: FitRecord):
         self.pipe, self._profile = pipe, record.profile
-        self._reader = CarriedReader(pipe.attr, pipe.lookup.labels())
-        self._read: list[Carried] = []
+        self._reader = PredictedLabelReader(pipe.attr, pipe.lookup.labels())
+        self._read: list[PredictedLabels] = []
         self._sums: DriftSums | None = None
 
     def see(self, doc: Doc) -> None:
@@ -129,7 +129,7 @@ class DriftComparison:
         """Add the Docs that were read to the sums. documents: The document of each; none has parts in another call."""
         if not documents:
             return
-        read, self._read = join(self._read), []
+        read, self._read = join_labels(self._read), []
         _, numbers = np.unique(documents, return_inverse=True)
         n_docs, doc_numbers = int(numbers.max()) + 1, numbers.reshape(-1)[read.documents]
         names = np.array([*self.pipe.lookup.labels(), "", None], dtype=object)[:-1][read.columns].tolist()
