@@ -194,7 +194,7 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
 def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     viewer = Viewer(fitted)
-    usual = read_record(fitted.get_pipe("calib")).profile.usual
+    usual = read_record(fitted.get_pipe("calib")).profile.mean_length
     assert usual > 1
     assert shown(viewer, "! " * 300)["verdict"] == "unlike"
     assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
