@@ -33,7 +33,7 @@ from spacy_calib.context.fit import fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
 from spacy_calib.pipe.record.drift import UnitScores
 from spacy_calib.pipe.record.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.pipe.record.fit_record import entity_sums, record_fit
@@ -68,7 +68,7 @@ class Material:
         """Read with the pipeline up to the calib pipe."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
         examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
-        found = gather(pipe, examples, FitArguments())
+        found = read_fit_inputs(pipe, examples, FitArguments())
         data, maps, spans = found.data, pipe.tokens.maps, found.spans
         n_docs = int(data.kept_documents.max()) + 1
         n_docs = n_docs if spans is None else len(spans.gold)

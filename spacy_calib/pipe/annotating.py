@@ -15,24 +15,24 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import WARNINGS, CalibError, calib_error
-from .saved import FITTED, Kept, dump, read
+from .saved import FITTED, StateFormat, dump, read
 
 _FILE = "calibration.msgpack"
-_Own = TypeVar("_Own", bound="AnnotatingPipe")
+_Pipe = TypeVar("_Pipe", bound="AnnotatingPipe")
 
 
 class AnnotatingPipe(Pipe):
     """A pipe that `predict`s from Docs, writes by `set_annotations`, and saves one file. kept (Kept): How that is known."""
 
     name: str
-    kept: ClassVar[Kept] = FITTED
+    state_format: ClassVar[StateFormat] = FITTED
 
     @abstractmethod
     def predict(self, docs: Sequence[Doc]) -> Any:
         """What is to be written on the Docs; they are not changed."""
 
     @abstractmethod
-    def set_annotations(self, docs: Sequence[Doc], found: Any) -> None:
+    def set_annotations(self, docs: Sequence[Doc], prediction: Any) -> None:
         """Write on the Docs what `predict` found."""
 
     @abstractmethod
@@ -40,15 +40,15 @@ class AnnotatingPipe(Pipe):
         """What the pipe learned, as plain data and arrays."""
 
     @abstractmethod
-    def _made(self, state: Any) -> Any:
+    def _read_state(self, state: Any) -> Any:
         """What is made of such a state, all of it checked, before anything is taken over. RAISES Misfit: it is none."""
 
     @abstractmethod
-    def _take(self, made: Any) -> None:
+    def _set_state(self, parts: Any) -> None:
         """Take over what `_made` gave, all of it or (where it is refused) nothing."""
 
     def _load(self, data: bytes, path: str) -> None:
-        self._take(read(data, self._made, name=self.name, path=path, kept=self.kept))
+        self._set_state(read(data, self._read_state, name=self.name, path=path, state_format=self.state_format))
 
     def __call__(self, doc: Doc) -> Doc:
         error_handler = self.get_error_handler()
@@ -74,9 +74,9 @@ class AnnotatingPipe(Pipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The fitted state as bytes."""
-        return dump(self._state(), self.kept)
+        return dump(self._state(), self.state_format)
 
-    def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
+    def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
         """Load the state from `to_bytes`. RAISES C010 to C012: the bytes. C020: the component has other labels."""
         self._load(bytes_data, "the bytes given")
         return self
@@ -91,11 +91,11 @@ class AnnotatingPipe(Pipe):
         """Read what `to_disk` wrote, and take over nothing of it. RAISES C815: it cannot be read again."""
         file = Path(path) / _FILE
         try:
-            read(file.read_bytes(), self._made, name=self.name, path=str(file), kept=self.kept)
+            read(file.read_bytes(), self._read_state, name=self.name, path=str(file), state_format=self.state_format)
         except CalibError as error:
             raise calib_error("C815", name=self.name, why=error.message) from None
 
-    def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
+    def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
         """Load the state from `to_disk`. RAISES C010 to C012: the file. C020: the component has other labels."""
         file = Path(path) / _FILE
         try:
@@ -114,12 +114,12 @@ class WarnOnce:
 
     def __init__(self, pipe: Any, messages: Mapping[str, str] | None = None):
         self.pipe, self.messages = pipe, {**WARNINGS, **(messages or {})}
-        self.said: set[str] = set()
+        self.warned_keys: set[str] = set()
 
     def __call__(self, code: str, **values: object) -> None:
         key = f"{code}{values}"
-        if key not in self.said:
-            self.said.add(key)
+        if key not in self.warned_keys:
+            self.warned_keys.add(key)
             sentence = self.messages[code]
             if "{advice}" in sentence:
                 from ..errors.advice import advise  # scoring does not need it

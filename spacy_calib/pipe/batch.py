@@ -46,17 +46,17 @@ def flag_tokens(
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)
-    flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
-    flagged[silent_tokens(scores, marginals.rows)] = False
-    rows = np.flatnonzero(flagged)
+    is_flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
+    is_flagged[silent_tokens(scores, marginals.rows)] = False
+    rows = np.flatnonzero(is_flagged)
     likelihood = _likelihoods(scores, entries, types, rows)
     if cutoffs.per == "label":  # as one of those whose own cut-off says so
         likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
     kinds = likelihood.argmax(axis=0)
     certainty = entries.inside[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
-    column = flagged.astype(np.int8)
-    column[silent_tokens(scores, marginals.rows)] = -1
-    return Flags(column, rows, types.names, kinds, certainty)
+    values = is_flagged.astype(np.int8)
+    values[silent_tokens(scores, marginals.rows)] = -1
+    return Flags(values, rows, types.names, kinds, certainty)
 
 
 def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
@@ -74,14 +74,17 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
     """Whether the label that each unit carries reaches its cut-off: 1 or 0, -1 where it has no score. groups (Groups): Of the labels."""
-    calibrated, below = batch.calibrated, batch.calibrated.below
+    calibrated, entries_below = batch.calibrated, batch.calibrated.below
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
-    is_carried = hashes == batch.label_hashes[marginals.rows]
-    rows = marginals.rows[is_carried]
-    scores[rows], columns[rows] = calibrated.scores[is_carried], marginals.tags[is_carried]
-    if below is not None:
-        scores[below.marginals.rows], columns[below.marginals.rows] = below.scores, below.marginals.tags
-    accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
-    return np.where(np.isnan(scores), -1, accepted).astype(np.int8)
+    is_predicted = hashes == batch.label_hashes[marginals.rows]
+    rows = marginals.rows[is_predicted]
+    scores[rows], columns[rows] = calibrated.scores[is_predicted], marginals.tags[is_predicted]
+    if entries_below is not None:
+        scores[entries_below.marginals.rows], columns[entries_below.marginals.rows] = (
+            entries_below.scores,
+            entries_below.marginals.tags,
+        )
+    is_accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
+    return np.where(np.isnan(scores), -1, is_accepted).astype(np.int8)

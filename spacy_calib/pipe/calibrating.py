@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..calibration.span_fit import SpanFit
 
 # What each annotation is read from, as spaCy's factories name it.
-_READS = {
+_READ_ATTRIBUTES = {
     "tag": ["token.tag"],
     "pos": ["token.pos"],
     "morph": ["token.pos", "token.morph"],
@@ -42,7 +42,7 @@ _READS = {
     "cats:multi": ["doc.cats"],
 }
 # The attributes of a Doc that has categories.
-_OF_DOCUMENTS = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
+_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
 
 
 def facts(pipe: Any) -> dict[str, str]:
@@ -68,22 +68,22 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
         return
     meta = nlp.get_pipe_meta(name)
     layer = _layer_of(nlp, pipe)
-    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
+    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
     assigns = [
         attribute.replace("._.calib", f"._.{pipe.attr}")
         for attribute in attributes
         if not (attribute.startswith("token.") and attribute.endswith(hidden))
     ]
-    reads = meta.requires if not layer else _reads(layer) or meta.requires
+    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
 
 
-def _reads(layer: str) -> list[str]:
+def _required_attributes(layer: str) -> list[str]:
     if layer.startswith(EXTENSION_PREFIX):
         return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READS.get(layer, [])
+    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
 
 
 def _layer_of(nlp: Language, pipe: Any) -> str:
@@ -96,7 +96,7 @@ def _layer_of(nlp: Language, pipe: Any) -> str:
     return plain_name(source.annotation(nlp.get_pipe(source.component)).name)
 
 
-_Own = TypeVar("_Own", bound="CalibratingPipe")
+_Pipe = TypeVar("_Pipe", bound="CalibratingPipe")
 
 
 class CalibratingPipe(AnnotatingPipe, PipeSettings):
@@ -134,27 +134,27 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
         self._name = check_pipe_name(name)
         note_meta(self.lookup.nlp, name, self)
 
-    def attach(self: _Own, nlp: Language) -> _Own:
+    def attach(self: _Pipe, nlp: Language) -> _Pipe:
         """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
 
         RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit.
             C020, C022: its labels are others, or it cannot be calibrated. C025: another pipe there has its prefix.
         """
         self._check_prefix(nlp)
-        self.lookup = self.lookup.attached(nlp)
+        self.lookup = self.lookup.in_pipeline(nlp)
         note_meta(nlp, self.lookup.name, self)
         return self
 
     def _check_prefix(self, nlp: Language) -> None:
         """RAISES C025: another pipe of this pipeline uses the attribute prefix."""
-        for other, pipe in nlp.components:
-            if isinstance(pipe, CalibratingPipe) and pipe.attr == self.attr and pipe is not self and other != self.name:
-                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
+        for other_name, pipe in nlp.components:
+            if isinstance(pipe, CalibratingPipe) and pipe.attr == self.attr and pipe is not self and other_name != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
 
     def __repr__(self) -> str:
         values = facts(self)
-        fitted = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
-        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fitted}>"
+        fit_text = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
+        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fit_text}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())

@@ -23,7 +23,7 @@ from ..pairs.build import JudgedPairs, interleave
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .calibrator_fit import figures
-from .fit_inputs import FitArguments, FitInputs, gather
+from .fit_inputs import FitArguments, FitInputs, read_fit_inputs
 from .record.fit_record import record_fit
 from .scorer import drop_performance, set_performance
 from .state import PipeState
@@ -39,7 +39,7 @@ def adapt_calibrator(
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
-    return learn_adaptation(pipe, gather(pipe, examples, arguments))
+    return learn_adaptation(pipe, read_fit_inputs(pipe, examples, arguments))
 
 
 def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
@@ -54,7 +54,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         # It was chosen for sources that differ; it does not belong to the scores before.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
-    share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
+    share = None if state_before.seen_texts is None else state_before.seen_texts.share_of(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
@@ -69,7 +69,10 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         adaptations=[*state_before.info.adaptations, adaptation],
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
-    record, seen = None, inputs.seen if state_before.seen is None else state_before.seen.plus(inputs.texts)
+    record, seen_texts = (
+        None,
+        inputs.seen_texts if state_before.seen_texts is None else state_before.seen_texts.plus(inputs.texts),
+    )
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
@@ -77,7 +80,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         tokens=tokens,
         spans=state_before.spans if spans is None else spans.calibration,
         record=None if record is None else record.to_bytes(),
-        seen_state=seen.state(),
+        seen_state=seen_texts.state(),
         info=info,
     )
     warn_of_adaptation(pipe, adaptation)

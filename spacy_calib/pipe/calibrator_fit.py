@@ -43,7 +43,7 @@ from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Pairs
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, FitRow, SpanFitInfo
-from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
+from .fit_inputs import HERE, FitArguments, FitInputs, may_differ, of_one_tag, read_fit_inputs
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
@@ -54,7 +54,7 @@ def fit_calibrator(
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
     """(what the pipe, left unchanged, learned; the held-out scored pairs, and spans), see `Calibrator.fit`. Figures go into the meta."""
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
     learning.at(0.0)
@@ -62,7 +62,7 @@ def fit_calibrator(
     if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
-    judged_pairs = inputs.judged(score_held_out(inputs.data, plan, tokens))
+    judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
     if pipe.sets is not None:
         tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged_pairs.calibrated)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
@@ -81,7 +81,7 @@ def fit_calibrator(
         component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
         record=None if record is None else record.to_bytes(),
-        seen_state=inputs.seen.state(),
+        seen_state=inputs.seen_texts.state(),
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
@@ -101,7 +101,7 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
     if not isinstance(source, LeftScoresSource) and not source.unsettled:
         return examples
     examples = list(examples)
-    component = pipe.lookup.to_fit(examples[0].predicted.vocab if examples else None)
+    component = pipe.lookup.component_to_fit(examples[0].predicted.vocab if examples else None)
     if isinstance(source, LeftScoresSource):
         unknown = source.learn_labels(component, [example.predicted for example in examples])
         if unknown:
@@ -130,7 +130,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
             settings.context,
             n_tags=data.n_tags,
             overlapping=inputs.source.annotation.overlapping,
-            salt=inputs.seen.salt,
+            salt=inputs.seen_texts.salt,
         )
     # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
     scalable = of_one_tag(settings, inputs.source.annotation) and data.is_complete
@@ -259,8 +259,8 @@ def summarize_fit(
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
-        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fallbacks = [whose] * len(groups)
+        fallback = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
+        fallbacks = [fallback] * len(groups)
     scores_after = maps.predict(scores_before, pairs.tags)
     return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
 

@@ -50,7 +50,7 @@ class Calibrator(CalibratingPipe):
         self._check_component(readable)
         if self.source.sets_labels:
             self._find_labels(readable, scores)
-        return Reading(readable.places, self._calibrate(readable, scores), readable.top_labels)
+        return Reading(readable.indices, self._calibrate(readable, scores), readable.top_labels)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
         """The Docs that the source can read; None where its component is missing."""
@@ -86,21 +86,21 @@ class Calibrator(CalibratingPipe):
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
         """The calibrated scores of the Docs."""
-        source, learned = readable.source, self.learned
+        source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
-        carried = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
-        calibrated = learned.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), carried)
+        predicted = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
+        calibrated = state.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), predicted)
         batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         batch.token_scores = self.token_scores or not source.annotation.of_entities
         if scores.spans is not None:
             # The labels of its tokens make a sentence right.
             layer = source.annotation.name if source.annotation.span_event else ""
             event = self.fit_info.span_event or self.event
-            batch.spans = calibrated_spans(learned.spans, source, scores.spans, event, layer, calibrated.view)
-        if (cutoffs := learned.tokens.recall_cutoffs) is not None:
+            batch.spans = calibrated_spans(state.spans, source, scores.spans, event, layer, calibrated.view)
+        if (cutoffs := state.tokens.recall_cutoffs) is not None:
             batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
-        if learned.tokens.label_cutoffs is not None and self.groups is not None:
-            batch.accept = accepted_labels(learned.tokens.label_cutoffs, batch, self.groups)
+        if state.tokens.label_cutoffs is not None and self.groups is not None:
+            batch.accept = accepted_labels(state.tokens.label_cutoffs, batch, self.groups)
         return batch
 
     def _words_of(self, readable: ReadableDocs, scores: Scores) -> Words | None:
@@ -120,7 +120,7 @@ class Calibrator(CalibratingPipe):
                 self._remove_from_spans(doc)
         if reading.batch is None:
             return
-        readable = [docs[place] for place in reading.places]
+        readable = [docs[index] for index in reading.indices]
         if reading.top_labels is not None:
             reading.top_labels.write(readable, reading.batch.annotation.name)
         for doc, block in zip(readable, build_blocks(readable, reading.batch), strict=True):
@@ -199,16 +199,16 @@ class Calibrator(CalibratingPipe):
     def _state(self) -> dict[str, Any]:
         return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
-    def _made(self, state: Any) -> PipeState:
+    def _read_state(self, state: Any) -> PipeState:
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
-    def _take(self, state: PipeState) -> None:
+    def _set_state(self, state: PipeState) -> None:
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
-        learned = state.tokens.context
-        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.further_names):
+        context = state.tokens.context
+        if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_names):
             raise calib_error(
-                "C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.further_names) or "none"
+                "C742", name=self.name, wanted=", ".join(context.names_), given=", ".join(inner.further_names) or "none"
             )
         n_added = 0
         with labels_unless_it_fails(inner):
@@ -238,10 +238,10 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 
     RAISES C027: there is no fitted pipe. C068: none with this prefix.
     """
-    fitted = fitted_pipes(nlp)
-    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    available_pipes = fitted_pipes(nlp)
+    pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
     if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in available_pipes))
     return pipes
 
 
@@ -261,8 +261,8 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
         available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        known = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
-        raise calib_error("C446", unit=unit, known=", ".join(known), wanted=" or ".join(available))
+        available_units = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
 

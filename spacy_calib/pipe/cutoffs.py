@@ -27,22 +27,32 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged = corpus.span_pairs(labels) if entities else corpus.carried_pairs()
-    keys = keys_of(per, judged.pairs.tags, labels, groups)
-    scores, hits, documents = judged.calibrated, judged.pairs.hits, judged.documents
-    found = find_thresholds(scores, hits, documents, keys, precision, confidence)
-    wanted: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+    judged_pairs = corpus.span_pairs(labels) if entities else corpus.carried_pairs()
+    keys = keys_of(per, judged_pairs.pairs.tags, labels, groups)
+    scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
+    thresholds = find_thresholds(scores, hits, documents, keys, precision, confidence)
+    row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     rows: dict[str, dict[str, Any]] = {}
-    of_key = np.array(keys, dtype=object)
-    for key in dict.fromkeys([*wanted, *found]):
-        one, highest = found.get(key, Threshold(None, 0)), None
-        if one.cutoff is None:
-            own = np.flatnonzero(of_key == key)
-            other = highest_reached(scores[own], hits[own], documents[own], precision, confidence)
-            highest = other and {"precision": other[0], "kept": other[1].kept, "share": other[1].share}
-        kept = {"kept": one.kept, "share": one.share, "precision": one.precision, "low": one.low, "high": one.high}
+    key_of_pair = np.array(keys, dtype=object)
+    for key in dict.fromkeys([*row_keys, *thresholds]):
+        threshold, highest = thresholds.get(key, Threshold(None, 0)), None
+        if threshold.cutoff is None:
+            indices = np.flatnonzero(key_of_pair == key)
+            highest_threshold = highest_reached(scores[indices], hits[indices], documents[indices], precision, confidence)
+            highest = highest_threshold and {
+                "precision": highest_threshold[0],
+                "kept": highest_threshold[1].kept,
+                "share": highest_threshold[1].share,
+            }
+        counts = {
+            "kept": threshold.kept,
+            "share": threshold.share,
+            "precision": threshold.precision,
+            "low": threshold.low,
+            "high": threshold.high,
+        }
         unit = "entities" if event else "documents"
-        rows[key] = {"key": key, "cutoff": one.cutoff, unit: one.spans, **kept, "highest": highest}
+        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **counts, "highest": highest}
     cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
@@ -55,12 +65,14 @@ def parts_for_review(
     assert pipe.spans.groups is not None
     column = {label: i for i, label in enumerate(labels)}
     columns = np.array([column.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
-    kept = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
-    accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[kept]]
-    for start, end in zip((first + spans.starts[kept]).tolist(), (first + spans.ends[kept]).tolist(), strict=True):
-        accepted[start:end] = True
-    flagged = np.any(list(tokens.flagged(flagging).values()), axis=0)
-    judged = spans.right[kept][spans.right[kept] >= 0]
-    parts: dict[str, Any] = review_of(tokens, flagged, accepted)
-    parts["accept"] |= {"entities": len(judged), "right": int(judged.sum())}
+    accepted_spans = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
+    is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[accepted_spans]]
+    for start, end in zip(
+        (first + spans.starts[accepted_spans]).tolist(), (first + spans.ends[accepted_spans]).tolist(), strict=True
+    ):
+        is_accepted[start:end] = True
+    is_flagged = np.any(list(tokens.flagged(flagging).values()), axis=0)
+    right = spans.right[accepted_spans][spans.right[accepted_spans] >= 0]
+    parts: dict[str, Any] = review_of(tokens, is_flagged, is_accepted)
+    parts["accept"] |= {"entities": len(right), "right": int(right.sum())}
     return parts

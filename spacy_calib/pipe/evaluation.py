@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Judged:
+class PipeScores:
     """Scores of one pipe with gold, and what tables show besides.
 
     name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe.
@@ -56,12 +56,12 @@ class Judged:
     span_labels: Sequence[str] = ()
     spans: JudgedPairs | None = None
     span_groups: Groups | None = None
-    seen: dict[str, Any] | None = None
+    overlap: dict[str, Any] | None = None
     weights_changed: bool | None = None
     accepted: dict[str, Any] | None = None
     flagged: list[dict[str, Any]] | None = None
     events: Sequence[Callable[[int, int], dict[str, Any]]] = ()
-    misaligned: dict[str, int] | None = None
+    misaligned_tokens: dict[str, int] | None = None
     without_map: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -70,12 +70,12 @@ class Judged:
         return get_annotation(self.layer)
 
     @property
-    def anything(self) -> bool:
+    def has_gold(self) -> bool:
         """Whether there is a pair with gold."""
         return bool(len(self.tokens) or (self.spans is not None and len(self.spans)))
 
 
-def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Example], corpus: ScoredCorpus) -> Judged:
+def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Example], corpus: ScoredCorpus) -> PipeScores:
     """Compare with gold what a fitted pipe wrote on predicted Docs.
 
     readers (Sequence): Pipes that read its scores, see `score_readers`. corpus (ScoredCorpus): What the pipe wrote, by `corpus_of`.
@@ -87,10 +87,10 @@ def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Exam
     if recall is not None:  # they find nothing where the pipe said nothing
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
-    if pipe.learned.seen is not None:
-        share = pipe.learned.seen.share_of(texts_of(annotation, examples))
+    if pipe.learned.seen_texts is not None:
+        share = pipe.learned.seen_texts.share_of(texts_of(annotation, examples))
         overlap = None if share is None else share.to_dict()
-    return Judged(
+    return PipeScores(
         name=pipe.name,
         component=pipe.source.component,
         layer=pipe.fit_info.layer,
@@ -103,12 +103,12 @@ def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Exam
         span_labels=span_labels,
         spans=None if pipe.spans.groups is None else corpus.span_pairs(span_labels),
         span_groups=pipe.spans.groups,
-        seen=overlap,
+        overlap=overlap,
         weights_changed=pipe.lookup.weights_changed(),
-        accepted=None if pipe.spans.cutoffs is None else _accepted(corpus.spans, pipe.spans.cutoffs.precision),
+        accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe.spans.cutoffs.precision),
         flagged=flagged_tokens,
         events=[partial(reader.event_table, examples) for reader in readers if hasattr(reader, "event_table")],
-        misaligned=misaligned(annotation, examples),
+        misaligned_tokens=misaligned_tokens(annotation, examples),
         without_map=count_without_map(pipe, examples),
     )
 
@@ -116,42 +116,42 @@ def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Exam
 def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
     """Count the predictions with a label that has no counterpart in the gold, and so no map; the most frequent label first."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
-    dropped = {label for label, other in (map_of(pipe.source) or {}).items() if not other}
-    docs = [example.predicted for example in examples] if dropped else []
+    unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
+    docs = [example.predicted for example in examples] if unmapped else []
     if annotation.of_entities:
-        found = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
+        counts = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
     else:
-        found = Counter(annotation.label_at(doc, row) for doc in docs for row in range(annotation.n_units(doc)))
-    return {label: n for label, n in found.most_common() if label in dropped}
+        counts = Counter(annotation.label_at(doc, row) for doc in docs for row in range(annotation.n_units(doc)))
+    return {label: n for label, n in counts.most_common() if label in unmapped}
 
 
-def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> Judged:
+def evaluate_raw_scores(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> PipeScores:
     """Compare the raw scores of a pipe that is not fitted with gold. inputs (FitInputs): Read from the examples."""
     spans = inputs.spans
-    return Judged(
+    return PipeScores(
         name=pipe.name,
         component=pipe.source.component,
         layer=inputs.source.annotation.name,
         event=inputs.source.annotation.span_event or pipe.event,
         threshold=pipe.threshold,
         labels=inputs.source.labels,
-        tokens=inputs.judged(inputs.data.kept_pairs.scores),
+        tokens=inputs.judged_pairs(inputs.data.kept_pairs.scores),
         groups=inputs.groups(pipe.grouping),
         scorer=scorer_like(pipe.scorer),
         fitted=False,
         span_labels=inputs.source.span_labels,
         spans=None if spans is None else spans.judged(spans.pairs.scores, inputs.unit),
         span_groups=None if spans is None else inputs.span_groups(),
-        misaligned=misaligned(inputs.source.annotation, examples),
+        misaligned_tokens=misaligned_tokens(inputs.source.annotation, examples),
     )
 
 
-def misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
+def misaligned_tokens(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
     """How many predicted tokens align with no single gold one; None where it is documents that have labels."""
     return count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None
 
 
-def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
+def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
     """Find labels on which a fitted pipe and this gold differ by convention, by its raw scores; see `FitInfo.conventions`."""
     if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
         return []
@@ -162,7 +162,7 @@ def conventions_met(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, An
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]
 
 
-def _accepted(spans: ScoredSpans, precision: float) -> dict[str, Any]:
+def _accepted_spans(spans: ScoredSpans, precision: float) -> dict[str, Any]:
     """How many spans with gold cut-offs keep, and how many of these are right."""
     with_gold = spans.right >= 0
     hits = spans.right[with_gold][spans.accept[with_gold] == 1]

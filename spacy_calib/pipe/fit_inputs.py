@@ -87,7 +87,7 @@ class FitInputs:
     n_gold: int
     unknown: UnknownGold
     texts: TextUnits
-    seen: SeenTexts
+    seen_texts: SeenTexts
 
     @property
     def of_spans_alone(self) -> bool:
@@ -104,7 +104,7 @@ class FitInputs:
         counts = self.arguments.span_counts
         return group_beside(self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts)
 
-    def judged(self, scores: Floats) -> JudgedPairs:
+    def judged_pairs(self, scores: Floats) -> JudgedPairs:
         """The pairs that reach the threshold, with these calibrated scores."""
         return JudgedPairs(self.data.kept_pairs, scores, self.data.kept_documents, self.unit)
 
@@ -138,7 +138,9 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
 
-def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False) -> FitInputs:
+def read_fit_inputs(
+    pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False
+) -> FitInputs:
     """Read the examples. in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
 
     RAISES C021 to C024, C028, C033 to C035, C072, C264: the component. C030 to C032, C071, C164: the gold. C003, C005: too
@@ -147,7 +149,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     iterator = iter(examples)
     first = next(iterator, None)
     examples = iterator if first is None else chain([first], iterator)
-    component = pipe.lookup.to_fit(None if first is None else first.predicted.vocab)
+    component = pipe.lookup.component_to_fit(None if first is None else first.predicted.vocab)
     source = BoundSource.from_component(pipe.source, component)
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
@@ -174,7 +176,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts(salt=token_hex(16)).plus(texts),
+        seen_texts=SeenTexts(salt=token_hex(16)).plus(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:

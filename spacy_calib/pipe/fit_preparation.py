@@ -14,7 +14,7 @@ from .calibrating import CalibratingPipe
 
 def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iterator[Example]:
     """The examples, each one looked at. RAISES C034: a second pass would be made where a component before the recognizer sets entities."""
-    pipe = calib.lookup.to_fit()
+    pipe = calib.lookup.component_to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
             why = "a component before it sets entities, and a second pass cannot tell them from its own"

@@ -19,15 +19,15 @@ from ..sources.mapped import check_labels, map_of, with_map
 from .calibrating import CalibratingPipe
 
 # Annotations whose gold is renamed label by label; that of spans by its scheme.
-_RENAMED = ("tag", "pos", "cats")
+_LABEL_ANNOTATIONS = ("tag", "pos", "cats")
 
 
 def match_labels(
     pipe: CalibratingPipe,
     examples: Iterable[Example],
     *,
-    given: Mapping[str, str] | None = None,
-    others: Iterable[Mapping[str, str]] = (),
+    gold_names: Mapping[str, str] | None = None,
+    further_maps: Iterable[Mapping[str, str]] = (),
     all_types: bool = False,
 ) -> LabelScheme | None:
     """Give gold entities, or spans, the names that they have in a pipe; their Docs remember what the gold does not tell.
@@ -41,69 +41,69 @@ def match_labels(
     RAISES C165: `given` names a label that the component does not have.
     """
     references = [example.reference for example in examples]
-    scheme = _find_scheme(pipe, references, given, others)
+    scheme = _find_scheme(pipe, references, gold_names, further_maps)
     if scheme is None:
-        _rename_labels(references, pipe, _own_names(pipe, given))
+        _rename_labels(references, pipe, _names_in_pipe(pipe, gold_names))
         return None
     scheme = replace(scheme, unused=()) if all_types else scheme
     if scheme.unused and not pipe.fitted:
         pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused, "")})
-    _match_docs(references, scheme, pipe)
+    _rename_spans(references, scheme, pipe)
     return scheme
 
 
 def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
     """The examples, with copies of the gold where `match_labels` would change it: other pipes compare themselves with it, too."""
-    scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _own_names(pipe)
+    scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     if not own_names if scheme is None else scheme.is_plain and not scheme.renamed:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     if scheme is None:
         _rename_labels([example.reference for example in copies], pipe, own_names)
     else:
-        _match_docs([example.reference for example in copies], scheme, pipe)
+        _rename_spans([example.reference for example in copies], scheme, pipe)
     return copies
 
 
 def _find_scheme(
     pipe: CalibratingPipe,
     references: Sequence[Doc],
-    given: Mapping[str, str] | None = None,
-    others: Iterable[Mapping[str, str]] = (),
+    gold_names: Mapping[str, str] | None = None,
+    further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
     component, source = pipe.lookup.component(), with_map(pipe.source, None)
-    if given is not None:
-        check_labels(source, component, given)
+    if gold_names is not None:
+        check_labels(source, component, gold_names)
     labels, annotation = source.span_labels(component), source.annotation(component)
     if not labels or not has_types(annotation):
         return None
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
-    rejected = [
+    rejected_labels = [
         span.label_
         for doc in references
         if rejected_in(annotation, doc) is not None
         for span in doc.spans[annotation.rejected_key]
     ]
-    return read_scheme(labels, counts, map_of(pipe.source) or {}, others, given, rejected)
+    return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 
-def _own_names(pipe: CalibratingPipe, given: Mapping[str, str] | None = None) -> dict[str, str]:
+def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
     """Name of a tag, part of speech or category in gold -> its name in a pipe, where that is another one, and only one.
 
     given (Mapping | None): Label of the component -> its name in the gold; without it gold may have the component's names where a map has others.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)
-    if plain_name(source.annotation(component).gold.name) not in _RENAMED or not (table or given):
+    if plain_name(source.annotation(component).gold.name) not in _LABEL_ANNOTATIONS or not (table or gold_names):
         return {}
     labels, names = source.labels(component), dict[str, set[str]]()
     for label in labels:
-        names.setdefault((given or {}).get(label, label), set()).add(table.get(label, label))
-    is_kept = {} if given else {table.get(label, label): True for label in labels}  # the pipe's own names come first
+        names.setdefault((gold_names or {}).get(label, label), set()).add(table.get(label, label))
+    is_kept = {} if gold_names else {table.get(label, label): True for label in labels}  # the pipe's own names come first
     return {
-        name: other
-        for name, others in names.items()
-        if len(others) == 1 and (other := min(others)) not in ("", name) and name not in is_kept
+        name: pipe_name
+        for name, pipe_names in names.items()
+        if len(pipe_names) == 1 and (pipe_name := min(pipe_names)) not in ("", name) and name not in is_kept
     }
 
 
@@ -117,37 +117,39 @@ def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[st
             write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])
 
 
-def _match_docs(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
+def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed else references:
-        _match_doc(doc, scheme, annotation, name)
+        _rename_doc_spans(doc, scheme, annotation, name)
 
 
-def _match_doc(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
+def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
     """Rename the gold spans of a Doc. annotation (Annotation): Of the component. name (str): Of the pipe's annotation."""
-    renamed, strings = scheme.renamed, doc.vocab.strings
+    new_labels, strings = scheme.renamed, doc.vocab.strings
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         JudgedLabels.from_scheme(scheme, keys).write(doc, name)
     if annotation.rejected_key in doc.spans:
-        rejected = doc.spans[annotation.rejected_key]
-        table = renamed if scheme.is_plain else scheme.gold
-        doc.spans[annotation.rejected_key] = [_renamed(span, table.get(span.label_) or span.label_) for span in rejected]
-    changed = [span for span in spans if span.label_ in renamed]
-    if not changed:
+        rejected_spans = doc.spans[annotation.rejected_key]
+        table = new_labels if scheme.is_plain else scheme.gold
+        doc.spans[annotation.rejected_key] = [
+            _rename_span(span, table.get(span.label_) or span.label_) for span in rejected_spans
+        ]
+    spans_to_rename = [span for span in spans if span.label_ in new_labels]
+    if not spans_to_rename:
         return
     if annotation.of_entities:
-        entities = [_renamed(span, new) for span in changed if (new := renamed[span.label_])]
-        outside = [span for span in changed if not renamed[span.label_]]
-        doc.set_ents(entities, outside=outside, default="unmodified")
+        entities = [_rename_span(span, new) for span in spans_to_rename if (new := new_labels[span.label_])]
+        spans_to_drop = [span for span in spans_to_rename if not new_labels[span.label_]]
+        doc.set_ents(entities, outside=spans_to_drop, default="unmodified")
     else:
-        new_spans = [_renamed(span, new) for span in spans if (new := renamed.get(span.label_, span.label_))]
+        new_spans = [_rename_span(span, new) for span in spans if (new := new_labels.get(span.label_, span.label_))]
         doc.spans[annotation.name.removeprefix(SPANS_PREFIX)] = new_spans
 
 
-def _renamed(span: Span, label: str) -> Span:
+def _rename_span(span: Span, label: str) -> Span:
     return Span(span.doc, span.start, span.end, label, kb_id=span.kb_id, span_id=span.id)
 
 
@@ -188,12 +190,12 @@ def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str,
     keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
     keys |= shown_columns(pipe)
 
-    def renamed(table: dict[str, Any]) -> dict[str, Any]:
+    def rename_table(table: dict[str, Any]) -> dict[str, Any]:
         rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
         cutoffs = {keys.get(key) or key: cutoff for key, cutoff in table.get("cutoffs", {}).items()}
         return {**table, **({"cutoffs": cutoffs} if "cutoffs" in table else {}), **({"rows": rows} if "rows" in table else {})}
 
-    return {**renamed(result), **({"misses": renamed(result["misses"])} if "misses" in result else {})}
+    return {**rename_table(result), **({"misses": rename_table(result["misses"])} if "misses" in result else {})}
 
 
 def shown_annotation(pipe: CalibratingPipe) -> Annotation:

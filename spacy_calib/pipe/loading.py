@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # Names of the packages that `spacy download` finds.
-_OF_SPACY = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
+_SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
 
 
 def reason(error: BaseException) -> str:
@@ -64,7 +64,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         except (CalibError, OSError):
             raise
         except Exception:
-            if not _import_own_package(model):
+            if not _import_pipeline_package(model):
                 raise
             return load_model(model, config=overrides or {}, exclude=list(exclude))
     except CalibError:
@@ -74,9 +74,11 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
             why = "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
             raise calib_error("C050", model=model, why=why) from None
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
-        download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
-        installed = ", ".join(get_installed_models()) or "none"
-        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed})."
+        download = f" (`python -m spacy download {model}`)" if _SPACY_NAMES.fullmatch(model) else ""
+        installed_models = ", ".join(get_installed_models()) or "none"
+        why = (
+            f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed_models})."
+        )
         raise calib_error("C050", model=model, why=why) from None
     except ModuleNotFoundError as error:
         if error.name != model or "-" not in model:
@@ -94,21 +96,21 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         raise calib_error("C050", model=model, why=why) from None
 
 
-def _import_own_package(model: str) -> bool:
+def _import_pipeline_package(model: str) -> bool:
     """Import the installed pipeline packages with the language and name of a folder, which may register its components.
 
     RETURNS (bool): Whether one was imported that was not before.
     """
-    own = _name_in(Path(model))
-    if own is None:
+    pipeline_name = _name_in(Path(model))
+    if pipeline_name is None:
         return False
-    folders = [path.parent for place in sys.path for path in Path(place or ".").glob("*/meta.json")]
-    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == own]
-    found = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
-    for name in found:
+    folders = [path.parent for entry in sys.path for path in Path(entry or ".").glob("*/meta.json")]
+    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == pipeline_name]
+    packages = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
+    for name in packages:
         with contextlib.suppress(Exception):  # the pipeline then fails as before, which is reported
             import_module(name)
-    return bool(found)
+    return bool(packages)
 
 
 def _name_in(folder: Path) -> tuple[str, str] | None:

@@ -62,7 +62,7 @@ class SourceLookup:
         vocab (Vocab | None): Of Docs; those of another pipeline cannot be read.
         RAISES C020, C022: see `component`.
         """
-        nlp, source, fitted, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
+        nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
         # The binding stays as long as the pipeline runs the same components, and this one has the same labels and span group.
@@ -71,17 +71,17 @@ class SourceLookup:
             *nlp._disabled,
             source,
             source.component,
-            fitted,
+            fitted_component,
             bound and getattr(bound.component, "key", None),
         )
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
-            found = look_up(nlp, source, fitted, self.pipe.name)
-            if found.why:
-                return None, found.why
-            bound = BoundSource.from_component(source, found.component)
-            self._obstacle = self.obstacle(found.component)
-            if found.component is not None:
+            lookup = look_up(nlp, source, fitted_component, self.pipe.name)
+            if lookup.why:
+                return None, lookup.why
+            bound = BoundSource.from_component(source, lookup.component)
+            self._obstacle = self.obstacle(lookup.component)
+            if lookup.component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
 
@@ -94,18 +94,18 @@ class SourceLookup:
             f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
         )
 
-    def attached(self, nlp: Language) -> SourceLookup:
+    def in_pipeline(self, nlp: Language) -> SourceLookup:
         """The same in another pipeline, which stands for it from now on. RAISES C020, C022, C120: see `attach`."""
         pipe = self.pipe
-        attached, component = SourceLookup(pipe, nlp), pipe.source.component
-        _, why = attached.bind()
-        if all(other is not pipe for _, other in nlp.components):
+        new_lookup, component = SourceLookup(pipe, nlp), pipe.source.component
+        _, why = new_lookup.bind()
+        if all(other_pipe is not pipe for _, other_pipe in nlp.components):
             why = "it does not stand there; call add_pipe(source=...) first"
-        elif not why and attached.weights_changed():
+        elif not why and new_lookup.weights_changed():
             why = f"the component '{component}' has other weights there than at the fit"
         if why:
             raise calib_error("C120", name=pipe.name, why=why)
-        return attached
+        return new_lookup
 
     def component(self) -> Any:
         """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
@@ -129,7 +129,7 @@ class SourceLookup:
             return () if spans is None else tuple(spans.labels)
         return self.pipe.source.span_labels(component)
 
-    def to_fit(self, vocab: Vocab | None = None) -> Any:
+    def component_to_fit(self, vocab: Vocab | None = None) -> Any:
         """The component that a fit would read; None where its source needs none.
 
         vocab (Vocab | None): Of the Docs.
@@ -141,21 +141,21 @@ class SourceLookup:
             raise calib_error("C120", name=self.pipe.name, why=why)
         if not component:
             return None
-        fitted = self.pipe.learned.component
-        found = find_component(nlp, source, fitted.kind, fitted.labels)
-        if found is None:
+        fitted_component = self.pipe.learned.component
+        found_component = find_component(nlp, source, fitted_component.kind, fitted_component.labels)
+        if found_component is None:
             raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
         order, name = nlp.component_names, self.name
         if name in order and component in order and order.index(name) < order.index(component):
             raise calib_error("C028", name=name, component=component)
-        if not source.is_trained(found):
+        if not source.is_trained(found_component):
             raise calib_error("C023", component=component)
-        if not source.has_finite_weights(found):
+        if not source.has_finite_weights(found_component):
             raise calib_error("C035", component=component)
-        obstacle = self.obstacle(found)
+        obstacle = self.obstacle(found_component)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
-        return found
+        return found_component
 
     def obstacle(self, component: Any) -> str:
         """Why the pipe cannot read the component where the two stand in the pipeline, with what to do; "" if it can."""
@@ -175,12 +175,12 @@ class SourceLookup:
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """(code, values) of the warning: new labels, which bring new weights, or else other weights for the same labels."""
-        source, learned = self.pipe.source, self.pipe.learned
-        fitted = learned.component.labels
-        n_added = len(labels) - len(fitted)
-        if source.component and fitted and n_added > 0:
+        source, state = self.pipe.source, self.pipe.learned
+        fitted_labels = state.component.labels
+        n_added = len(labels) - len(fitted_labels)
+        if source.component and fitted_labels and n_added > 0:
             return "CW03", {"n": n_added, "component": source.component}
-        if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
+        if state.weights and self._watch.changed(state.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 
@@ -189,10 +189,10 @@ class SourceLookup:
 
         RETURNS: None where that is not known: labels added since, or no component with weights.
         """
-        (bound, _), learned = self.bind(), self.pipe.learned
-        if not learned.weights or bound is None or bound.component is None or len(bound.labels) > len(learned.component.labels):
+        (bound, _), state = self.bind(), self.pipe.learned
+        if not state.weights or bound is None or bound.component is None or len(bound.labels) > len(state.component.labels):
             return None
-        return fingerprint(self.nlp, bound.component) != learned.weights
+        return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
         """Find the Docs with input and annotation."""
@@ -201,7 +201,7 @@ class SourceLookup:
         obstacle = self._obstacle and self.obstacle(bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
-        for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
+        for index, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
             if annotation.n_units(doc) <= annotation.first:
                 continue
             hashes = annotation.hashes(doc)
@@ -214,7 +214,7 @@ class SourceLookup:
             if why:
                 readable.reasons += [] if is_blank(annotation, doc).all() else [why]
             else:
-                readable.places.append(place)
+                readable.indices.append(index)
                 readable.docs.append(doc)
                 readable.hashes.append(hashes)
         return readable
@@ -231,7 +231,7 @@ class ReadableDocs:
     """
 
     source: BoundSource
-    places: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
     docs: list[Doc] = field(default_factory=list)
     hashes: list[Hashes] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -244,6 +244,6 @@ class Reading:
     such a Doc. top_labels (TopLabels | None): See ReadableDocs.
     """
 
-    places: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None
     top_labels: TopLabels | None = None

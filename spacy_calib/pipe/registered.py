@@ -27,11 +27,11 @@ def make_selector(
     n_groups (list[int]): Numbers of tag frequency groups in which each is tried.
     RAISES C001: a setting out of range, or another name. C185: two registered things have one short name.
     """
-    known = registered.recalibrators()
-    unknown = [name for name in methods if name not in known]
+    recalibrators = registered.recalibrators()
+    unknown = [name for name in methods if name not in recalibrators]
     if unknown:
-        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(known)}", given=unknown)
-    return Selector({name: known[name] for name in methods}, n_groups)
+        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(recalibrators)}", given=unknown)
+    return Selector({name: recalibrators[name] for name in methods}, n_groups)
 
 
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:

@@ -22,12 +22,12 @@ from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Floats, Ints
 from .calibrator_adaptation import adapt_spans, adapt_tokens, learn_adaptation
 from .component import Calibrator
-from .fit_inputs import FitArguments, gather
+from .fit_inputs import FitArguments, read_fit_inputs
 from .lookup import SourceLookup
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class FitComparison:
     """A new fit beside the calibration that was there.
 
     winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None where they cannot be compared.
@@ -63,54 +63,59 @@ class ScoredUnits:
         return cls(np.column_stack([spans.starts, spans.ends]), fit.held_out, data.pairs.hits, data.known_documents)
 
     @classmethod
-    def from_labels(cls, judged: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
+    def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
         """The top labels, or all where several may be right (`overlapping`). columns (Ints): What tells each label apart."""
-        if judged is None:
+        if judged_pairs is None:
             return None
-        pairs = judged.pairs
+        pairs = judged_pairs.pairs
         index = np.arange(len(pairs)) if overlapping else np.sort(top_pairs(pairs))
         keys = np.column_stack([pairs.rows, columns[pairs.tags]])
-        return cls(keys[index], judged.calibrated[index], pairs.hits[index], judged.documents[index])
+        return cls(keys[index], judged_pairs.calibrated[index], pairs.hits[index], judged_pairs.documents[index])
 
 
-def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> Comparison:
+def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
     """Compare a fit with a pipe for the same component that it took the place of. That reads the fit's pipeline from now on, and is adapted.
 
     examples (Sequence): Those of the fit, which have been through the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    seen = None if present.learned.seen is None else present.learned.seen.share_of(texts_of(annotation, examples))
-    if seen is not None and seen.many:
-        return Comparison(
-            FIT, why=f"it was fitted on {100 * seen.share:.0f} % of the words of these texts, where it looks too good"
+    overlap = (
+        None if present.learned.seen_texts is None else present.learned.seen_texts.share_of(texts_of(annotation, examples))
+    )
+    if overlap is not None and overlap.many:
+        return FitComparison(
+            FIT, why=f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, where it looks too good"
         )
     is_of_spans = fit.held_out_spans is not None and annotation.spans_first
 
-    def units_of(pipe: Calibrator, judged: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
+    def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
         if is_of_spans:
             return ScoredUnits.from_spans(spans)
-        places = {label: i for i, label in enumerate(fit.labels)}
-        columns = np.array([places.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.from_labels(judged, columns, annotation.overlapping)
+        columns_by_label = {label: i for i, label in enumerate(fit.labels)}
+        columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
+        return ScoredUnits.from_labels(judged_pairs, columns, annotation.overlapping)
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
-        return Comparison(PRESENT, why="all labels are of one document, so that none can be held out")
+        return FitComparison(PRESENT, why="all labels are of one document, so that none can be held out")
     try:
-        before, performance = _adapt_apart(present, examples)
+        present_results, performance = _adapt_detached(present, examples)
     except CalibError as error:
-        return Comparison(FIT, why=f"it cannot read this gold ({error.message})")
-    rivals = {PRESENT: units_of(present, *before), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
+        return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
+    rivals = {
+        PRESENT: units_of(present, *present_results),
+        ADAPTED: units_of(present, present.held_out, present.held_out_spans),
+    }
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
     unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
-        return Comparison(FIT, why="it scores none of the labels that the fit scores")
-    return Comparison(replacement.winner, replacement, performance=performance)
+        return FitComparison(FIT, why="it scores none of the labels that the fit scores")
+    return FitComparison(replacement.winner, replacement, performance=performance)
 
 
-def _adapt_apart(
+def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
     """Adapt a pipe that stands in no pipeline.
@@ -123,9 +128,9 @@ def _adapt_apart(
     meta = deepcopy(nlp.meta)
     with warnings.catch_warnings():  # of texts that are known, and of gold that is checked
         warnings.filterwarnings("ignore", message=r"\[CW(04|13|14|65)\]")
-        inputs = gather(pipe, examples, FitArguments(), in_runs=True)
-        _, _, judged, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)
+        inputs = read_fit_inputs(pipe, examples, FitArguments(), in_runs=True)
+        _, _, judged_pairs, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)
         spans = None if inputs.spans is None else adapt_spans(inputs.spans, pipe.spans, view, NO_CHANGE)[0]
         pipe.learned, pipe.held_out, pipe.held_out_spans = learn_adaptation(pipe, inputs)
     performance, nlp.meta = dict(nlp.meta.get("performance", {})), meta
-    return (judged, spans), performance
+    return (judged_pairs, spans), performance

@@ -11,10 +11,10 @@ from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unre
 from ..errors import CalibError, brief, calib_error
 from ..schema import InvalidState
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-class Kept(NamedTuple):
+class StateFormat(NamedTuple):
     """A kind of saved state.
 
     format (str): What it is known by, see `pack`. unreadable, other (str): Codes of the errors for a state that cannot be read, or
@@ -23,22 +23,22 @@ class Kept(NamedTuple):
 
     format: str
     unreadable: str
-    other: str
+    other_version: str
     error: Callable[..., CalibError] = calib_error
 
 
-FITTED = Kept("spacy-calib", "C010", "C011")
+FITTED = StateFormat("spacy-calib", "C010", "C011")
 
 
-def dump(state: dict[str, Any], kept: Kept = FITTED) -> bytes:
+def dump(state: dict[str, Any], state_format: StateFormat = FITTED) -> bytes:
     """Plain data and numpy arrays as bytes."""
-    return pack(state, kept.format)
+    return pack(state, state_format.format)
 
 
-def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kept: Kept = FITTED) -> _Made:
+def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, state_format: StateFormat = FITTED) -> _Result:
     """What a pipe learned, from the bytes of `dump`. make: Checks the state and builds it. name, path: See `refused_whole`."""
-    with refused_whole(name, path, kept):
-        return make(unpack(data, kept.format))
+    with refuse_unreadable(name, path, state_format):
+        return make(unpack(data, state_format.format))
 
 
 def load(data: bytes, *, name: str, path: str) -> Any:
@@ -47,7 +47,7 @@ def load(data: bytes, *, name: str, path: str) -> Any:
 
 
 @contextmanager
-def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
+def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) -> Iterator[None]:
     """Say of any fault in here that the saved state cannot be read.
 
     name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
@@ -58,7 +58,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         yield
         return
     except OtherVersion as error:
-        raise kept.error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise state_format.error(state_format.other_version, name=name, given=error.given, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
@@ -67,7 +67,7 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
         why = f"{type(error).__name__}: {brief(error, 160)}"
-    raise kept.error(kept.unreadable, name=name, path=path, why=why)
+    raise state_format.error(state_format.unreadable, name=name, path=path, why=why)
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:

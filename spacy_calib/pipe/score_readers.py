@@ -40,16 +40,16 @@ class ScoreReader(Protocol):
         """What it makes of adapted scores, for `adapt`: "event", "called", "units", and the means "expected" and "right"."""
 
 
-def score_readers(nlp: Language, attr: str, *, fitted: bool = True) -> dict[str, ScoreReader]:
+def score_readers(nlp: Language, attr: str, *, fitted_only: bool = True) -> dict[str, ScoreReader]:
     """Name -> each pipe that reads the scores with this prefix. fitted (bool): Leave out those that are not fitted."""
     pipes: list[tuple[str, Any]] = nlp.components
     readers = {name: pipe for name, pipe in pipes if hasattr(pipe, "reads_scores_of") and pipe.reads_scores_of(attr)}
-    return {name: pipe for name, pipe in readers.items() if not fitted or getattr(pipe, "fitted", True)}
+    return {name: pipe for name, pipe in readers.items() if not fitted_only or getattr(pipe, "fitted", True)}
 
 
 def drop_readers(nlp: Language, attr: str) -> list[str]:
     """Take out the pipes that read the scores with this prefix, which are others now. RETURNS (list[str]): Their names."""
-    names = list(score_readers(nlp, attr, fitted=False))
+    names = list(score_readers(nlp, attr, fitted_only=False))
     for name in names:
         nlp.remove_pipe(name)
     return names

@@ -23,14 +23,14 @@ else:  # what a registered function made: importing these classes would make eve
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
 
-def block(registry: str, registered: str, **settings: Any) -> Any:
+def block(registry: str, function_name: str, **settings: Any) -> Any:
     """A setting that a function of this registry makes, by default this one; outside of configs it must be given."""
-    return field(metadata={"registry": registry, "default": {registry: registered, **settings}})
+    return field(metadata={"registry": registry, "default": {registry: function_name, **settings}})
 
 
-def block_or_none(registry: str, registered: str | None = None) -> Any:
+def block_or_none(registry: str, function_name: str | None = None) -> Any:
     """One that may be None, as it is outside of configs."""
-    return field(default=None, metadata={"registry": registry, "default": registered and {registry: registered}})
+    return field(default=None, metadata={"registry": registry, "default": function_name and {registry: function_name}})
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,13 +82,13 @@ class PipeSettings:
 
 
 # Settings that are a block of a config, or null -> the key of that block which names the function that makes it.
-BLOCKS: dict[str, str] = {one.name: one.metadata["registry"] for one in fields(PipeSettings) if "registry" in one.metadata}
+BLOCKS: dict[str, str] = {setting.name: setting.metadata["registry"] for setting in fields(PipeSettings) if "registry" in setting.metadata}
 
 
 def default_config(settings: type) -> dict[str, Any]:
     """The fields of a dataclass as a config has them where it does not say otherwise, but those without a default."""
-    found = {one.name: one.metadata.get("default", one.default) for one in fields(settings)}
-    return {name: value for name, value in found.items() if value is not MISSING}
+    defaults = {setting.name: setting.metadata.get("default", setting.default) for setting in fields(settings)}
+    return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
 def component_factory(name: str, where: str, settings: type, **meta: Any) -> Callable[..., Any]:
@@ -103,9 +103,9 @@ def component_factory(name: str, where: str, settings: type, **meta: Any) -> Cal
     def make(nlp: Language, name: str, **settings: Any) -> Any:
         return getattr(import_module(module, __package__.partition(".")[0]), made_by)(nlp, name, **settings)
 
-    types = {one.name: one.type for one in fields(settings)}
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
-    own = list(Signature.from_callable(make).parameters.values())[:2]
-    make.__signature__ = Signature([*own, *shown])  # type: ignore[attr-defined]
+    types = {setting.name: setting.type for setting in fields(settings)}
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
+    first_parameters = list(Signature.from_callable(make).parameters.values())[:2]
+    make.__signature__ = Signature([*first_parameters, *parameters])  # type: ignore[attr-defined]
     make.__annotations__ = {"nlp": Language, "name": str, **types}
     return Language.factory(name, default_config=default_config(settings), **meta)(make)

@@ -25,24 +25,24 @@ def _span_context(value: Any, where: str) -> Any:
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
-def _parts_agree(held: dict[str, Any]) -> str:
-    maps, spans, info = held["maps"], held["span_maps"], held["fit_info"]
+def _contradiction(fields: dict[str, Any]) -> str:
+    maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
     if maps is None:
-        given = [name for name in (*TOKENS, *SPANS, "record", "seen") if held[name] is not None]
-        return f"'{given[0]}' is there and 'maps' is not" if given else ""
-    n = len(held["labels"])
-    if held["judged_by"] is not None and len(held["judged_by"].of_tag) != n:
-        return f"{len(held['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
+        learned_keys = [name for name in (*TOKENS, *SPANS, "record", "seen") if fields[name] is not None]
+        return f"'{learned_keys[0]}' is there and 'maps' is not" if learned_keys else ""
+    n = len(fields["labels"])
+    if fields["judged_by"] is not None and len(fields["judged_by"].of_tag) != n:
+        return f"{len(fields['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
     if len(maps["groups"].of_tag) != n:
         return f"{len(maps['groups'].of_tag)} tags have groups, there are {n} labels"
     if info is None:
         return "'fit_info' is empty"
-    if held["span_context"] is not None and None in (held["context"], spans):
+    if fields["span_context"] is not None and None in (fields["context"], spans):
         return "'span_context' is there and 'context' or 'span_maps' is not"
     if spans is None:
-        return "" if held["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
+        return "" if fields["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
     labels = () if info.spans is None else info.spans.labels
-    sizes = {len(labels), *(len(one.groups.of_tag) for one in spans)}
+    sizes = {len(labels), *(len(span_map.groups.of_tag) for span_map in spans)}
     return "the labels of spans and their groups are as many" if len(sizes) > 1 else ""
 
 
@@ -60,7 +60,7 @@ STATE = record(
         "weights": text,
         "judged_by": maybe(Groups.read),
     },
-    _parts_agree,
+    _contradiction,
 )
 
 
@@ -94,7 +94,7 @@ class PipeState:
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property
-    def seen(self) -> SeenTexts | None:
+    def seen_texts(self) -> SeenTexts | None:
         """Digests of the fit documents, to recognize them in other data; None for a pipe that was fitted without."""
         from ..pairs.seen_texts import SeenTexts  # scoring does not need it
 
@@ -118,20 +118,20 @@ class PipeState:
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
         """Check all of it, then make it. load: Rebuilds a part. RAISES Misfit: not of the form STATE. C001: a cut-off."""
-        held = STATE(data, "state")
-        tokens = TokenCalibration.from_state(held, normalize, load)
-        if isinstance(held["span_context"], dict):
-            held["span_context"] = load(held["span_context"])
-        if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(held["labels"]):
-            raise InvalidState("context", f"fitted to {len(held['labels'])} labels")
+        fields = STATE(data, "state")
+        tokens = TokenCalibration.from_state(fields, normalize, load)
+        if isinstance(fields["span_context"], dict):
+            fields["span_context"] = load(fields["span_context"])
+        if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(fields["labels"]):
+            raise InvalidState("context", f"fitted to {len(fields['labels'])} labels")
         return cls(
             tokens=tokens,
-            spans=SpanCalibration.from_state(held),
-            component=Fitted(held["kind"], tuple(held["labels"])),
-            judged_by=held["judged_by"],
-            record=held["record"],
-            seen_state=held["seen"],
-            info=held["fit_info"] or FitInfo(),
-            weights=held["weights"],
-            kept_labels=tuple(held["kept_labels"]),
+            spans=SpanCalibration.from_state(fields),
+            component=Fitted(fields["kind"], tuple(fields["labels"])),
+            judged_by=fields["judged_by"],
+            record=fields["record"],
+            seen_state=fields["seen"],
+            info=fields["fit_info"] or FitInfo(),
+            weights=fields["weights"],
+            kept_labels=tuple(fields["kept_labels"]),
         )

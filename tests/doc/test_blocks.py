@@ -42,7 +42,7 @@ def annotated(nlp: Language, words: list[str], tags: list[str], scores: np.ndarr
     """A Doc with these tags; without scores they are certain."""
     doc = Doc(nlp.vocab, words=words, tags=tags, pos=["NOUN"] * len(words))
     doc.tensor = np.array([[float(tag == label) for label in TAGS] for tag in tags]) if scores is None else scores
-    with pytest.warns(UserWarning, match="is not fitted") if nlp.get_pipe("calib").warn.said == set() else _nothing():
+    with pytest.warns(UserWarning, match="is not fitted") if nlp.get_pipe("calib").warn.warned_keys == set() else _nothing():
         return nlp(doc)
 
 

@@ -276,7 +276,7 @@ def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
 
 def test_not_fitted_it_says_that_labels_are_learned(conf):
     nlp, calib = pipe_for(score="_.conf")
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
         doc = calib(span_examples(1, 0)[0].predicted)
     assert doc._.calib is None

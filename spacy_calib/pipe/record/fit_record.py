@@ -64,7 +64,11 @@ def read_record(pipe: CalibratingPipe) -> FitRecord | None:
 @lru_cache(maxsize=8)
 def _read_bytes(data: bytes, name: str) -> FitRecord:
     return read(
-        data, lambda state: FitRecord.read(state, "record"), name=name, path="the record of its fit", kept=_RECORD_FORMAT
+        data,
+        lambda state: FitRecord.read(state, "record"),
+        name=name,
+        path="the record of its fit",
+        state_format=_RECORD_FORMAT,
     )
 
 

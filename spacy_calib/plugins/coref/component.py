@@ -252,7 +252,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         calibration = None if state.calibration is None else state.calibration.state()
         return {"hashes": state.index.hashes, "weights": state.weights, "penalty": state.penalty, "calibration": calibration}
 
-    def _made(self, state: Any) -> _Learned | None:
+    def _read_state(self, state: Any) -> _Learned | None:
         if state == {}:
             return None
         fields = _STATE(state, "state")
@@ -260,5 +260,5 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         calibration = None if fields["calibration"] is None else PairCalibration.from_state(fields["calibration"], load)
         return _Learned(FeatureIndex(fields["hashes"]), fields["weights"], fields["penalty"], calibration)
 
-    def _take(self, state: _Learned | None) -> None:
+    def _set_state(self, state: _Learned | None) -> None:
         self._learned = state

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_init
 from thinc.types import Floats2d
 
-from ...pipe.saved import refused_whole
+from ...pipe.saved import refuse_unreadable
 from ...schema import InvalidState, lengths, number, text
 from ...sources.base import to_numpy
 from .factory import CrfSettings
@@ -228,7 +228,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":
         """Read into a twin first, so that a fault leaves this one unchanged. read (Callable): Of spaCy."""
-        with refused_whole(self.name, path, LABELLER):
+        with refuse_unreadable(self.name, path, LABELLER):
             twin = type(self).__new__(type(self))
             twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)
             read(twin, source, exclude=exclude)

@@ -18,7 +18,7 @@ from thinc.util import get_array_module
 from ...calibration.saved import Unreadable
 from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
-from ...pipe.saved import Kept
+from ...pipe.saved import StateFormat
 from ...schema import Form, InvalidState, flag, list_of, maybe, record, text
 from ...sources.base import to_numpy
 from ...types import Ints
@@ -217,7 +217,7 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
     return Potentials(transitions, starts, ends)
 
 
-LABELLER = Kept("spacy-calib-labeller", "C335", "C336", calib_error)
+LABELLER = StateFormat("spacy-calib-labeller", "C335", "C336", calib_error)
 
 
 def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:
@@ -271,7 +271,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
     """A labeller without a thinc model. kind (str): Its factory. form (Form): Of its settings, "cfg", and `_learned()`."""
 
-    kept = LABELLER
+    state_format = LABELLER
     kind: ClassVar[str]
 
     @property
@@ -289,13 +289,13 @@ class SavedLabeller(ChainLabeller, AnnotatingPipe):
     def _state(self) -> dict[str, Any]:
         return {"kind": self.kind, "state": {"cfg": self.cfg, **self._learned()}}
 
-    def _made(self, state: Any) -> dict[str, Any]:
+    def _read_state(self, state: Any) -> dict[str, Any]:
         kind = state.get("kind") if isinstance(state, dict) else None
         if kind != self.kind:
             raise Unreadable(f"it was written by a {brief(kind)}, and this is a {self.kind}")
         fields: dict[str, Any] = self.form(state.get("state"), "state")
         return fields
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _set_state(self, fields: dict[str, Any]) -> None:
         self.cfg.update(fields["cfg"])
         self._restore(fields)

@@ -187,7 +187,7 @@ def test_nothing_found_has_no_precision():
     model = EntityModel(0.5, 1.0, Residuals(50, 500.0, 5e3, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
     found = expected_entities(model, nothing)
     assert (found.predicted, found.precision, found.recall, found.f) == (0, None, None, None)
-    some = expected_entities(model, nothing._replace(outside=np.array([1.0, 0.0])))
+    some = expected_entities(model, nothing._replace(missed_tokens=np.array([1.0, 0.0])))
     assert (some.precision, some.recall.expected, some.f.expected) == (None, 0.0, 0.0)
 
 

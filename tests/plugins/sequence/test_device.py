@@ -106,10 +106,10 @@ class OnDevice(ChainLabeller, AnnotatingPipe):
     def _state(self):
         return {}
 
-    def _made(self, state):
+    def _read_state(self, state):
         return state
 
-    def _take(self, made):
+    def _set_state(self, made):
         pass
 
 

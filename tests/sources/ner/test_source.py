@@ -236,7 +236,7 @@ def test_random_recognizers_with_presets():
     """Whatever is preset, scores are probabilities, and preset tokens have none."""
     nlp = random_pipeline(factory="calib_ner")
     add_calib(nlp)
-    nlp.get_pipe("calib").warn.said.add("CW01{}")
+    nlp.get_pipe("calib").warn.warned_keys.add("CW01{}")
     drafts = random_drafts(60, 51, "whole")
     for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
         for token, iob in zip(doc, draft.iob, strict=True):
@@ -430,7 +430,7 @@ def test_second_pass_refuses_presets():
     with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
         fit_on(nlp, calib)
     assert not calib.fitted
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3
