@@ -1,4 +1,4 @@
-"""The spans, flags and cut-offs of a batch of Docs."""
+"""Spans, flags and accepted labels of a batch of Docs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..types import Floats, Groups, Ints, Spans
 def calibrated_spans(
     calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
 ) -> CalibratedSpans:
-    """The spans that a source found, with the probability that each is right.
+    """Calibrate the spans of a source.
 
-    event (str): When it is right. layer (str): See CalibratedSpans. view (Any): See Calibrated.
+    event (str): When a span counts as right. layer (str): As in CalibratedSpans. view (Any): As in Calibrated.
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
@@ -38,9 +38,11 @@ def flag_tokens(
     annotation: Annotation,
     threshold: float,
 ) -> Flags:
-    """Flag tokens that a source read.
+    """Flag the tokens that reach a recall cut-off.
 
-    scores (Scores): Of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]): Of the columns.
+    scores (Scores): Scores of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]):
+        Labels
+    of the columns.
     """
     types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
     n = marginals.n_tokens
@@ -60,8 +62,9 @@ def flag_tokens(
 
 
 def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """P(type) of each type at some tokens, shape (n_types, len(rows)): calibrated where the type has an entry, else the raw one, which is below the
-    threshold.
+    """Return P(type) of each type at some tokens, shape (n_types, len(rows)).
+
+    It is calibrated if the type has an entry at the token, else the raw probability, which is below the threshold.
     """
     likelihoods = np.zeros((len(types.names), len(rows)))
     for column, kind in enumerate(types.of_label.tolist()):
@@ -73,7 +76,10 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
-    """Whether the label that each unit carries reaches its cut-off: 1 or 0, -1 where it has no score. groups (Groups): Of the labels."""
+    """Return whether each unit's predicted label reaches its cut-off: 1 or 0, -1 without a score.
+
+    groups (Groups): Of the labels.
+    """
     calibrated, entries_below = batch.calibrated, batch.calibrated.below
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)

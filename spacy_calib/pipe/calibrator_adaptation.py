@@ -1,4 +1,4 @@
-"""An adaptation, step by step: read a few labelled documents of a new kind, learn what they change, and take over the rest of the fit."""
+"""Adapts a fitted pipe to a few labelled documents of another domain; the fitted recalibrators stay."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ from .state import PipeState
 def adapt_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into the pipeline's meta.
+    """Learn an adaptation from labelled documents of another domain.
 
-    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document; the spans with theirs.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
+    The pipe stays as it is; figures go into the pipeline's meta.
+
+    RETURNS (tuple): The new state; the pairs with out-of-fold scores, None for a single document; the spans with theirs.
+    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no
+        pairs.
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
@@ -43,7 +46,7 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn from what was read of labelled documents, see `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. RETURNS (tuple): As `adapt_calibrator`."""
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
@@ -92,7 +95,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
 
 
 def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> None:
-    """Warn if an adaptation cannot be trusted. adaptation (dict): What `info` shows of it."""
+    """Warn if an adaptation is unreliable. adaptation (dict): Its summary, as `info` prints it."""
     if adaptation["docs"] < 2:
         pipe.warn("CW13")
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
@@ -104,10 +107,10 @@ def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> Non
 def adapt_tokens(
     inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
-    """Fit the next step of tokens. groups (Groups): Of the tags. prior (Prior): What is believed before the documents are read.
+    """Fit the adaptation of tokens. groups (Groups): Groups of the tags. prior (Prior): Prior of the adaptation.
 
-    RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold, with scores by an adaptation
-        that did not see their document, None where there is one document only; the pairs without gold; the view of the context.
+    RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold and out-of-fold
+    scores, None for a single document; the pairs without gold; the view of the context.
     """
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
@@ -140,7 +143,10 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit the next step of spans; None where the pipe has no maps of spans. view (Any): Their tokens, as the pipe's context sees them."""
+    """Fit the adaptation of spans; None if the pipe does not calibrate spans.
+
+    view (Any): Their tokens, as the context sees them.
+    """
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
@@ -158,10 +164,10 @@ def adapt_spans(
 def fit_sets(
     inputs: FitInputs, sets_before: ConformalSets | None, judged_pairs: JudgedPairs | None, groups: Groups
 ) -> ConformalSets | None:
-    """Sets of tags like those of the fit, from adapted scores; None where the fit made none, or the labelled documents are too few.
+    """Fit prediction sets to adapted scores; None if the fit made none, or the labelled documents are too few.
 
-    Tokens are enough where a fit would make sets of them (`tokens_for_sets`). Documents are where so many single tokens would be enough for
-    some promise: one token of each of them is exchangeable with one of a new document, tokens of the same document are not.
+    Tokens must be as many as a fit needs (`tokens_for_sets`). Documents must be as many as a promise about single tokens
+    needs: one token per document is exchangeable with one of a new document, tokens of the same document are not.
     """
     if sets_before is None or judged_pairs is None:
         return None

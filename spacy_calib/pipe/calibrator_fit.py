@@ -1,4 +1,4 @@
-"""A fit, step by step: gather examples, choose the steps, learn the maps, and describe what was learned."""
+"""Fits a calib pipe: reads examples, chooses the steps, fits the recalibrators, and summarizes the fit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,11 @@ from .state import PipeState
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
-    """(what the pipe, left unchanged, learned; the held-out scored pairs, and spans), see `Calibrator.fit`. Figures go into the meta."""
+    """Fit a calib pipe to examples. The pipe stays as it is; figures go into the pipeline's meta.
+
+    RETURNS (tuple): The new state; the pairs with out-of-fold scores; the spans with theirs, None without spans.
+    RAISES As `Calibrator.fit`.
+    """
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
     inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
@@ -93,7 +97,7 @@ def fit_calibrator(
 
 
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose the settings that were left to the fit. RETURNS (Iterable): The examples.
+    """Let the source learn its labels and choose its automatic settings. RETURNS (Iterable): The examples.
 
     RAISES C281 to C286: the labels.
     """
@@ -115,7 +119,7 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """The steps of the settings, or what the selection chose, and the groups of the tags."""
+    """Return the steps of the settings, or those that the selection chose, and the groups of the tags."""
     settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
@@ -138,16 +142,16 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
 
 
 def conventions_in(inputs: FitInputs) -> list[Convention]:
-    """Where labels and gold look like two conventions; only of tokens that have one right tag."""
+    """Find where predictions and gold seem to follow two conventions; only for tokens with one right tag."""
     if not may_differ(inputs.settings, inputs.source.annotation):
         return []
     return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, which look at their tokens through the context, whether that moves those or not.
+    """Fit the steps of spans, which use their tokens' scores through the context.
 
-    If it does not, they look at what the other steps make of the tokens, as in new texts, not at the scores that the context was learned on.
+    If the context does not adjust token scores, it sees them after the other steps, as in new texts, not as it was fitted.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
@@ -168,7 +172,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
 def figures(
     inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
-    """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
+    """Return the figures of `spacy evaluate` for the fit data, by out-of-fold scores."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
@@ -185,7 +189,7 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """What the pipe shows of its fit."""
+    """Summarize the fit."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     assert maps is not None
     return FitInfo(
@@ -222,7 +226,7 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
-    """What the pipe shows of the fit of its spans."""
+    """Summarize the fit of spans."""
     judged_pairs, chosen_map, candidate_map = (
         spans.data.judged(spans.held_out),
         spans.calibration.chosen,
@@ -252,10 +256,10 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
 def summarize_fit(
     pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
 ) -> list[FitRow]:
-    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
+    """Return a row for all pairs and one per group: data of the fit, and calibration error in-sample, raw and calibrated.
 
-    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
-    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
+    scores_before (Floats): Inputs of the recalibrators: raw scores, or those of a scaling.
+    groups (Groups): Groups of the rows; if they are not those of the recalibrators, a row names these.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
@@ -266,7 +270,7 @@ def summarize_fit(
 
 
 def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    """Return the rows of the fit table. fallbacks (Sequence[str]): Of all pairs, then of each group."""
     slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
     is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
     total = int(groups.counts.sum())

@@ -1,4 +1,4 @@
-"""The pipe `calib`: reads marginals, maps them, writes them on the Docs. `predict` touches no Doc, `set_annotations` writes."""
+"""The pipe `calib`: reads marginals, calibrates them, writes them on the Docs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from .state import PipeState
 
 
 class Calibrator(CalibratingPipe):
-    """Writes a calibrated probability for every token and tag above the threshold. settings: See PipeSettings."""
+    """Adds a calibrated probability to every token and tag above the threshold. settings: Settings of PipeSettings."""
 
     # Prediction
 
     def predict(self, docs: Sequence[Doc]) -> Reading:
-        """Read and calibrate, without changing the Docs.
+        """Read and calibrate the scores, without changing the Docs.
 
-        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability.
+        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: the source returned no
+            probabilities.
         """
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
@@ -53,7 +54,7 @@ class Calibrator(CalibratingPipe):
         return Reading(readable.indices, self._calibrate(readable, scores), readable.top_labels)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """The Docs that the source can read; None where its component is missing."""
+        """Return the Docs that the source can read; None if its component is missing."""
         if not any(map(len, docs)):  # a warning is given once: not to a text that has nothing to score
             return None
         if self.learned.tokens.maps is None:
@@ -68,7 +69,7 @@ class Calibrator(CalibratingPipe):
         return readable
 
     def _check_component(self, readable: ReadableDocs) -> None:
-        """Take the labels that the component learned while it was read, and warn of new labels or weights."""
+        """Update the labels if the component learned some while it was read, and warn of new labels or weights."""
         source = readable.source
         if source.source.labels(source.component) != source.labels:
             readable.source = source.with_current_labels()
@@ -77,7 +78,7 @@ class Calibrator(CalibratingPipe):
             self.warn(change[0], **change[1])
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
-        """Give Docs that carry no label the top labels."""
+        """Give the top labels to Docs without labels."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
         marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
@@ -85,7 +86,7 @@ class Calibrator(CalibratingPipe):
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
-        """The calibrated scores of the Docs."""
+        """Calibrate the scores of the Docs."""
         source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
         predicted = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
@@ -104,7 +105,7 @@ class Calibrator(CalibratingPipe):
         return batch
 
     def _words_of(self, readable: ReadableDocs, scores: Scores) -> Words | None:
-        """The words that the context looks at; None without context."""
+        """Return the words for the context; None without context."""
         context, annotation = self.learned.tokens.context, readable.source.annotation
         if context is None:
             return None
@@ -113,7 +114,7 @@ class Calibrator(CalibratingPipe):
         return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, further_scores_of(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
-        """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
+        """Replace the block of each Doc that was read, and remove the block of each other Doc."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
@@ -137,7 +138,7 @@ class Calibrator(CalibratingPipe):
                 group.attrs.pop(f"{self.attr}_scores", None)
 
     def _write_span_scores(self, doc: Doc) -> None:
-        """For components that keep scores with their spans."""
+        """Write calibrated scores to spans, for components that keep scores with their spans."""
         view = doc_view(doc, self.attr)
         if view is not None:
             scores = {(span.start, span.end, span.label): span.score for span in view.ents}
@@ -146,12 +147,14 @@ class Calibrator(CalibratingPipe):
     # Fitting
 
     def fit(self, examples: Iterable[Example], tag_counts: Mapping[str, int] | None = None, **options: Any) -> Calibrator:
-        """Learn the maps from held-out gold.
+        """Fit the recalibrators to held-out gold. RETURNS: The pipe.
 
-        examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source),
-            `reference` the gold; see `gold.reading.from_files` for several files.
-        tag_counts (Mapping | None), options: See FitArguments.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
+        examples (Iterable[Example]): `predicted` holds the input of the source (run the pipeline up to its component),
+            `reference` the gold; `gold.reading.from_files` joins several files.
+        tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts the examples.
+        options: Other fields of FitArguments, such as n_bins (10).
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too
+            few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         from ..sources.precision import half_precision_components  # what fits is loaded by a fit
@@ -166,10 +169,11 @@ class Calibrator(CalibratingPipe):
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
-        """Learn from a few labelled documents of a new kind of text how to adapt the scores to it; the fitted maps stay.
+        """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): As for `fit`. options: See FitArguments.
-        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
+        examples (Iterable[Example]): As for `fit`. options: Fields of FitArguments, such as n_bins (10).
+        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold.
+            C003: no pairs.
         """
         from .calibrator_adaptation import adapt_calibrator  # loaded by an adaptation
         from .fit_inputs import FitArguments
@@ -178,7 +182,7 @@ class Calibrator(CalibratingPipe):
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """SMCE, GMCE and the figures of the registered metrics, raw and calibrated; {} without a scorer."""
+        """Return SMCE, GMCE and the registered metrics, raw and calibrated, for `nlp.evaluate`; {} without a scorer."""
         if self.scorer is None:
             return {}
         from .label_names import with_matched_copies
@@ -226,7 +230,7 @@ __all__ = ["Calibrator"]
 
 
 def fitted_pipes(nlp: Language) -> list[Calibrator]:
-    """RAISES C027: there is none."""
+    """Return the fitted calib pipes of a pipeline. RAISES C027: there is none."""
     pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     if not pipes:
         raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
@@ -234,7 +238,7 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
 
 
 def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """The fitted pipes with this prefix; all of them where none is named.
+    """Return the fitted pipes with this prefix, or all of them if it is None.
 
     RAISES C027: there is no fitted pipe. C068: none with this prefix.
     """
@@ -246,7 +250,7 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
-    """The units that a calib pipe scores; the first is the default."""
+    """Return the units that a calib pipe scores, the default first."""
     annotation = get_annotation(pipe.fit_info.layer)
     if annotation.unit == DOCUMENT:
         return ("document",)
@@ -256,7 +260,10 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
-    """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
+    """Check that one of the pipes scores units of this kind.
+
+    RAISES C446: none does. C447: sentences are requested, and no pipe sets their boundaries.
+    """
     units = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
@@ -268,5 +275,5 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
 
 
 def sentence_finders(nlp: Language) -> list[str]:
-    """The pipes that find sentences."""
+    """Return the names of the pipes that set sentence boundaries."""
     return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]

@@ -1,4 +1,4 @@
-"""The cut-offs that a fitted pipe needs on scored gold: for a precision of what is accepted, and what is left for people to look at."""
+"""Cut-offs of a fitted pipe from scored gold: for a precision of accepted predictions, and the texts left to review."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from .component import Calibrator
 def precision_cutoffs(
     pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """(the cut-offs, what is said of them: "event", what `Cutoffs.to_dict` gives, and "rows": for each key what it keeps, and the
-    "highest" precision that can be had where that is not reached). Of what has rows (documents, and entities with links) they are of these; documents
-    have no event.
+    """Find the cut-offs for a precision: of documents or links if the pipe has a row for each, else of entities.
+
+    RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
+        key
+        the accepted predictions and, if the precision is not reached, the "highest" one that is.
     """
     entities = pipe.spans.groups is not None
     event = pipe.fit_info.span_event or get_annotation(pipe.fit_info.layer).span_event or None
@@ -60,7 +62,10 @@ def precision_cutoffs(
 def parts_for_review(
     pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
 ) -> dict[str, Any]:
-    """The parts of a corpus, see `calibration.missed.review_of`; and of what is accepted, the "entities" with gold, and how many are "right"."""
+    """Split a corpus into what is accepted, flagged and neither, as `calibration.missed.review_of`.
+
+    The part "accept" also has the number of accepted "entities" with gold, and of those that are "right".
+    """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None
     column = {label: i for i, label in enumerate(labels)}

@@ -1,4 +1,4 @@
-"""The tokens of Docs as arrays that features can look at."""
+"""The tokens of Docs as arrays, for the features of a context."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def words_of(
 ) -> Words:
     """Collect the tokens of consecutive Docs.
 
-    functions (Sequence[FromDocs]): Called here. first (int): First token that may have a label.
-    further_scores (Mapping | None): See Words.
-    RAISES C202, C203, C206: what a function gives.
+    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): First token that may have a label.
+    further_scores (Mapping | None): As in Words.
+    RAISES C202, C203, C206: a function returned another shape, or a value that is not finite, or failed.
     """
     starts = np.array([0, *accumulate(map(len, docs))])
     tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
@@ -44,13 +44,16 @@ def words_of(
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
+    """Return the features of a context that are computed from Docs; a context with a method `functions_in` gets the pipeline."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
 
 
 def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """The values that a function gives for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
+    """Return the values of a feature for all tokens, shape (n_tokens, k).
+
+    RAISES C202: another shape. C203: a value that is not finite. C206: the function failed.
+    """
     name = feature.name
     try:
         values = np.asarray(feature.function(docs), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a pipe says of documents with gold, judged: the figures behind every table, page and picture."""
+"""Scores of a pipe on documents with gold: the data of every table, page and diagram."""
 
 from __future__ import annotations
 
@@ -31,16 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PipeScores:
-    """Scores of one pipe with gold, and what tables show besides.
+    """Scores of one pipe with gold, and what tables show with them.
 
     name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe.
-    fitted (bool): Whether the pipe is fitted; without a fit raw scores take the place of calibrated ones.
-    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None for tokens alone.
-    groups, span_groups, scorer: How tokens and spans are evaluated. seen (dict | None): Overlap with the fit data.
-    weights_changed (bool | None): Whether the model's weights are others than at the fit; None if unknown.
-    accepted (dict | None): What cut-offs of precision accept. flagged (list | None): What those of recall flag.
-    events (Sequence[Callable]): The `event_table` of each pipe that reads the scores: (n_bins, seed) -> table. misaligned (dict | None): See `count_misaligned`; None for documents.
-    without_map (Mapping[str, int]): See `count_without_map`.
+    fitted (bool): Whether the pipe is fitted; if not, calibrated scores are the raw ones.
+    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None without entities.
+    groups, span_groups (Groups), scorer (CalibScorer): How tokens and spans are evaluated.
+    overlap (dict | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
+        than
+        at the fit; None if unknown.
+    accepted (dict | None): Spans that precision cut-offs accept. flagged (list | None): Tokens that recall cut-offs flag.
+    events (Sequence[Callable]): (n_bins, seed) -> table of each pipe that reads the scores.
+    misaligned_tokens (dict | None): Counts of `count_misaligned`; None for documents.
+    without_map (Mapping[str, int]): Counts of `count_without_map`.
     """
 
     name: str
@@ -66,7 +69,7 @@ class PipeScores:
 
     @property
     def annotation(self) -> Annotation:
-        """What the labels are of."""
+        """Annotation of the labels."""
         return get_annotation(self.layer)
 
     @property
@@ -78,8 +81,8 @@ class PipeScores:
 def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Example], corpus: ScoredCorpus) -> PipeScores:
     """Compare with gold what a fitted pipe wrote on predicted Docs.
 
-    readers (Sequence): Pipes that read its scores, see `score_readers`. corpus (ScoredCorpus): What the pipe wrote, by `corpus_of`.
-    RAISES C308: the pipe has cut-offs that bound misses, but its component gives no P(O) any more.
+    readers (Sequence): Pipes that read its scores, from `score_readers`. corpus (ScoredCorpus): From `corpus_of`.
+    RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
     assert pipe.groups is not None
     span_labels, recall, flagged_tokens = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
@@ -114,7 +117,7 @@ def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence
 
 
 def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
-    """Count the predictions with a label that has no counterpart in the gold, and so no map; the most frequent label first."""
+    """Count predictions whose label has no counterpart in the gold and so no recalibrator, the most frequent label first."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
     unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
     docs = [example.predicted for example in examples] if unmapped else []
@@ -126,7 +129,7 @@ def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str
 
 
 def evaluate_raw_scores(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> PipeScores:
-    """Compare the raw scores of a pipe that is not fitted with gold. inputs (FitInputs): Read from the examples."""
+    """Compare with gold the raw scores of a pipe that is not fitted. inputs (FitInputs): Read from the examples."""
     spans = inputs.spans
     return PipeScores(
         name=pipe.name,
@@ -147,12 +150,12 @@ def evaluate_raw_scores(pipe: Calibrator, inputs: FitInputs, examples: Sequence[
 
 
 def misaligned_tokens(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
-    """How many predicted tokens align with no single gold one; None where it is documents that have labels."""
+    """Count predicted tokens that align with no single gold token; None if the labels are of documents."""
     return count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None
 
 
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find labels on which a fitted pipe and this gold differ by convention, by its raw scores; see `FitInfo.conventions`."""
+    """Find labels on which a fitted pipe and this gold follow different conventions, by raw scores, as `FitInfo.conventions`."""
     if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
@@ -163,7 +166,7 @@ def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[s
 
 
 def _accepted_spans(spans: ScoredSpans, precision: float) -> dict[str, Any]:
-    """How many spans with gold cut-offs keep, and how many of these are right."""
+    """Count the spans with gold that cut-offs accept, and the right ones among them."""
     with_gold = spans.right >= 0
     hits = spans.right[with_gold][spans.accept[with_gold] == 1]
     n_kept, n_spans = len(hits), int(with_gold.sum())

@@ -1,4 +1,4 @@
-"""The factories of pipes, recognizers and parsers, the only thing that every `Language()` imports of us: light, and it never fails."""
+"""The factories of pipes, recognizers and parsers. Every `Language()` imports this module: it must be light and never fail."""
 
 # No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
 # and cannot resolve strings.
@@ -29,7 +29,7 @@ make_calib = component_factory(
 
 
 def refuse_pipe_name(nlp: Language, name: str) -> Any:
-    """Refuse `add_pipe("calib_ent")`: that is the name of a pipe. RAISES C085: always."""
+    """Refuse `add_pipe("calib_ent")`, since this is the name of a pipe, not of a factory. RAISES C085: always."""
     raise calib_error("C085", name=ENTITY_ATTR)
 
 
@@ -39,7 +39,7 @@ Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
 # The same settings as spaCy's factories have: a saved config differs by the factory's name alone.
 @dataclass(kw_only=True)
 class NerSettings:
-    """Those of spaCy's `ner`."""
+    """Settings of spaCy's `ner`."""
 
     model: Any = field(metadata={"default": DEFAULT_NER_MODEL})
     moves: Any | None = None
@@ -50,7 +50,7 @@ class NerSettings:
 
 @dataclass(kw_only=True)
 class BeamNerSettings(NerSettings):
-    """Those of spaCy's `beam_ner`."""
+    """Settings of spaCy's `beam_ner`."""
 
     beam_width: int = 32
     beam_density: float = 0.01
@@ -59,7 +59,7 @@ class BeamNerSettings(NerSettings):
 
 @dataclass(kw_only=True)
 class ParserSettings:
-    """Those of spaCy's `parser`."""
+    """Settings of spaCy's `parser`."""
 
     model: Any = field(metadata={"default": DEFAULT_PARSER_MODEL})
     moves: Any | None = None

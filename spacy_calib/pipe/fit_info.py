@@ -1,4 +1,4 @@
-"""What a fitted pipe reports of its fit: the data, the steps, and the errors before and after, as `info` prints them."""
+"""The summary of a fit that `info` prints: its data, its steps, and the errors before and after."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """The cut-offs of a card; None for one without. cutoff (Mapping | None): What the card chose, in the form _CARD_CUTOFF."""
+    """Return the cut-offs of a card with pretrained maps; None for one without.
+
+    cutoff (Mapping | None): In the form _CARD_CUTOFF.
+    """
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
@@ -69,9 +72,10 @@ def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
 class FitRow(Serializable):
     """A row of the fit table: all pairs, or those of one group.
 
-    group (str): Its name, or "all". tags (int): How many. share (float | None): Of the gold labels; None where none was counted.
-    pairs, hits (int): That its map was fitted on. raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
-    fallback (str): Which map takes the place of its own, and why; "" where it has one.
+    group (str): Name of the group, or "all". tags (int): Number of its tags.
+    share (float | None): Share of the gold labels; None if none was counted. pairs, hits (int): Pairs of its fit, and hits.
+    raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
+    fallback (str): Recalibrator used instead of its own, and why; "" if it has its own.
     """
 
     group: str = saved_field(text)
@@ -86,12 +90,12 @@ class FitRow(Serializable):
 
 @dataclass(frozen=True)
 class SpanFitInfo(Serializable):
-    """The same of spans (entities).
+    """Summary of the fit of spans (entities).
 
-    event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
-    is known, right ones among them, candidates besides. fallback (str): Why raw scores are passed through, "" if they are not.
-    context (Mapping | None): What the step that looks at their surroundings says of itself, None without it. held_out (HeldOut | None): As of
-    `FitInfo`, a span in the place of a token.
+    event (str): When a span counts as right. labels (list[str]): Labels of the spans.
+    spans, right, candidates (int): Spans on the Docs with known gold, right ones among them, other candidates.
+    fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): All spans, then each group.
+    context (Mapping | None): Summary of the span context, None without it. held_out (HeldOut | None): As in FitInfo, by span.
     """
 
     event: str = saved_field(text)
@@ -107,19 +111,22 @@ class SpanFitInfo(Serializable):
 
 @dataclass(frozen=True)
 class FitInfo(Serializable):
-    """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
+    """Summary of a fit: data and steps; the default values are those of a pipe that is not fitted.
 
-    component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
-    docs (int), unit (str): Documents, and what they are. tokens (int): With gold; documents, where these have the labels. unknown_gold (int): Those whose gold label the component
-        does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
-    pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
-    method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
-        without the step. selection (Mapping | None): What the steps were chosen from.
-    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
-    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
-        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
-        component ("said") that the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component
-        is sure: in "tokens" "of" so many. pretrained (Mapping | None): The card that it comes from; None after a fit.
+    component, layer (str): Component, and annotation of its labels. threshold (float): Of the pipe.
+    docs (int), unit (str): Number of documents, and their kind. tokens (int): Tokens (or documents) with gold.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): These in words.
+    label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
+    counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
+    scaling, pooling, context, sets (Mapping | None): Summary of each step, None without the step.
+    selection (Mapping | None): The candidates of the selection.
+    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated and raw scores on held-out folds.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each
+        adaptation.
+    versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
+    conventions (list[Mapping]): Tags of the component ("said") that the gold of a "file" (an index) often labels otherwise
+        ("gold")
+        although their scores are high: in "tokens" of "of" cases.
     """
 
     component: str = saved_field(text, "")
@@ -149,17 +156,17 @@ class FitInfo(Serializable):
 
     @property
     def row_unit(self) -> str:
-        """What has labels: "token" or "document"."""
+        """Kind of unit that has the labels: "token" or "document"."""
         return unit_of(self.layer)
 
     @property
     def steps(self) -> str:
-        """The recalibrator, and what stands before and behind it, in a few words."""
+        """The recalibrator, and the steps before and after it, in a few words."""
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Whether these are the cut-offs of the card that it comes from."""
+        """Return whether these are the cut-offs of the card that the maps come from."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property

@@ -1,4 +1,4 @@
-"""The entities of the gold, by tokens of the predicted Docs."""
+"""Gold entities by tokens of the predicted Docs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """The tokens of gold examples, with their entities. corpus (ScoredCorpus): Their scores. RAISES C308: the pipe gives no P(O)."""
+    """Return the tokens of gold examples with their entities, for recall cut-offs.
+
+    corpus (ScoredCorpus): Scores of the examples.
+
+    RAISES C308: the pipe gives no P(O).
+    """
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -28,8 +33,9 @@ def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: Sc
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """The gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered on from Doc to Doc; those
-    without a token there are left out.
+    """Return the gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered across Docs.
+
+    Entities without a predicted token are left out.
     """
     starts, ends, labels, first = [], [], [], 0
     for example in examples:

@@ -1,4 +1,4 @@
-"""The names of labels: those of gold, matched to those of pipes, and those that people are shown."""
+"""Names of labels: gold labels under the pipe's names, and names for display."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def match_labels(
     further_maps: Iterable[Mapping[str, str]] = (),
     all_types: bool = False,
 ) -> LabelScheme | None:
-    """Give gold entities, or spans, the names that they have in a pipe; their Docs remember what the gold does not tell.
+    """Rename gold entities, or spans, to the names that a pipe uses; Docs remember which types the gold lacks.
 
-    The gold may have the pipeline's names, those of the pipe's map, or those of a card. A pipe that is not fitted gets a map of the
-    types that the gold never uses: they have no counterpart.
+    The gold may use the pipeline's names, those of the pipe's map, or those of a card. An unfitted pipe gets a map that drops
+    the types that the gold never uses.
 
-    examples: All of the gold, as it decides together. given (Mapping | None): Label of the component -> its name in this gold.
-    others (Iterable): Further names of labels. all_types (bool): Whether types that the gold never uses are judged, as wrong.
-    RETURNS (LabelScheme | None): None where there are no spans with labels, or no gold.
-    RAISES C165: `given` names a label that the component does not have.
+    examples (Iterable[Example]): All of the gold, since it decides together.
+    gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
+    all_types (bool): Whether predictions of types that the gold never uses count as wrong; otherwise they are left out.
+    RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
+    RAISES C165: `gold_names` has a label that the component does not know.
     """
     references = [example.reference for example in examples]
     scheme = _find_scheme(pipe, references, gold_names, further_maps)
@@ -53,7 +54,7 @@ def match_labels(
 
 
 def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
-    """The examples, with copies of the gold where `match_labels` would change it: other pipes compare themselves with it, too."""
+    """Return the examples, with copies of the gold where `match_labels` would rename it: other pipes are scored on it too."""
     scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     if not own_names if scheme is None else scheme.is_plain and not scheme.renamed:
         return examples
@@ -88,9 +89,10 @@ def _find_scheme(
 
 
 def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Name of a tag, part of speech or category in gold -> its name in a pipe, where that is another one, and only one.
+    """Return gold name -> name in the pipe of tags, parts of speech or categories, where it differs and is unique.
 
-    given (Mapping | None): Label of the component -> its name in the gold; without it gold may have the component's names where a map has others.
+    gold_names (Mapping | None): Component's label -> its gold name; without it, gold may use the component's names instead of a
+        map's.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)
@@ -108,7 +110,7 @@ def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None =
 
 
 def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[str, str]) -> None:
-    """Rename the gold tags, parts of speech or categories of Docs. names (Mapping): See `_own_names`."""
+    """Rename the gold tags, parts of speech or categories of Docs."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
         if annotation.unit == DOCUMENT:
@@ -154,22 +156,22 @@ def _rename_span(span: Span, label: str) -> Span:
 
 
 def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
-    """The names that fitted pipes have for the labels of a component."""
+    """Return the label maps of the fitted pipes that read a component."""
     pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, CalibratingPipe) and pipe.source.component == component]
     return [pipe.fit_info.label_map for pipe in pipes if pipe.fit_info.label_map]
 
 
 def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
-    """Label of the component -> its name on screens and in queues, "" for one without scores; the others keep their name.
+    """Return component's label -> name on screens and in queues, "" for a label without scores; others keep their name.
 
-    Names are those of the pipeline, unless the user fitted with a map: then the gold's.
+    Names are those of the pipeline, unless the user fitted with a map: then those of the gold.
     """
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
 
 
 def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
-    """Label of a token score -> its name on screens, where it is another one: the only label of the component that it stands for."""
+    """Return label of a token score -> name on screens, if it differs: the only component's label that it stands for."""
     table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
     for label, name in table.items():
         owners.setdefault(name, []).append(label)
@@ -177,14 +179,14 @@ def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
 
 
 def merged_labels(pipe: CalibratingPipe) -> dict[str, str]:
-    """Label of the component -> the label of a token score that stands for several, it among them."""
+    """Return component's label -> the label of a token score that stands for several labels."""
     table = map_of(pipe.source) or {}
     n_owners = Counter(table.values())
     return {label: name for label, name in table.items() if name and n_owners[name] > 1}
 
 
 def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
-    """A result whose rows have the names that people are shown; where labels share one, the label stands behind it."""
+    """Return a result whose rows have the names for display, with the label in brackets if several share a name."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
     keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
@@ -199,6 +201,6 @@ def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str,
 
 
 def shown_annotation(pipe: CalibratingPipe) -> Annotation:
-    """The annotation of Docs with the names that people are shown."""
+    """Return the annotation of Docs with the names for display."""
     annotation, table = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
     return MappedAnnotation(annotation, table) if table else annotation

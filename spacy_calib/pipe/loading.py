@@ -1,4 +1,4 @@
-"""Loads a pipeline and finds its fitted calib pipe, each fault one sentence."""
+"""Loads pipelines, and reports each failure in one sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|m
 
 
 def reason(error: BaseException) -> str:
-    """An exception in one line: the faults that a config error lists, else the first line of its message, else its type."""
+    """Return an exception in one line: the faults of a config error, else the first line of its message, else its type."""
     from thinc.api import ConfigValidationError
 
     if isinstance(error, ConfigValidationError):
@@ -37,7 +37,7 @@ def reason(error: BaseException) -> str:
 
 
 def import_user_code(code: str | Path | None) -> None:
-    """Registered functions of the user's own. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
+    """Import registered functions of the user. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
     if code is not None:
         from spacy.util import import_file
 
@@ -51,9 +51,9 @@ def import_user_code(code: str | Path | None) -> None:
 
 
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
-    """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
+    """Load a pipeline. overrides (dict | None): Parts of the config to replace. exclude (Iterable[str]): Pipes to leave out.
 
-    Where it needs components that nothing registers, the pipeline package that it was made from is imported, since it may register them.
+    If nothing registers one of its components, the installed package that the pipeline was made from is imported first.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
     from spacy.util import get_installed_models, load_model
@@ -97,7 +97,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
 
 
 def _import_pipeline_package(model: str) -> bool:
-    """Import the installed pipeline packages with the language and name of a folder, which may register its components.
+    """Import installed pipeline packages with a folder's language and name, which may register its components.
 
     RETURNS (bool): Whether one was imported that was not before.
     """
@@ -114,7 +114,7 @@ def _import_pipeline_package(model: str) -> bool:
 
 
 def _name_in(folder: Path) -> tuple[str, str] | None:
-    """Language and name of a pipeline, by its meta.json; None for a folder without one."""
+    """Return language and name of a pipeline from its meta.json; None for a folder without one."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
         return meta["lang"], meta["name"]
@@ -127,15 +127,18 @@ INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": 
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories for some of its components.
+    """Load a pipeline with other factories for some components. factories (dict): Component -> factory.
 
-    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
+    RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C084: see `check_enabled`."""
+    """Check that a pipe can read its component.
+
+    RAISES C021: the component is missing. C069: it, or the pipe, is disabled. C084: a component that it listens to is disabled.
+    """
     component = pipe.source.component
     source = pipe.lookup.component()
     if component and source is None:
@@ -147,14 +150,17 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
 
 
 def check_enabled(nlp: Language, component: str) -> None:
-    """RAISES C084: what the component listens to is disabled."""
+    """Check that the components that a component listens to are enabled. RAISES C084: one is disabled."""
     for name in nlp.disabled:
         if component in getattr(nlp.get_pipe(name), "listening_components", ()):
             raise calib_error("C084", name=name, component=component)
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:
-    """RAISES C057: there are several worker processes, which cannot use the GPU of this one. C060: there is no such GPU."""
+    """Activate a GPU if one is requested. RAISES C057: with worker processes, which cannot share it.
+
+    C060: there is no such GPU.
+    """
     if gpu_id >= 0:
         from thinc.api import require_gpu
 
@@ -167,7 +173,7 @@ def use_gpu(gpu_id: int, n_process: int) -> None:
 
 
 def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_process: int = 1) -> Language:
-    """RAISES C062, C057, C060, C050: the code cannot be imported, see `use_gpu`, the model cannot be loaded."""
+    """Import the user's code, activate the GPU and load a pipeline. RAISES C062, C057, C060, C050: one of them failed."""
     import_user_code(code)
     use_gpu(gpu_id, n_process)
     return load_pipeline(model)

@@ -1,4 +1,4 @@
-"""Find the component that a pipe reads in its pipeline, the Docs that it can read, and what it writes about them."""
+"""Finds the component that a pipe reads in its pipeline, and the Docs that it can read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """A pipe that reads a component."""
+    """A pipe that reads the scores of a component."""
 
     name: str
     source: Source
@@ -36,11 +36,11 @@ class Reader(Protocol):
 
 
 class SourceLookup:
-    """Asks a pipe's pipeline for the component that its source reads.
+    """Looks up the component of a pipe's source in the pipeline, whenever it is needed: components may be replaced.
 
-    pipe (Reader): Whose source, and whose component at the fit.
-    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` lets
-        another one run the pipe and tells it nothing.
+    pipe (Reader): The pipe.
+    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` does not notify
+        it.
     """
 
     def __init__(self, pipe: Reader, nlp: Language):
@@ -53,14 +53,14 @@ class SourceLookup:
 
     @property
     def name(self) -> str:
-        """The pipe's name in its pipeline: another pipeline that took the pipe may have given it a name since."""
+        """Name of the pipe in its pipeline; a pipeline that took it with `add_pipe(source=...)` may have renamed it."""
         return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
-        """(the source with its component, looked up again where the pipeline has changed; why there is none).
+        """Return the source with its component, looked up again if the pipeline has changed; or None and why there is none.
 
-        vocab (Vocab | None): Of Docs; those of another pipeline cannot be read.
-        RAISES C020, C022: see `component`.
+        vocab (Vocab | None): Vocab of the Docs; those of another pipeline cannot be read.
+        RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
         """
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
@@ -86,7 +86,7 @@ class SourceLookup:
         return bound, ""
 
     def _why_foreign(self) -> str:
-        """Why Docs of another vocab cannot be read; "" where they can."""
+        """Return why Docs of another vocab cannot be read, or ""."""
         if not self.pipe.source.component or self.pipe.source.doc_alone:
             return ""
         return (
@@ -95,7 +95,10 @@ class SourceLookup:
         )
 
     def in_pipeline(self, nlp: Language) -> SourceLookup:
-        """The same in another pipeline, which stands for it from now on. RAISES C020, C022, C120: see `attach`."""
+        """Return a lookup for the same pipe in another pipeline.
+
+        RAISES C120: the pipe is not there, or its component is missing or has other weights. C020, C022: as for `bind`.
+        """
         pipe = self.pipe
         new_lookup, component = SourceLookup(pipe, nlp), pipe.source.component
         _, why = new_lookup.bind()
@@ -108,21 +111,23 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
+        """Return the component that the source reads; None if it is missing or the source needs none.
 
-        RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
+        RAISES C020, C022: as for `bind`.
         """
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
     def labels(self) -> tuple[str, ...]:
-        """The labels that the source has now; those fitted where its component is missing."""
+        """Return the current labels of the source; those of the fit if its component is missing."""
         component = self.component()
         missing = component is None and self.pipe.source.component
         return self.pipe.learned.component.labels if missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
-        """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
+        """Return the current span labels of the source; those of the fit if its component is missing; () for a source without
+        spans.
+        """
         component = self.component()
         if component is None and self.pipe.source.component:
             spans = self.pipe.learned.info.spans
@@ -130,11 +135,12 @@ class SourceLookup:
         return self.pipe.source.span_labels(component)
 
     def component_to_fit(self, vocab: Vocab | None = None) -> Any:
-        """The component that a fit would read; None where its source needs none.
+        """Return the component that a fit would read, checked; None if the source needs none.
 
         vocab (Vocab | None): Of the Docs.
-        RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be
-            calibrated. C028: it stands behind this pipe. C034: what it reads is not what the component gave.
+
+        RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be calibrated.
+        C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
         """
         nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
@@ -158,7 +164,7 @@ class SourceLookup:
         return found_component
 
     def obstacle(self, component: Any) -> str:
-        """Why the pipe cannot read the component where the two stand in the pipeline, with what to do; "" if it can."""
+        """Return why the pipe cannot read the component at their positions in the pipeline, with the remedy, or ""."""
         why = self.pipe.source.obstacle(self.nlp, self.name, component)
         if not why:
             return ""
@@ -168,13 +174,13 @@ class SourceLookup:
         return "; ".join(filter(None, (why, advice)))
 
     def restore_setting(self, setting: str, value: Any) -> None:
-        """Write a setting of the source into the pipeline's config, so that it is saved as it was given."""
+        """Write a setting of the source into the pipeline's config, so that it is saved."""
         config = self.nlp.get_pipe_config(self.name)
         if isinstance(config.get("source"), dict):
             config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """(code, values) of the warning: new labels, which bring new weights, or else other weights for the same labels."""
+        """Return code and values of a warning about new labels (which bring new weights) or else new weights, or None."""
         source, state = self.pipe.source, self.pipe.learned
         fitted_labels = state.component.labels
         n_added = len(labels) - len(fitted_labels)
@@ -185,9 +191,9 @@ class SourceLookup:
         return None
 
     def weights_changed(self) -> bool | None:
-        """Whether the component has other weights than at the fit: the maps belong to the scores of the old ones.
+        """Return whether the component has other weights than at the fit, so that the calibration belongs to other scores.
 
-        RETURNS: None where that is not known: labels added since, or no component with weights.
+        RETURNS: None if unknown: labels were added since, or there is no component with weights.
         """
         (bound, _), state = self.bind(), self.pipe.learned
         if not state.weights or bound is None or bound.component is None or len(bound.labels) > len(state.component.labels):
@@ -195,7 +201,7 @@ class SourceLookup:
         return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Find the Docs with input and annotation."""
+        """Select the Docs that have the input and the annotation of the source."""
         annotation, source = bound.annotation, bound.source
         # An obstacle may be gone since the binding: a component may have got embeddings of its own.
         obstacle = self._obstacle and self.obstacle(bound.component)
@@ -224,10 +230,10 @@ class SourceLookup:
 class ReadableDocs:
     """The Docs of a batch that a source can read.
 
-    source (BoundSource): The source. places (list[int]), docs (list[Doc]): Number in the batch, and the Doc itself.
-    hashes (list[Hashes]): For each Doc the hash of the label that each of its units (tokens) carries.
-    reasons (list[str]): Why others cannot be read; Docs without tokens are not among them.
-    top_labels (TopLabels | None): For those of them that carry no label (sources with `sets_labels`).
+    source (BoundSource): The source. indices (list[int]), docs (list[Doc]): Index of each in the batch, and the Docs.
+    hashes (list[Hashes]): Label hash of each unit (token) of each Doc.
+    reasons (list[str]): Why other Docs cannot be read, except Docs without tokens.
+    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
     """
 
     source: BoundSource
@@ -240,8 +246,11 @@ class ReadableDocs:
 
 @dataclass
 class Reading:
-    """The result of `predict`. places (list[int]): Numbers of the Docs that could be read. batch (CalibratedBatch | None): Their scores; None without
-    such a Doc. top_labels (TopLabels | None): See ReadableDocs.
+    """Result of `predict`.
+
+    indices (list[int]): Index of each Doc that could be read. batch (CalibratedBatch | None): Their scores; None without such a
+        Doc.
+    top_labels (TopLabels | None): As in ReadableDocs.
     """
 
     indices: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Compare a new fit with the calibration that the pipeline had, on the documents of the fit: neither is scored by what saw their gold."""
+"""Compares a new fit with the calibration that the pipeline had, on the fit data, by out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .lookup import SourceLookup
 
 @dataclass(frozen=True, eq=False)
 class FitComparison:
-    """A new fit beside the calibration that was there.
+    """A new fit compared with the calibration that was there.
 
-    winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None where they cannot be compared.
-    why (str): Why they cannot be compared; "" where they can. performance (Mapping | None): The figures of the pipeline's meta with the
-        pipe that was there and is adapted now; None where they cannot be compared.
+    winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None if they cannot be compared.
+    why (str): Why they cannot be compared, or "". performance (Mapping | None): Figures of the pipeline's meta with the former
+        pipe, adapted; None if they cannot be compared.
     """
 
     winner: str
@@ -43,9 +43,9 @@ class FitComparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """n entities, or labels of tokens or documents, each scored by what did not see its document.
+    """Out-of-fold scores of n entities, or of labels of tokens or documents.
 
-    keys (Ints): What tells them apart, shape (n, 2): start and end, or row and column of the label. scores (Floats): Of each.
+    keys (Ints): Identity of each, shape (n, 2): start and end, or row and column of the label. scores (Floats): Score of each.
     hits (NDArray[bool]), documents (Ints): Whether each is right, and its document.
     """
 
@@ -56,7 +56,7 @@ class ScoredUnits:
 
     @classmethod
     def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
-        """The spans on the Docs."""
+        """Take the spans on the Docs."""
         if fit is None:
             return None
         spans, data = fit.data.known_spans, fit.data
@@ -64,7 +64,10 @@ class ScoredUnits:
 
     @classmethod
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """The top labels, or all where several may be right (`overlapping`). columns (Ints): What tells each label apart."""
+        """Take the top labels, or all labels if a unit may have several (`overlapping`).
+
+        columns (Ints): New column of each label.
+        """
         if judged_pairs is None:
             return None
         pairs = judged_pairs.pairs
@@ -74,9 +77,10 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare a fit with a pipe for the same component that it took the place of. That reads the fit's pipeline from now on, and is adapted.
+    """Compare a fit with the pipe of the same component that it replaces; this one then reads the fit's pipeline and is
+    adapted.
 
-    examples (Sequence): Those of the fit, which have been through the pipes before the source, with the labels of the present pipe.
+    examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
     overlap = (
@@ -118,10 +122,11 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
-    """Adapt a pipe that stands in no pipeline.
+    """Adapt a pipe that is in no pipeline.
 
-    RETURNS (tuple): The labels and spans of the examples with the scores before; the figures of its pipeline's meta, which stays as it was.
-    RAISES C030 and others: see `Calibrator.adapt`.
+    RETURNS (tuple): Labels and spans of the examples with the scores before; the figures of its pipeline's meta, which is
+        restored.
+    RAISES As `Calibrator.adapt`.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None

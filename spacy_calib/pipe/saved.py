@@ -1,4 +1,4 @@
-"""The one way in which pipes read what they saved: see `calibration.saved`; parts are found in the registries."""
+"""Reads and writes the saved state of pipes; registered parts are looked up in the registries."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _Result = TypeVar("_Result")
 class StateFormat(NamedTuple):
     """A kind of saved state.
 
-    format (str): What it is known by, see `pack`. unreadable, other (str): Codes of the errors for a state that cannot be read, or
-    is of another version. error (Callable): Builds errors by these codes; a plug-in has its own.
+    format (str): Identifies it in the file. unreadable, other_version (str): Codes of the errors for a state that cannot be
+        read,
+        or has another version. error (Callable): Makes errors by code; plug-ins have their own.
     """
 
     format: str
@@ -31,27 +32,31 @@ FITTED = StateFormat("spacy-calib", "C010", "C011")
 
 
 def dump(state: dict[str, Any], state_format: StateFormat = FITTED) -> bytes:
-    """Plain data and numpy arrays as bytes."""
+    """Return plain data and numpy arrays as bytes, for `read`."""
     return pack(state, state_format.format)
 
 
 def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, state_format: StateFormat = FITTED) -> _Result:
-    """What a pipe learned, from the bytes of `dump`. make: Checks the state and builds it. name, path: See `refused_whole`."""
+    """Read a state from the bytes of `dump`, and build an object from it.
+
+    make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
+    RAISES As `refuse_unreadable`.
+    """
     with refuse_unreadable(name, path, state_format):
         return make(unpack(data, state_format.format))
 
 
 def load(data: bytes, *, name: str, path: str) -> Any:
-    """The state that `dump` wrote, as it is. name, path: As for `refused_whole`. RAISES C010, C011: As there."""
+    """Return the state that `dump` wrote. RAISES As `refuse_unreadable`."""
     return read(data, lambda state: state, name=name, path=path)
 
 
 @contextmanager
 def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) -> Iterator[None]:
-    """Say of any fault in here that the saved state cannot be read.
+    """Report any exception in this context as one error: the saved state cannot be read.
 
-    name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
-    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of
+    name (str): The pipe, for the message. path (str): Origin of the state, for the message.
+    RAISES C010, C335 (`unreadable`): incomplete, changed, or not of the declared form. C011, C336 (`other_version`): of
         another version. C012: a part is not installed.
     """
     try:
@@ -71,7 +76,7 @@ def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) 
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a part from its `state()`, see `make_part`. RAISES C012: it is not registered. Misfit: it does not fit."""
+    """Rebuild a registered part from its state. RAISES C012: it is not registered. InvalidState: the state has another form."""
     try:
         return make_part(state, registered_maker)
     except NotInstalled as error:

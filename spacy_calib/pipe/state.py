@@ -1,4 +1,4 @@
-"""All that a pipe keeps of its fit, and its saved form: the one schema of what `calibration.msgpack` holds. Knows arrays, never Docs."""
+"""The learned state of a calib pipe and its saved form: the one schema of `calibration.msgpack`. For arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
+    """Read the span context that a fit learns; or check a registered part, which is rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
     return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
 def _contradiction(fields: dict[str, Any]) -> str:
+    """Return why the parts of a state contradict each other, or ""."""
     maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
     if maps is None:
         learned_keys = [name for name in (*TOKENS, *SPANS, "record", "seen") if fields[name] is not None]
@@ -66,14 +67,14 @@ STATE = record(
 
 @dataclass(frozen=True, eq=False)
 class PipeState:
-    """What a fit learned; the default values are those of a pipe that is not fitted, which passes raw scores through.
+    """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
-    tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
-    judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
-    record (bytes | None): What new documents are compared with, see `read_record`; None for a pipe that was fitted without.
-    seen_state (dict | None): The state of `seen`, which is built when a command asks for it.
-    info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
-    kept_labels (tuple[str, ...]): See `Source.kept_labels`.
+    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (Fitted): Type and labels of the component.
+    judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
+    record (bytes | None): Data to compare new documents with, for `read_record`; None for a pipe fitted without.
+    seen_state (dict | None): State of `seen_texts`, which is built when a command needs it.
+    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if none was taken.
+    kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
@@ -88,20 +89,20 @@ class PipeState:
 
     @property
     def origin(self) -> str:
-        """STOCK, PRETRAINED or FITTED: where the maps come from."""
+        """Origin of the calibration: STOCK (unfitted), PRETRAINED or FITTED."""
         from ..errors.advice import FITTED, PRETRAINED, STOCK  # scoring does not need it
 
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property
     def seen_texts(self) -> SeenTexts | None:
-        """Digests of the fit documents, to recognize them in other data; None for a pipe that was fitted without."""
+        """Digests of the fit documents, to recognize them in other data; None for a pipe fitted without."""
         from ..pairs.seen_texts import SeenTexts  # scoring does not need it
 
         return None if self.seen_state is None else SeenTexts.read(self.seen_state)
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays, of STATE."""
+        """Return plain data and arrays, in the form STATE."""
         return {
             "labels": list(self.component.labels),
             "kind": self.component.kind,
@@ -117,7 +118,10 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check all of it, then make it. load: Rebuilds a part. RAISES Misfit: not of the form STATE. C001: a cut-off."""
+        """Check a whole state, then build the object. load (Callable): Rebuilds a registered part.
+
+        RAISES InvalidState: the state has another form than STATE. C001: an invalid cut-off.
+        """
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

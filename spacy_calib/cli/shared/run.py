@@ -172,7 +172,9 @@ class Run:
         from ...pairs.label_map import read_map
 
         given = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(pipes, examples, self.silent if silent is None else silent, gold_names=given, all_types=self.all_types)
+        return match_gold(
+            pipes, examples, self.silent if silent is None else silent, gold_names=given, all_types=self.all_types
+        )
 
     def annotate(
         self,
