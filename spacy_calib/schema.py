@@ -26,10 +26,7 @@ MAX_NUMBER = 1e12
 
 
 class InvalidState(ValueError):
-    """Saved data does not have its declared form.
-
-    where (str): Path in the state. expected (str): What the form accepts.
-    """
+    """Saved data does not have its declared form. where (str): Path in the state. expected (str): What the form accepts."""
 
     def __init__(self, where: str, expected: str):
         super().__init__(f"'{where}' is not {expected}")

@@ -328,8 +328,7 @@ class Groups(Serializable):
 class BinTable:
     """Counts and means of the non-empty bins.
 
-    counts (Floats): Number of pairs in each bin (or the sum of their weights).
-    mean_score (Floats): Mean score of each bin.
+    counts (Floats): Number of pairs in each bin (or the sum of their weights). mean_score (Floats): Mean score of each bin.
     mean_hit (Floats): Share of hits in each bin.
     """
 

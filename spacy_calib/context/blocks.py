@@ -25,8 +25,7 @@ _ALL_BENDS, _BENT = np.array([_BENDS + _RIVAL_BENDS]).T / _UNIT, np.array([1] * 
 class TokenView:
     """n tokens as the context of their spans sees them.
 
-    tokens (TokenScores): Their scores before the context.
-    columns (Floats): Standardized features, shape (k, n).
+    tokens (TokenScores): Their scores before the context. columns (Floats): Standardized features, shape (k, n).
     forms (Ints): Index of each token's form in the vocabulary of the context, -1 for an unknown form.
     adjusted_scores (Floats): Score of each entry after the context.
     """

@@ -84,8 +84,7 @@ def token_values(
 
     find (Callable): `find_row` or `shown_row`.
     RETURNS: None if the token has no label, if no row of a block belongs to it, or if the label has no score: the model does
-        not
-        know it, or it was set after the pipe ran and its raw score is below the threshold.
+        not know it, or it was set after the pipe ran and its raw score is below the threshold.
     """
     match = find(token, attr)
     if match is None:

@@ -70,8 +70,7 @@ def in_zones(
     """Yield the result of `read` for some texts at a time, each time in a new memory zone.
 
     items (Iterable): Texts, or objects that make Docs when iterated. read (Callable): Runs the pipeline; its result must hold
-        no
-        part of a Doc. n_process (int): Its worker processes. whole (bool): All at once without zones, for existing Docs.
+        no part of a Doc. n_process (int): Its worker processes. whole (bool): All at once without zones, for existing Docs.
     """
     size, remaining, any_read = zone_size(nlp, n_process), iter(items), False
     if whole:

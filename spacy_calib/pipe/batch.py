@@ -41,8 +41,7 @@ def flag_tokens(
     """Flag the tokens that reach a recall cut-off.
 
     scores (Scores): Scores of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]):
-        Labels
-    of the columns.
+        Labels of the columns.
     """
     types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
     n = marginals.n_tokens

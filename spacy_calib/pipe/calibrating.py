@@ -102,8 +102,7 @@ _Pipe = TypeVar("_Pipe", bound="CalibratingPipe")
 class CalibratingPipe(AnnotatingPipe, PipeSettings):
     """The part of a calib pipe that fitting and reading steps use.
 
-    settings: Settings of PipeSettings; each is an attribute of the pipe.
-    learned (PipeState): Result of the fit; empty before.
+    settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
     held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process; not saved.
     held_out_spans (SpanFit | None): The same of spans. lookup (SourceLookup): Finds the component that the source reads.
     RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.

@@ -21,8 +21,7 @@ def precision_cutoffs(
     """Find the cut-offs for a precision: of documents or links if the pipe has a row for each, else of entities.
 
     RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
-        key
-        the accepted predictions and, if the precision is not reached, the "highest" one that is.
+        key the accepted predictions and, if the precision is not reached, the "highest" one that is.
     """
     entities = pipe.spans.groups is not None
     event = pipe.fit_info.span_event or get_annotation(pipe.fit_info.layer).span_event or None

@@ -38,8 +38,7 @@ class PipeScores:
     tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None without entities.
     groups, span_groups (Groups), scorer (CalibScorer): How tokens and spans are evaluated.
     overlap (dict | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
-        than
-        at the fit; None if unknown.
+        than at the fit; None if unknown.
     accepted (dict | None): Spans that precision cut-offs accept. flagged (list | None): Tokens that recall cut-offs flag.
     events (Sequence[Callable]): (n_bins, seed) -> table of each pipe that reads the scores.
     misaligned_tokens (dict | None): Counts of `count_misaligned`; None for documents.

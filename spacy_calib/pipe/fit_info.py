@@ -125,8 +125,7 @@ class FitInfo(Serializable):
         adaptation.
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
     conventions (list[Mapping]): Tags of the component ("said") that the gold of a "file" (an index) often labels otherwise
-        ("gold")
-        although their scores are high: in "tokens" of "of" cases.
+        ("gold") although their scores are high: in "tokens" of "of" cases.
     """
 
     component: str = saved_field(text, "")

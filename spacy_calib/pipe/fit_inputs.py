@@ -197,8 +197,7 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
     """Return the lowest score that takes part in the fit.
 
     RAISES C264: the context cannot be applied to these units. C741, C838: the context is not a setting. C072: a setting
-        requires
-        one right tag per token. C287: a setting requires the scores of all tags of a token.
+        requires one right tag per token. C287: a setting requires the scores of all tags of a token.
     """
     name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):

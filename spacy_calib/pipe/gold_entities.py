@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
     """Return the tokens of gold examples with their entities, for recall cut-offs.
 
-    corpus (ScoredCorpus): Scores of the examples.
-
-    RAISES C308: the pipe gives no P(O).
+    corpus (ScoredCorpus): Scores of the examples. RAISES C308: the pipe gives no P(O).
     """
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:

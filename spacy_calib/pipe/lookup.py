@@ -138,9 +138,8 @@ class SourceLookup:
         """Return the component that a fit would read, checked; None if the source needs none.
 
         vocab (Vocab | None): Of the Docs.
-
         RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be calibrated.
-        C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
+            C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
         """
         nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):

@@ -18,8 +18,7 @@ class StateFormat(NamedTuple):
     """A kind of saved state.
 
     format (str): Identifies it in the file. unreadable, other_version (str): Codes of the errors for a state that cannot be
-        read,
-        or has another version. error (Callable): Makes errors by code; plug-ins have their own.
+        read, or has another version. error (Callable): Makes errors by code; plug-ins have their own.
     """
 
     format: str

@@ -30,16 +30,14 @@ class ScoreReader(Protocol):
         """Summarize its fit for `fit` and `info`.
 
         RETURNS (dict): "event" (when a unit is right), "called" (singular and plural name of its units), "units", "right",
-            "product"
-        (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
+            "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
         """
 
     def event_table(self, examples: Sequence[Example], n_bins: int, seed: int) -> dict[str, Any]:
         """Evaluate its forecasts, for `evaluate`.
 
         RETURNS (dict): "name", "event", "called", "units", "right" (their share), "rows" (each with "name", "loss",
-            "calibration",
-        "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
+            "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
         """
 
     def event_means(self, examples: Sequence[Example], calib: Calibrator) -> dict[str, Any]:

@@ -42,8 +42,7 @@ class Effects(Serializable):
     variance_between (float): Variance of a document's shift of log-odds. shift (float): Mean shift of all documents.
     shift_variance (float): Variance of its error.
     missed_rate (float): Units that have the label in gold but no score of it, per unit. overdispersion (float): Relative
-        variance
-        of that rate between documents. missed_variance (float): Relative variance of its error.
+        variance of that rate between documents. missed_variance (float): Relative variance of its error.
     n_sources (int): Number of sources of gold. width_probabilities (tuple[float, ...]): Probability of each of WIDTHS for the
         shift of another source; () if unknown.
     """

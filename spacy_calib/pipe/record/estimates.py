@@ -266,9 +266,7 @@ class EntityModel(Serializable):
 class EntityEstimates:
     """Expected numbers of entities and their quality. predicted (int): Predicted entities.
 
-    right, gold (float): Expected numbers.
-
-    precision, recall, f (ShareEstimate | None): None if the denominator is 0.
+    right, gold (float): Expected numbers. precision, recall, f (ShareEstimate | None): None if the denominator is 0.
     """
 
     predicted: int
