@@ -38,10 +38,7 @@ def figure_class() -> Any:
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates.
-
-    RAISES C104: the PNG would have too many pixels.
-    """
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates. RAISES C104: the PNG would be too large."""
     import io
 
     from matplotlib import rc_context

@@ -143,9 +143,9 @@ def dict_of(item_form: Form) -> Form:
 
 
 def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
-    """Accept a dict with these keys, and leave out any other.
+    """Accept a dict with these keys, and leave out others.
 
-    agree (Callable): Takes the checked values and returns why they contradict each other, or "".
+    agree (Callable): Returns why the values contradict each other, or "".
     """
 
     def form(value: Any, where: str) -> dict[str, Any]:
@@ -199,10 +199,7 @@ def plain(kind: type[Serializable]) -> Form:
 
 
 def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a field of a `Serializable` class. default (Any): A value, or a function that makes it.
-
-    key (str): Its key in a state.
-    """
+    """Declare a field of a `Serializable` class. default (Any): A value, or a function that makes it. key (str): In a state."""
     default_options: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_options, metadata={"form": form, "key": key})
 
@@ -224,18 +221,15 @@ def as_saved(value: Any) -> Any:
 
 
 def registered_part(kind: str) -> Form:
-    """Accept the state of a registered object: its name, settings and learned parameters.
+    """Accept the state of a registered object: name, settings, learned parameters.
 
-    kind (str): "@calib_recalibrators", as in configs.
+    kind (str): As in configs, "@calib_scalings".
     """
     return record({kind: text, "settings": dict_of(anything), "learned": dict_of(anything)})
 
 
 def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1, rising: str = "") -> Form:
-    """Accept an array of numbers from `low` to `high`, without NaN.
-
-    rising (str): "never falls", "rises", or "" for any order.
-    """
+    """Accept an array of numbers from `low` to `high`, no NaN. rising (str): "never falls", "rises", or "" for any order."""
 
     def form(value: Any, where: str) -> NDArray[np.float64]:
         description = f"an array of numbers from {low:g} to {high:g}"
@@ -253,10 +247,7 @@ def floats(low: float = -MAX_NUMBER, high: float = MAX_NUMBER, *, ndim: int = 1,
 
 
 def wholes(minimum: int = 0, *, rising: bool = False) -> Form:
-    """Accept an array of integers from the minimum to MAX_WHOLE.
-
-    rising (bool): Whether each is greater than the previous one.
-    """
+    """Accept an array of integers from the minimum to MAX_WHOLE. rising (bool): Whether each exceeds the previous one."""
 
     def form(value: Any, where: str) -> NDArray[np.intp]:
         description = f"an array of whole numbers from {minimum} to {MAX_WHOLE}"

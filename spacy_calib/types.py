@@ -65,9 +65,9 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 
 
 def check_lengths(owner: str, reference: str, n: int, arrays: Mapping[str, Sized]) -> None:
-    """Check that arrays have one value for each of n things. RAISES C002: another length.
+    """Check that arrays (by the name of one value) have a value for each of n `reference` things.
 
-    owner (str): Whose arrays, for the message. reference (str): Name of the things. arrays: Name of one value -> array.
+    RAISES C002: another length.
     """
     for name, values in arrays.items():
         if len(values) != n:
@@ -159,13 +159,8 @@ class Spans:
     def __post_init__(self) -> None:
         if self.further_scores is None:
             object.__setattr__(self, "further_scores", np.zeros((len(self.starts), 0)))
-        arrays = {
-            "end": self.ends,
-            "label": self.labels,
-            "score": self.scores,
-            "on_doc": self.on_doc,
-            "further score": self.further_scores,
-        }
+        arrays = {"end": self.ends, "label": self.labels, "score": self.scores, "on_doc": self.on_doc}
+        arrays["further score"] = self.further_scores
         check_lengths("Spans", "start", len(self.starts), arrays)
         check_lengths("Spans", "token", int((self.ends - self.starts).sum()), {"token score": self.token_scores})
 
@@ -188,10 +183,8 @@ class Spans:
         """Indices into `token_scores` of the tokens of these spans."""
         lengths = self.ends - self.starts
         firsts = (np.cumsum(lengths) - lengths)[index]
-        selected_lengths = lengths[index]
-        return np.repeat(firsts - (np.cumsum(selected_lengths) - selected_lengths), selected_lengths) + np.arange(
-            selected_lengths.sum()
-        )
+        sizes = lengths[index]
+        return np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
 
 
 def stack_spans(parts: Sequence[Spans], n_tokens: Sequence[int]) -> Spans:
@@ -326,11 +319,7 @@ class Groups(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """Counts and means of the non-empty bins.
-
-    counts (Floats): Number of pairs in each bin (or the sum of their weights). mean_score (Floats): Mean score of each bin.
-    mean_hit (Floats): Share of hits in each bin.
-    """
+    """Number of pairs (or sum of weights), mean score and share of hits of the non-empty bins."""
 
     counts: Floats
     mean_score: Floats

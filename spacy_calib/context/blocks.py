@@ -106,11 +106,8 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
         WeightBlock("behind", n * n, share=10.0),
         WeightBlock("shape", 8 * n, share=3.0),
     )
-    return (
-        (*score_blocks, *word_blocks, WeightBlock("features", 2, n_columns, 3.0))
-        if n_columns
-        else (*score_blocks, *word_blocks)
-    )
+    features = (WeightBlock("features", 2, n_columns, 3.0),) if n_columns else ()
+    return (*score_blocks, *word_blocks, *features)
 
 
 def pair_inputs(

@@ -69,16 +69,15 @@ class TokenScores:
         n_docs = len(starts) - 1
         docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
         # One token after the other, whatever the batch: a fit answers to the last bit of its inputs.
-        sums = (
-            np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)]) + prior_sums
-        )
+        sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
+        sums += prior_sums
         return (sums[1:] / sums[0])[:, docs]
 
 
 class Feature(ABC):
     """A property of a token, other than its word and tags, that may show whether its scores are too high or too low.
 
-    name (str): Name in the settings. columns (tuple[str, ...]): Description of each column.
+    columns (tuple[str, ...]): Description of each column.
     """
 
     name: str
@@ -108,11 +107,7 @@ class DocumentConfidence(Feature):
     """Mean confidence and entropy of the Doc: a high score means less in a Doc that is unlike the training data."""
 
     name = "document"
-    columns = (
-        "the document's mean confidence",
-        "the document's mean entropy",
-        "that confidence, times the token's",
-    )
+    columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
@@ -133,16 +128,12 @@ class FurtherScoresFeature(Feature):
 
 
 # The features that a config can name, in the order of their columns.
-FEATURES: dict[str, Feature] = {
-    feature.name: feature for feature in (DocumentConfidence(), FurtherScoresFeature(), NeighbourConfidence())
-}
+_FEATURES = DocumentConfidence(), FurtherScoresFeature(), NeighbourConfidence()
+FEATURES: dict[str, Feature] = {feature.name: feature for feature in _FEATURES}
 
 
 class DocFunction(Feature):
-    """A feature computed from the Docs themselves, for properties that the arrays lack. It has no name in configs.
-
-    function (Callable): Takes Docs and returns an array of shape (n_tokens,) or (n_tokens, k) for all their tokens, in order.
-    """
+    """A feature from a function of Docs, returning shape (n_tokens,) or (n_tokens, k); it has no name in configs."""
 
     def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
         self.name = name

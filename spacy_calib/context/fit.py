@@ -138,9 +138,8 @@ def fit_further_scores(
     new_scores, unlabelled_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out), unlabelled_pairs.scores
     if useful:
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
-        unlabelled_scores = context.adjust(
-            unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores, unlabelled_top, words
-        )
+        columns = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
+        unlabelled_scores = context.adjust(*columns, unlabelled_top, words)
     why = "" if useful else "further scores do not lower the log loss on held-out documents"
     comparison = ContextComparison.from_scores(pairs.scores, new_scores, pairs.hits, documents)
     info = {
@@ -201,13 +200,7 @@ _MIN_SPANS = 100
 
 
 def fit_span_context(
-    tokens: ContextFit,
-    tags: LabelMatch,
-    spans: Spans,
-    scores: Floats,
-    hits: NDArray[np.bool_],
-    documents: Ints,
-    groups: Groups,
+    tokens: ContextFit, tags: LabelMatch, spans: Spans, scores: Floats, hits: NDArray[np.bool_], documents: Ints, groups: Groups
 ) -> tuple[SpanContextModel | None, Floats, dict[str, Any]]:
     """Fit the span context to n entities with gold.
 

@@ -39,10 +39,9 @@ _MAX_CELLS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class BlockWeights(Serializable):
-    """Fitted weights of a block.
+    """Weights of a block, shape (len(codes), width), of the codes in the fit data (ascending).
 
-    codes (Ints): Codes that occur in the fit data, ascending. values (Floats): Their weights, shape (len(codes), width).
-    size (int): Number of possible codes.
+    size (int): Number of all codes.
     """
 
     codes: Ints = saved_field(wholes(rising=True))
@@ -65,9 +64,9 @@ class BlockWeights(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Serializable):
-    """A log-linear model: the log-odds of the score plus the weights of all blocks.
+    """A log-linear model: log-odds of the score plus the weights of all blocks (by name).
 
-    ridge (float): Strength of the L2 penalty, chosen by cross-validation. weights (Mapping): Name of block -> its weights.
+    ridge (float): Strength of the L2 penalty.
     """
 
     ridge: float = saved_field(number(0.0))
@@ -86,10 +85,8 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """Weights of all blocks of CODE_BLOCKS in one array, each block after a 0 for pairs without a code.
-
-        RETURNS (tuple | None): Start of each block, shape (k, 1), and the array; None if it would have more than _MAX_CELLS
-            cells.
+        """Return the start of each block of CODE_BLOCKS and their weights in one array, each after a 0; None if it is too
+        large.
         """
         single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
@@ -101,10 +98,7 @@ class LogLinear(Serializable):
         return starts[:-1, None], table
 
     def predict(self, log_odds: Floats, inputs: PairInputs) -> Floats:
-        """Return the probability of n pairs, bit for bit the same in any batch and with any number of threads.
-
-        log_odds (Floats): Log-odds of the pairs' scores, shape (n,).
-        """
+        """Return the probability of n pairs, bit for bit the same in any batch and with any number of threads."""
         n, end = len(log_odds), 1 + len(inputs.numbers)
         # With one more column: numpy would add up the rows of a single pair in another order than those of several.
         parts = np.zeros((end + len(inputs.codes), n + 1))
@@ -119,10 +113,9 @@ class LogLinear(Serializable):
         return sigmoid(np.add.reduce(parts)[:n])
 
     def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
-        """Return the same model for a vocabulary in another order.
+        """Return the model for a reordered vocabulary. new_indices (Mapping): Of each "form", "ending".
 
-        blocks (Sequence[WeightBlock]): Blocks of the model. new_indices (Mapping): "form", "ending" -> new index of each.
-        n (int): Codes per form or ending.
+        n (int): Codes of each.
         """
         weights_by_block = dict(self.weights)
         for block in blocks:
@@ -160,10 +153,9 @@ class PairData:
 
 
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
-    """Fit the model with the L2 penalty that has the lowest log loss on held-out documents.
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; return it and out-of-fold probabilities.
 
     With few documents the penalty is the strongest one; with one document the second result is in-sample.
-    RETURNS (tuple): The model, and the out-of-fold probability of each pair.
     """
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
@@ -220,9 +212,8 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
     blocks, inputs = data.inputs.blocks, data.inputs
     parts = [inputs.inputs_of(block) for block in blocks]
     distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
-    design = hstack(
-        [_design(codes, block_codes, numbers) for (codes, numbers), block_codes in zip(parts, distinct, strict=True)]
-    ).tocsr()
+    matrices = [_design(codes, columns, numbers) for (codes, numbers), columns in zip(parts, distinct, strict=True)]
+    design = hstack(matrices).tocsr()
     design_t = csr_matrix(design.T)
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
@@ -249,10 +240,7 @@ def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
-    """Return the sparse design matrix of a block, shape (n, len(distinct) * width).
-
-    codes (Ints): Code of each pair. distinct (Ints): Code of each column group. numbers (Floats): Inputs, shape (width, n).
-    """
+    """Return the sparse design matrix of a block, shape (n, len(distinct) * width), from the codes and numbers of n pairs."""
     from scipy.sparse import csr_matrix
 
     rows, width = np.flatnonzero(codes >= 0), len(numbers)

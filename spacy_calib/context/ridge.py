@@ -25,20 +25,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RidgeModel(Serializable):
-    """sigmoid(slope * log-odds + constant + features @ weights), a recalibrator with features.
-
-    slope (float): At least 0, so that scores with equal features keep their order. weights (Floats): Shape (k,).
-    """
+    """sigmoid(slope * log-odds + constant + features @ weights); slope >= 0 keeps the order of scores with equal features."""
 
     slope: float = saved_field(number(0.0))
     constant: float = saved_field(number())
     weights: Floats = saved_field(floats())
 
     def margins(self, columns: Sequence[Floats]) -> Floats:
-        """Return what the features add to the log-odds, shape (n,), bit for bit the same with any number of threads.
-
-        columns (Sequence[Floats]): k features of n scores.
-        """
+        """Return what k features add to the log-odds, shape (n,), bit for bit the same with any number of threads."""
         margins = np.full(len(columns[0]), self.constant, dtype=np.float64)
         for column, weight in zip(columns, self.weights.tolist(), strict=True):
             if weight:
@@ -66,10 +60,7 @@ class RidgeFit:
 
 
 def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """Fit the model with the penalty that has the lowest log loss on held-out documents; with one document it changes nothing.
-
-    log_odds (Floats): Of n scores. columns (Sequence[Floats]): k features. hits (NDArray[bool]), documents (Ints): Of each.
-    """
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; one document changes nothing."""
     if len(np.unique(documents)) < 2:
         zeros = np.zeros(len(columns))
         return RidgeFit(RidgeModel(1.0, 0.0, zeros), sigmoid(log_odds), None, zeros)

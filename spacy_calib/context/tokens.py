@@ -91,7 +91,6 @@ class TokenContext:
         self.line_: Floats | None = None
 
     def clone(self) -> TokenContext:
-        """Return an unfitted context with the same settings."""
         return TokenContext(self.features, self.when, self.shrink)
 
     @property
@@ -108,9 +107,9 @@ class TokenContext:
     # Applying
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Standardize the values of each feature for n tokens by the mean and deviation of the fit, shape (k, n).
+        """Standardize the values of each feature for n tokens, shape (k, n).
 
-        RAISES C204: a feature has another number of columns than in the fit.
+        RAISES C204: another number of columns than in the fit.
         """
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
@@ -134,24 +133,17 @@ class TokenContext:
             pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
             is_top[is_kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, pair_log_odds, is_top)
-        scores = self.model_.predict(
-            pair_log_odds, pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
-        )
-        return predictions.having(
-            scores=scores, view=TokenView(tokens, columns, word_indices[0], scores if is_kept is None else scores[is_kept])
-        )
+        inputs = pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
+        scores = self.model_.predict(pair_log_odds, inputs)
+        view = TokenView(tokens, columns, word_indices[0], scores if is_kept is None else scores[is_kept])
+        return predictions.having(scores=scores, view=view)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Return name, settings and learned parameters as plain data."""
         return {
             "@calib_contexts": self.registered,
-            "settings": {
-                "features": [feature.name for feature in self.features],
-                "when": self.when,
-                "shrink": self.shrink,
-            },
+            "settings": {"features": [feature.name for feature in self.features], "when": self.when, "shrink": self.shrink},
             "learned": {
                 "columns": [list(column) for column in self.columns_],
                 "centers": self.centers_,
@@ -187,10 +179,11 @@ _FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read
 
 
 class FurtherScores:
-    """The context of documents: it adjusts the score of the top label by further scores of the source.
+    """The context of documents: it adjusts the score of the label that is on top by raw scores, by further scores of the
+    source.
 
-    A span recalibrator adjusts the label that is on top by raw scores; the other labels share the rest in the same proportions.
-    names_ (tuple[str, ...]): Names of the scores. model_ (SpanRecalibrator | None): The recalibrator; None before the fit.
+    names_ (tuple[str, ...]): Names of the further scores. model_ (SpanRecalibrator | None): The recalibrator; None before the
+        fit.
     """
 
     registered = "spacy-calib.FurtherScores.v1"
@@ -207,15 +200,11 @@ class FurtherScores:
         return 0 if self.model_ is None else len(self.model_.groups.of_tag)
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
-        """Return one label of each document as a span of one token.
-
-        rows, tags (Ints), scores (Floats): Document, label, score.
-        """
+        """Return labels of documents as spans of one token each. rows, tags (Ints), scores (Floats): Document, label, score."""
         extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the top label of each document that has one above the threshold, and rescale its other labels."""
         if self.model_ is None:
             return predictions
         top = np.flatnonzero(predictions.leads)
@@ -243,11 +232,7 @@ class FurtherScores:
 
 
 def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """Replace the scores of the top labels, and rescale the other labels of each document to share the rest as before.
-
-    rows (Ints): Document of each label, ascending. top (Ints): Index of at most one label per document.
-    new_scores (Floats): New scores of these.
-    """
+    """Replace the scores of the labels `top`, one per document; the other labels share the rest in the same proportions."""
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
     share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
@@ -271,10 +256,7 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """Which token labels belong to which span label: those with the same number; -1 stands for none.
-
-    tags, labels (Ints): Number of each token label, and of each span label.
-    """
+    """Number of each token label, and of each span label: those with the same number belong together; -1 belongs to none."""
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -299,10 +281,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return the score of a span label at a token after the context: the sum over its token labels, 1 if unknown.
-
-        tokens, labels (Ints): Token and span label of each score.
-        """
+        """Return n scores of span labels at tokens after the context: sums over their token labels, 1 if unknown."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
@@ -319,12 +298,9 @@ class LabelMatch(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class SpanContextModel(Serializable):
-    """The step after the recalibrator of entities: logistic regression on the log-odds of the score and on the tokens.
+    """The step after the recalibrator of entities: logistic regression on the log-odds of the score and on `span_columns`.
 
-    Inputs are the means of the tokens' features, the share of unknown forms, the length, the group of the label, and minimum,
-    product and mean of the label's scores at the tokens after the context.
-    groups (Groups): Groups of the span labels. tags (LabelMatch): Their token labels.
-    columns (tuple[str, ...]): Description of each feature. model (RidgeModel): The fitted model.
+    groups (Groups), tags (LabelMatch): Groups and token labels of the span labels. columns (tuple[str, ...]): Descriptions.
     """
 
     groups: Groups = saved_field(Groups.read)
@@ -349,7 +325,10 @@ class SpanContextModel(Serializable):
 
 
 def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:
-    """Return the features of n spans, a column each. view (TokenView): All tokens of their Docs."""
+    """Return the features of n spans: means of token features, length, minimum, product and mean of token scores, and group.
+
+    view (TokenView): All tokens of their Docs. tags (LabelMatch): Token labels of the span labels.
+    """
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
@@ -367,8 +346,5 @@ def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch
 
 
 def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]:
-    """Return the description of each column of `span_columns`.
-
-    token_columns (Sequence[str]): Descriptions of the token features.
-    """
+    """Describe each column of `span_columns`. token_columns (Sequence[str]): Descriptions of the token features."""
     return [*token_columns, *_SPAN_INPUTS, *(f"a label of group {name}" for name in groups.names)]

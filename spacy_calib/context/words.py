@@ -116,10 +116,7 @@ class KnownWords(Serializable):
         return cls(_frequent(words.forms[words.counts]), _frequent(words.endings[words.counts]))
 
     def with_salt(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
-        """Salt the digests. Only their order changes.
-
-        RETURNS (tuple): The salted vocabulary, and the new index of each "form" and each "ending".
-        """
+        """Return the salted vocabulary, which has another order, and the new index of each "form" and each "ending"."""
         digests = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))

@@ -36,10 +36,7 @@ _LANGUAGE_NAMES = frozenset(dir(Language)) | set(_SAVED_NAMES)
 
 
 def check_attr(attr: str) -> str:
-    """Return the prefix if it is valid. RAISES C001: no Python identifier.
-
-    C112: a keyword, or a name that spaCy uses itself.
-    """
+    """Return the prefix if it is valid. RAISES C001: no Python identifier. C112: a keyword, or a name of spaCy's own."""
     if not isinstance(attr, str) or not attr.isidentifier():
         raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
     reason = ""
@@ -60,9 +57,9 @@ def check_pipe_name(name: str) -> str:
     """Return the pipe name if it is valid. RAISES C113: a pipeline with a pipe of this name cannot be saved or loaded."""
     reason = ""
     if name.lower() in _SAVED_NAMES:
-        reason = "a saved pipeline has something else of this name"
+        reason = "saved pipelines use this name for something else"
     elif not name.strip(".") or set(name) & set("/\\\0"):
-        reason = "it is no name for a folder"
+        reason = "it is not a valid folder name"
     if reason:
         raise calib_error("C113", name=name, why=reason)
     return name
@@ -80,11 +77,10 @@ def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
 def token_values(
     token: Token, attr: str, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> TokenValues | None:
-    """Return the probabilities of the token's current label.
+    """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
 
+    A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
     find (Callable): `find_row` or `shown_row`.
-    RETURNS: None if the token has no label, if no row of a block belongs to it, or if the label has no score: the model does
-        not know it, or it was set after the pipe ran and its raw score is below the threshold.
     """
     match = find(token, attr)
     if match is None:
@@ -105,19 +101,18 @@ def token_score(token: Token, attr: str) -> float | None:
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: tags that include the right one as often as the pipe's `sets` promise, most probable first.
-
-    RETURNS: None if the pipe makes no sets, the token has no values, or only the set of all tags keeps the promise.
+    """Token._.<attr>_set: tags that include the right one as often as `sets` promises, most probable first; None without such a
+    set.
     """
     match = find_row(token, attr)
     return None if match is None else match[0].set_of(match[1])
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
-    """Token._.<attr>_flag: whether the token may be part of an entity (even if its label is O) and needs review.
+    """Token._.<attr>_flag: whether the token, even with label O, may be part of an entity and needs review; None without
+    cut-offs.
 
-    Reviewing all such tokens misses no more entities than the pipe's cut-offs allow (`spacy calib threshold --recall`).
-    RETURNS: None if the pipe has no such cut-offs, or the token has no values.
+    Reviewing all flagged tokens misses no more entities than allowed (`spacy calib threshold --recall`).
     """
     match = find_row(token, attr)
     flag = -1 if match is None or match[0].flag is None else match[0].flag[match[1]]
@@ -127,9 +122,8 @@ def token_flag(token: Token, attr: str) -> bool | None:
 def token_scores(
     token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values.
-
-    raw (bool): Return the raw probabilities, in the same order. find (Callable): `find_row` or `shown_row`.
+    """Token._.<attr>_scores: tag -> calibrated (`raw`: raw) probability above the threshold, highest first; None without
+    values.
     """
     match = find(token, attr)
     return None if match is None else (match[0].raw_of if raw else match[0].scores_of)(match[1])
@@ -139,9 +133,8 @@ def token_scores(
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span that was on the Doc when the pipe ran, or of an entity's link.
-
-    RETURNS: None for any other span, and if its text, or a token label that its probability depends on, has changed since.
+    """Return the values of a span on the Doc (or of its link) as scored; None if its text or a token label that counts has
+    changed.
     """
     match = find_span(span, attr) if len(span) else None
     return match if match is not None and match.on_doc else link_values(span, attr)
@@ -164,9 +157,8 @@ def span_accept(span: Span, attr: str) -> bool | None:
 
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
-    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first.
-
-    RETURNS: None if the span is no entity with values.
+    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first; None without
+    values.
     """
     match = row_of_span(span, attr)
     return None if match is None else match[0].scores_of(match[1]) or None
@@ -197,10 +189,7 @@ def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
-    """Doc._.<attr>_accept: whether the score of the document's category reaches its cut-off (`spacy calib threshold`).
-
-    RETURNS: None without cut-offs, or if the category has changed since the pipe ran.
-    """
+    """Doc._.<attr>_accept: whether the category reaches its cut-off; None without cut-offs, or if it has changed since."""
     block = document_block(doc, attr)
     if block is None or block.accept is None or block.accept[0] < 0:
         return None
@@ -238,9 +227,7 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "flag": token_flag,
     },
     Span: {
-        "score": partial(
-            _value_of, shown_values, "calibrated"
-        ),  # probability that the span is right, as the event of the fit defines it
+        "score": partial(_value_of, shown_values, "calibrated"),  # probability that the span is right, by the event of the fit
         "raw": partial(_value_of, shown_values, "raw"),
         "accept": span_accept,
         "link": partial(_value_of, link_values, "calibrated"),  # probability that the entity's current identity is right

@@ -34,13 +34,10 @@ UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 
 
 class SpanValues(NamedTuple):
-    """What a block holds of one span.
+    """What a block holds of one span: its probability, and 1 or 0 if it reaches a cut-off (accept; -1 without cut-offs).
 
-    offset (int): First character, in the text of the block. text_digest (int): Digest of the span's text and offset.
-    raw, calibrated (float): Its probability. accept (int): 1 or 0, whether it reaches its cut-off; -1 without cut-offs.
-    on_doc (bool): Whether it was on the Doc; False for a candidate.
-    layer (str), label_digest (int): Annotation and digest of the token labels that the probability depends on; "" and 0 if
-        none.
+    offset (int): First character, in the text of the block. text_digest (int): Digest of text and offset. on_doc (bool): False
+        for a candidate. layer (str), label_digest (int): Of the token labels that the probability depends on; "" and 0 if none.
     """
 
     offset: int
@@ -61,9 +58,8 @@ class SpanValues(NamedTuple):
         """Return whether the span still has the text, and the token labels if they count, that were scored."""
         if word_digest(get_string_id(span.text), self.offset) != self.text_digest:
             return False
-        return (
-            not self.layer or digest_labels(span_label_rows(get_annotation(self.layer), span, self.offset)) == self.label_digest
-        )
+        rows = span_label_rows(get_annotation(self.layer), span, self.offset) if self.layer else None
+        return rows is None or digest_labels(rows) == self.label_digest
 
 
 class TokenValues(NamedTuple):
@@ -80,10 +76,9 @@ def _low_bits(label: str) -> int:
 
 
 class BlockColumn(NamedTuple):
-    """A declared column of a block.
+    """A column of a block: `numpy.dtype.kind`, what each number is of, and whether every block has it.
 
-    kind (str): `numpy.dtype.kind` of its numbers. is_required (bool): Whether every block has it.
-    per (str): UNIT or ENTRY: a number for each; BOUND: first entry of each row, and the number of entries (CSR row pointers).
+    per (str): UNIT, ENTRY or BOUND (first entry of each row, and the number of entries: CSR row pointers).
     has_extra (bool): Whether values of entries below the threshold follow.
     """
 
@@ -256,24 +251,12 @@ class Block:
 
 
 # `numpy.dtype.kind` of the columns of the spans of a block, and of its entries below the threshold.
-_SPAN_COLUMNS = {
-    "start": "u",
-    "end": "u",
-    "text": "u",
-    "raw": "f",
-    "calibrated": "f",
-    "accept": "i",
-    "chosen": "b",
-    "said": "u",
-}
 _EXTRA_COLUMNS = {"row": "u", "raw": "f", "calibrated": "f"}
+_SPAN_COLUMNS = dict(start="u", end="u", text="u", raw="f", calibrated="f", accept="i", chosen="b", said="u")
 
 
 def _is_valid(block: Block) -> bool:
-    """Return whether the parts of a block fit each other and its scores are probabilities.
-
-    RAISES any exception: they do not.
-    """
+    """Return whether the parts fit each other and the scores are probabilities; may RAISE any exception if they do not."""
     data, bounds = block.data, block.data["indptr"].tolist()
     tags, extra, spans = data["tags"], data.get("extra", {}), data.get("spans", {})
     size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds)}

@@ -58,17 +58,12 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
 
 
 def cut_block(block: BlockData, start: int, length: int) -> BlockData:
-    """Cut a block to a text of this length.
-
-    start (int): Character at which the block's Doc begins, below 0 if before the text.
-    """
+    """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, negative if before."""
     starts = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
     bounds = {UNIT: slice(first, last), ENTRY: slice(begin, end), BOUND: slice(first, last + 1)}
-    part: BlockData = {
-        name: value[bounds[COLUMNS[name].per]].copy() if name in COLUMNS else value for name, value in block.items()
-    }
+    part = {name: value[bounds[COLUMNS[name].per]].copy() if name in COLUMNS else value for name, value in block.items()}
     used, local = np.unique(part["tag"], return_inverse=True)
     part |= {
         "origin": block.get("origin", 0) - start,

@@ -37,10 +37,7 @@ class PredictedLabels(NamedTuple):
 
 
 class PredictedLabelReader:
-    """Reads the Docs of one pipe one by one, and keeps nothing that identifies a word.
-
-    attr (str): Prefix of its attributes. labels (Sequence[str]): Labels of its source.
-    """
+    """Reads the Docs of one pipe (`attr`) with a source of these labels, and keeps nothing that identifies a word."""
 
     def __init__(self, attr: str, labels: Sequence[str]):
         self.attr = attr
@@ -60,10 +57,8 @@ class PredictedLabelReader:
 
     def _read_block(self, data: BlockData, is_blank_unit: Any) -> PredictedLabels:
         rows = np.repeat(np.arange(len(data["carried"])), np.diff(data["indptr"].astype(np.intp)))
-        label_hashes_of_entries, tags = data["carried"][rows], data["tag"]
-        entries = np.flatnonzero(
-            (self._hashes_of(data["tags"])[tags] == label_hashes_of_entries) & (label_hashes_of_entries != 0)
-        )
+        predicted_hashes, tags = data["carried"][rows], data["tag"]
+        entries = np.flatnonzero((self._hashes_of(data["tags"])[tags] == predicted_hashes) & (predicted_hashes != 0))
         if (rows[entries][1:] == rows[entries][:-1]).any():
             # Several labels of the source may give one label (edit trees and their lemma): keep the most probable.
             entries = entries[np.lexsort((data["raw"][entries], rows[entries]))]

@@ -163,10 +163,7 @@ def document_block(doc: Doc, attr: str) -> Block | None:
 
 
 def is_whole(block: BlockData, start: int, text: int) -> bool:
-    """Return whether a block that begins at character `start` is of a whole Doc with this text.
-
-    text (int): Hash of the text.
-    """
+    """Return whether a block at character `start` belongs to a whole Doc with this text. text (int): Hash of the text."""
     starts = block["start"].astype(np.int64)
     if len(starts) != 1 or starts[0] + start != 0:
         return False

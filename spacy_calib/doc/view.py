@@ -23,12 +23,10 @@ _ADDED = "spacy_calib_view"
 
 
 class ScoredSpan(NamedTuple):
-    """A span with its probability.
+    """A span (or link, with its identity as label) and its probability before (raw) and after calibration (score).
 
-    start, end (int): First token, and last token + 1. label (str): Its label, or the identity of a link.
-    raw, score (float): Probability before and after calibration.
+    start, end (int): First token, and last token + 1. event (str): When it counts as right: "exact", for instance.
     accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates.
-    event (str): When it counts as right: "exact", for instance.
     """
 
     start: int

@@ -127,17 +127,12 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
 
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]:
-    """Build one block for each Doc, in order.
-
-    Sums are computed once per batch and sliced per Doc, since numpy calls are slow.
-    """
-    annotation, entries_below = batch.annotation, batch.calibrated.below
+    """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
+    annotation, extra = batch.annotation, batch.calibrated.below
     units_by_doc = [annotation.places(doc) for doc in docs]
     bounds, indptr = [0, *accumulate(map(len, units_by_doc))], batch.calibrated.marginals.indptr
     columns, (labels, codes) = _batch_columns(batch, np.concatenate(units_by_doc)), _coded_labels(batch)
-    extra_bounds = (
-        [0] * len(bounds) if entries_below is None else np.searchsorted(entries_below.marginals.rows, bounds).tolist()
-    )
+    extra_bounds = [0] * len(bounds) if extra is None else np.searchsorted(extra.marginals.rows, bounds).tolist()
     parts = zip(docs, units_by_doc, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
     blocks = []
     for doc, doc_units, units, entries, extras in parts:
@@ -157,8 +152,8 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]
         for name, column in columns.items():
             values = column[slice(*(units if COLUMNS[name].per == UNIT else entries))]
             block[name] = values if len(values) == len(column) else values.copy()
-        if entries_below is not None and extras[0] < extras[1]:
-            block["extra"] = _extra_data(entries_below, batch.labels, *extras, units[0])
+        if extra is not None and extras[0] < extras[1]:
+            block["extra"] = _extra_data(extra, batch.labels, *extras, units[0])
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units, doc_units[:, 0])
         blocks.append(block)
@@ -166,10 +161,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]
 
 
 def _batch_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
-    """Return name -> numbers of the block columns for all Docs of the batch.
-
-    units (Hashes): First character and hash of each unit, from `Annotation.places`.
-    """
+    """Return name -> column of the blocks for all Docs of the batch. units (Hashes): From `Annotation.places`."""
     calibrated, marginals = batch.calibrated, batch.calibrated.marginals
     columns = {
         "start": units[:, 0].astype(np.uint32),
@@ -203,10 +195,7 @@ def _extra_data(entries_below: Calibrated, labels: Sequence[str], first: int, en
 
 
 def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> BlockData:
-    """Return the "spans" part of a block, by characters.
-
-    start, end (int): Tokens of the Doc in the batch. starts (NDArray): First character of each of its tokens.
-    """
+    """Return the "spans" part of a block. start, end (int): Tokens of the Doc in the batch. starts: First character of each."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     first = spans.spans.starts[index] - start
     last = spans.spans.ends[index] - 1 - start

@@ -35,10 +35,7 @@ _MAX_LEMMAS = 100_000
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Open a context at whose end its Docs and their new words are freed; afterwards use only strings and numbers.
-
-    Zones do not nest. An exception leaves the context after the clean-up, which some versions of spaCy skip.
-    """
+    """Open a zone: at its end its Docs and their new words are freed. Keep only strings and numbers. Zones do not nest."""
     if (
         not is_compatible_version(spacy.__version__, _ZONE_VERSIONS)
         or not hasattr(nlp, "memory_zone")
@@ -90,10 +87,7 @@ def in_zones(
 def pipe_in_zones(
     nlp: Language, items: Iterable[tuple[str | Doc, Item]], *, in_zone: int | None = None
 ) -> Iterator[tuple[Doc, Item]]:
-    """Run `nlp.pipe(items, as_tuples=True)` in zones. Use each Doc before you ask for the next one.
-
-    items (Iterable): (text, or Doc without annotation; its context). in_zone (int | None): Texts per zone.
-    """
+    """Run `nlp.pipe(items, as_tuples=True)` in zones of `in_zone` texts. Use each Doc before you ask for the next one."""
     source, size = iter(items), in_zone or zone_size(nlp)
     while batch := list(islice(source, size)):
         with _zone_of(nlp, len(batch)):

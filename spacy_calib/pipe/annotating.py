@@ -22,10 +22,7 @@ _Pipe = TypeVar("_Pipe", bound="AnnotatingPipe")
 
 
 class AnnotatingPipe(Pipe):
-    """A pipe that reads Docs in `predict`, writes in `set_annotations`, and saves its state as one file.
-
-    state_format (StateFormat): Format of the file.
-    """
+    """A pipe that reads Docs in `predict`, writes in `set_annotations`, and saves its state as one file (`state_format`)."""
 
     name: str
     state_format: ClassVar[StateFormat] = FITTED
@@ -44,10 +41,7 @@ class AnnotatingPipe(Pipe):
 
     @abstractmethod
     def _read_state(self, state: Any) -> Any:
-        """Check a whole state and build its parts, without changing the pipe.
-
-        RAISES InvalidState: the state has another form.
-        """
+        """Check a whole state and build its parts; the pipe stays as it is. RAISES InvalidState: it has another form."""
 
     @abstractmethod
     def _set_state(self, parts: Any) -> None:
@@ -115,8 +109,7 @@ class AnnotatingPipe(Pipe):
 class WarnOnce:
     """Warns by code, once for each set of values.
 
-    pipe (Any): The pipe that warns. warned_keys (set): Code and values of earlier warnings.
-    messages (Mapping[str, str] | None): Code -> sentence, in addition to the messages of the core.
+    messages (Mapping | None): Code -> sentence, in addition to those of the core.
     """
 
     def __init__(self, pipe: Any, messages: Mapping[str, str] | None = None):

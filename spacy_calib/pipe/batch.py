@@ -23,7 +23,7 @@ def calibrated_spans(
 ) -> CalibratedSpans:
     """Calibrate the spans of a source.
 
-    event (str): When a span counts as right. layer (str): As in CalibratedSpans. view (Any): As in Calibrated.
+    event (str): When a span counts as right. layer, view: As in CalibratedSpans, Calibrated.
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
@@ -38,11 +38,7 @@ def flag_tokens(
     annotation: Annotation,
     threshold: float,
 ) -> Flags:
-    """Flag the tokens that reach a recall cut-off.
-
-    scores (Scores): Scores of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]):
-        Labels of the columns.
-    """
+    """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
     types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
@@ -51,7 +47,7 @@ def flag_tokens(
     is_flagged[silent_tokens(scores, marginals.rows)] = False
     rows = np.flatnonzero(is_flagged)
     likelihood = _likelihoods(scores, entries, types, rows)
-    if cutoffs.per == "label":  # as one of those whose own cut-off says so
+    if cutoffs.per == "label":  # only types whose own cut-off is reached
         likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
     kinds = likelihood.argmax(axis=0)
     certainty = entries.inside[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
@@ -61,10 +57,7 @@ def flag_tokens(
 
 
 def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
-    """Return P(type) of each type at some tokens, shape (n_types, len(rows)).
-
-    It is calibrated if the type has an entry at the token, else the raw probability, which is below the threshold.
-    """
+    """Return P(type) at some tokens, shape (n_types, len(rows)): raw if below the threshold, else calibrated."""
     likelihoods = np.zeros((len(types.names), len(rows)))
     for column, kind in enumerate(types.of_label.tolist()):
         if kind >= 0:
@@ -75,10 +68,7 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
-    """Return whether each unit's predicted label reaches its cut-off: 1 or 0, -1 without a score.
-
-    groups (Groups): Of the labels.
-    """
+    """Return whether each predicted label reaches its cut-off: 1 or 0, -1 without a score. groups (Groups): Of the labels."""
     calibrated, entries_below = batch.calibrated, batch.calibrated.below
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
@@ -87,9 +77,7 @@ def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) ->
     rows = marginals.rows[is_predicted]
     scores[rows], columns[rows] = calibrated.scores[is_predicted], marginals.tags[is_predicted]
     if entries_below is not None:
-        scores[entries_below.marginals.rows], columns[entries_below.marginals.rows] = (
-            entries_below.scores,
-            entries_below.marginals.tags,
-        )
+        rows = entries_below.marginals.rows
+        scores[rows], columns[rows] = entries_below.scores, entries_below.marginals.tags
     is_accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
     return np.where(np.isnan(scores), -1, is_accepted).astype(np.int8)

@@ -26,7 +26,7 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..calibration.span_fit import SpanFit
 
-# What each annotation is read from, as spaCy's factories name it.
+# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
 _READ_ATTRIBUTES = {
     "tag": ["token.tag"],
     "pos": ["token.pos"],
@@ -41,7 +41,7 @@ _READ_ATTRIBUTES = {
     "cats": ["doc.cats"],
     "cats:multi": ["doc.cats"],
 }
-# The attributes of a Doc that has categories.
+# Attributes that are set on Docs with categories.
 _DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
 
 
@@ -121,10 +121,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
 
     @property
     def name(self) -> str:
-        """Name of the pipe in its pipeline; `Language.add_pipe` sets it.
-
-        RAISES C113: no pipeline with this name can be saved.
-        """
+        """Name of the pipe, set by `Language.add_pipe`. RAISES C113: no pipeline with this name can be saved."""
         return self._name
 
     @name.setter
@@ -167,7 +164,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
         return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
 
-    # What was learned
+    # Learned state
 
     @property
     def fitted(self) -> bool:

@@ -54,7 +54,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     cutoffs = state_before.spans.cutoffs
     if spans is not None and state_before.info.is_of_card(cutoffs):
-        # It was chosen for sources that differ; it does not belong to the scores before.
+        # A card's cut-off holds for adapted scores too: it was chosen to hold on different sources.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen_texts is None else state_before.seen_texts.share_of(inputs.texts)
@@ -72,10 +72,8 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         adaptations=[*state_before.info.adaptations, adaptation],
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
-    record, seen_texts = (
-        None,
-        inputs.seen_texts if state_before.seen_texts is None else state_before.seen_texts.plus(inputs.texts),
-    )
+    record, texts_before = None, state_before.seen_texts
+    seen_texts = inputs.seen_texts if texts_before is None else texts_before.plus(inputs.texts)
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
@@ -143,10 +141,7 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit the adaptation of spans; None if the pipe does not calibrate spans.
-
-    view (Any): Their tokens, as the context sees them.
-    """
+    """Fit the adaptation of spans; None if the pipe does not calibrate spans. view (Any): Of the context, with their tokens."""
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
@@ -157,7 +152,7 @@ def adapt_spans(
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
     fit = AdaptationFit.of(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
-    held_out = scores if fit.held_out is None else fit.held_out  # those on the Docs come first
+    held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known)]), fit
 
 

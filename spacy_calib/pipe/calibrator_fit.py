@@ -89,7 +89,7 @@ def fit_calibrator(
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    if inputs.source.component is not None and record is not None:  # else nothing was held out
+    if inputs.source.component is not None and record is not None:  # else there are no out-of-fold scores
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
     learning.at(1.0)
@@ -97,10 +97,7 @@ def fit_calibrator(
 
 
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose its automatic settings. RETURNS (Iterable): The examples.
-
-    RAISES C281 to C286: the labels.
-    """
+    """Let the source learn its labels and choose automatic settings; return the examples. RAISES C281 to C286: the labels."""
     source = with_map(pipe.source, None)
     if not isinstance(source, LeftScoresSource) and not source.unsettled:
         return examples
@@ -114,7 +111,7 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
     for setting, value in source.settle(component, examples, choosing.over).items():
-        pipe.lookup.restore_setting(setting, value)  # so that the config has it
+        pipe.lookup.restore_setting(setting, value)  # so that it is saved in the config
     return reading.over(examples)
 
 
@@ -136,7 +133,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
             overlapping=inputs.source.annotation.overlapping,
             salt=inputs.seen_texts.salt,
         )
-    # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
+    # Scaling and context compare the tags of a token: a rejected tag, which leaves the right one open, teaches them nothing.
     scalable = of_one_tag(settings, inputs.source.annotation) and data.is_complete
     return make_plan(settings, data, inputs.groups, scalable, learn_context, progress)
 
@@ -149,9 +146,9 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, which use their tokens' scores through the context.
+    """Fit the steps of spans, which see their tokens through the context.
 
-    If the context does not adjust token scores, it sees them after the other steps, as in new texts, not as it was fitted.
+    If the context does not adjust token scores, it sees them as in new texts, after the other steps, not as it was fitted.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:

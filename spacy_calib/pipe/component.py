@@ -55,7 +55,7 @@ class Calibrator(CalibratingPipe):
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
         """Return the Docs that the source can read; None if its component is missing."""
-        if not any(map(len, docs)):  # a warning is given once: not to a text that has nothing to score
+        if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:
             self.warn("CW01")
@@ -94,7 +94,7 @@ class Calibrator(CalibratingPipe):
         batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         batch.token_scores = self.token_scores or not source.annotation.of_entities
         if scores.spans is not None:
-            # The labels of its tokens make a sentence right.
+            # A sentence is right if the labels of its tokens are.
             layer = source.annotation.name if source.annotation.span_event else ""
             event = self.fit_info.span_event or self.event
             batch.spans = calibrated_spans(state.spans, source, scores.spans, event, layer, calibrated.view)
@@ -157,7 +157,7 @@ class Calibrator(CalibratingPipe):
             few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
-        from ..sources.precision import half_precision_components  # what fits is loaded by a fit
+        from ..sources.precision import half_precision_components  # only a fit needs it
         from .calibrator_fit import fit_calibrator
         from .fit_inputs import FitArguments
 
@@ -175,7 +175,7 @@ class Calibrator(CalibratingPipe):
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold.
             C003: no pairs.
         """
-        from .calibrator_adaptation import adapt_calibrator  # loaded by an adaptation
+        from .calibrator_adaptation import adapt_calibrator  # only an adaptation needs it
         from .fit_inputs import FitArguments
 
         self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
@@ -211,9 +211,8 @@ class Calibrator(CalibratingPipe):
         inner = with_map(source, None)
         context = state.tokens.context
         if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_names):
-            raise calib_error(
-                "C742", name=self.name, wanted=", ".join(context.names_), given=", ".join(inner.further_names) or "none"
-            )
+            names = ", ".join(inner.further_names) or "none"
+            raise calib_error("C742", name=self.name, wanted=", ".join(context.names_), given=names)
         n_added = 0
         with labels_unless_it_fails(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
@@ -238,10 +237,7 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
 
 
 def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """Return the fitted pipes with this prefix, or all of them if it is None.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix.
-    """
+    """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
     available_pipes = fitted_pipes(nlp)
     pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
     if not pipes:
@@ -260,10 +256,7 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
-    """Check that one of the pipes scores units of this kind.
-
-    RAISES C446: none does. C447: sentences are requested, and no pipe sets their boundaries.
-    """
+    """Check that a pipe scores units of this kind. RAISES C446: none does. C447: no pipe sets sentence boundaries."""
     units = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):

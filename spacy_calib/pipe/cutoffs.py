@@ -38,22 +38,12 @@ def precision_cutoffs(
     for key in dict.fromkeys([*row_keys, *thresholds]):
         threshold, highest = thresholds.get(key, Threshold(None, 0)), None
         if threshold.cutoff is None:
-            indices = np.flatnonzero(key_of_pair == key)
-            highest_threshold = highest_reached(scores[indices], hits[indices], documents[indices], precision, confidence)
-            highest = highest_threshold and {
-                "precision": highest_threshold[0],
-                "kept": highest_threshold[1].kept,
-                "share": highest_threshold[1].share,
-            }
-        counts = {
-            "kept": threshold.kept,
-            "share": threshold.share,
-            "precision": threshold.precision,
-            "low": threshold.low,
-            "high": threshold.high,
-        }
+            index = np.flatnonzero(key_of_pair == key)
+            best = highest_reached(scores[index], hits[index], documents[index], precision, confidence)
+            highest = best and {"precision": best[0], "kept": best[1].kept, "share": best[1].share}
+        figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
         unit = "entities" if event else "documents"
-        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **counts, "highest": highest}
+        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **figures, "highest": highest}
     cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
@@ -61,22 +51,19 @@ def precision_cutoffs(
 def parts_for_review(
     pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
 ) -> dict[str, Any]:
-    """Split a corpus into what is accepted, flagged and neither, as `calibration.missed.review_of`.
-
-    The part "accept" also has the number of accepted "entities" with gold, and of those that are "right".
+    """Split a corpus by `calibration.missed.review_of`; "accept" also has the number of "entities" with gold, and of "right"
+    ones.
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None
     column = {label: i for i, label in enumerate(labels)}
     columns = np.array([column.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
-    accepted_spans = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
-    is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[accepted_spans]]
-    for start, end in zip(
-        (first + spans.starts[accepted_spans]).tolist(), (first + spans.ends[accepted_spans]).tolist(), strict=True
-    ):
+    index = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
+    is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[index]]
+    for start, end in zip((first + spans.starts[index]).tolist(), (first + spans.ends[index]).tolist(), strict=True):
         is_accepted[start:end] = True
     is_flagged = np.any(list(tokens.flagged(flagging).values()), axis=0)
-    right = spans.right[accepted_spans][spans.right[accepted_spans] >= 0]
+    right = spans.right[index][spans.right[index] >= 0]
     parts: dict[str, Any] = review_of(tokens, is_flagged, is_accepted)
     parts["accept"] |= {"entities": len(right), "right": int(right.sum())}
     return parts

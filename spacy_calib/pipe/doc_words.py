@@ -44,20 +44,17 @@ def words_of(
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the features of a context that are computed from Docs; a context with a method `functions_in` gets the pipeline."""
+    """Return the features that are computed from Docs; a context with a method `functions_in` gets the pipeline."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
 
 
 def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """Return the values of a feature for all tokens, shape (n_tokens, k).
-
-    RAISES C202: another shape. C203: a value that is not finite. C206: the function failed.
-    """
+    """Return a feature of all tokens, shape (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it failed."""
     name = feature.name
     try:
         values = np.asarray(feature.function(docs), dtype=np.float64)
-    except Exception as error:  # whatever the function does
+    except Exception as error:  # the user's function may raise anything
         raise calib_error("C206", name=name, why=f"{type(error).__name__}: {brief(error, 160)}") from error
     if values.ndim not in (1, 2) or len(values) != n_tokens:
         raise calib_error("C202", name=name, given=values.shape, n=n_tokens)

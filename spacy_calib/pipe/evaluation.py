@@ -86,7 +86,7 @@ def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence
     assert pipe.groups is not None
     span_labels, recall, flagged_tokens = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
     annotation, overlap = get_annotation(pipe.fit_info.layer), None
-    if recall is not None:  # they find nothing where the pipe said nothing
+    if recall is not None:  # needs scores
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen_texts is not None:
@@ -154,11 +154,11 @@ def misaligned_tokens(annotation: Annotation, examples: Iterable[Example]) -> di
 
 
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find labels on which a fitted pipe and this gold follow different conventions, by raw scores, as `FitInfo.conventions`."""
+    """Find labels on which a fitted pipe and this gold follow different conventions, as `FitInfo.conventions`."""
     if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
-    # The first names are the labels, by column.
+    # The first names of a corpus are the labels, by column.
     gold = np.where(corpus.gold < len(labels), np.where(corpus.gold < 0, -2, corpus.gold), -1)
     files = np.zeros(len(pairs), dtype=np.intp)
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]

@@ -1,7 +1,7 @@
 """The factories of pipes, recognizers and parsers. Every `Language()` imports this module: it must be light and never fail."""
 
-# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
-# and cannot resolve strings.
+# No `from __future__ import annotations` here: confection reads the annotations of a factory, and before spaCy 3.8.12 it cannot
+# resolve strings.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ make_calib = component_factory(
     ".pipe.component:Calibrator",
     PipeSettings,
     assigns=["doc._.calib", *_TOKEN, *_SPAN],
-    requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
+    requires=["token.tag"],  # of the default settings; `calibrating.note_meta` corrects it for each pipe
 )
 
 
@@ -36,7 +36,7 @@ def refuse_pipe_name(nlp: Language, name: str) -> Any:
 Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
 
 
-# The same settings as spaCy's factories have: a saved config differs by the factory's name alone.
+# The settings of spaCy's own factories: a saved config differs only by the name of the factory.
 @dataclass(kw_only=True)
 class NerSettings:
     """Settings of spaCy's `ner`."""

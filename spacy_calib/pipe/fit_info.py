@@ -14,13 +14,7 @@ from ..schema import MAX_NUMBER, Serializable, dict_of, flag, list_of, maybe, nu
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
-    {
-        "name": text,
-        "biased": flag,
-        "temperature": maybe(number(0.0, MAX_NUMBER)),
-        "ridge": maybe(number()),
-        "size": whole(),
-    }
+    {"name": text, "biased": flag, "temperature": maybe(number(0.0, MAX_NUMBER)), "ridge": maybe(number()), "size": whole()}
 )
 _OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
 _SETS = record(
@@ -61,10 +55,7 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """Return the cut-offs of a card with pretrained maps; None for one without.
-
-    cutoff (Mapping | None): In the form _CARD_CUTOFF.
-    """
+    """Return the cut-offs of a card with pretrained maps, or None. cutoff (Mapping | None): In the form _CARD_CUTOFF."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 

@@ -128,7 +128,7 @@ class FitInputs:
             raise calib_error("C030", layer=self.source.annotation.gold.name, component=name)
         if unknown.n == self.n_gold:
             raise calib_error("C031", n_tags=n_labels, component=name, **unknown.words())
-        # Identities are of no scheme, of which the gold could have another.
+        # A high share of unknown identities is no sign of another label scheme.
         if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
             raise calib_error("C164", component=name, **unknown.words())
         n_pairs, threshold = len(self.data.kept), self.settings.threshold
@@ -159,7 +159,7 @@ def read_fit_inputs(
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
-        tag_counts = None  # they are of another scheme, which is no fault here
+        tag_counts = None  # counts of another label scheme are ignored here
     data, spans = reader.data(pipe.threshold)
     inputs = FitInputs(
         settings=pipe,

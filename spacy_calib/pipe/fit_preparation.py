@@ -13,10 +13,7 @@ from .calibrating import CalibratingPipe
 
 
 def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iterator[Example]:
-    """Yield the examples after checking each for preset entities.
-
-    RAISES C034: an earlier component sets entities, and a second pass of the recognizer could not tell them from its own.
-    """
+    """Yield the checked examples. RAISES C034: a second pass of the recognizer could not tell its entities from preset ones."""
     pipe = calib.lookup.component_to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):

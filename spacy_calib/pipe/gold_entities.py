@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """Return the tokens of gold examples with their entities, for recall cut-offs.
-
-    corpus (ScoredCorpus): Scores of the examples. RAISES C308: the pipe gives no P(O).
-    """
+    """Return the tokens of gold examples with their entities, for recall cut-offs. RAISES C308: the pipe gives no P(O)."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
@@ -31,10 +28,7 @@ def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: Sc
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """Return the gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered across Docs.
-
-    Entities without a predicted token are left out.
-    """
+    """Return the gold entities (or spans) by predicted token, numbered across Docs; those without a token are left out."""
     starts, ends, labels, first = [], [], [], 0
     for example in examples:
         alignment = example.alignment.y2x

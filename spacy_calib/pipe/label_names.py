@@ -18,7 +18,7 @@ from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_labels, map_of, with_map
 from .calibrating import CalibratingPipe
 
-# Annotations whose gold is renamed label by label; that of spans by its scheme.
+# Annotations whose gold is renamed label by label; gold spans are renamed by their label scheme.
 _LABEL_ANNOTATIONS = ("tag", "pos", "cats")
 
 
@@ -79,12 +79,8 @@ def _find_scheme(
     if not labels or not has_types(annotation):
         return None
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
-    rejected_labels = [
-        span.label_
-        for doc in references
-        if rejected_in(annotation, doc) is not None
-        for span in doc.spans[annotation.rejected_key]
-    ]
+    docs = [doc for doc in references if rejected_in(annotation, doc) is not None]
+    rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.rejected_key]]
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 
@@ -134,11 +130,11 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, nam
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
         JudgedLabels.from_scheme(scheme, keys).write(doc, name)
     if annotation.rejected_key in doc.spans:
-        rejected_spans = doc.spans[annotation.rejected_key]
         table = new_labels if scheme.is_plain else scheme.gold
-        doc.spans[annotation.rejected_key] = [
-            _rename_span(span, table.get(span.label_) or span.label_) for span in rejected_spans
+        rejected_spans = [
+            _rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[annotation.rejected_key]
         ]
+        doc.spans[annotation.rejected_key] = rejected_spans
     spans_to_rename = [span for span in spans if span.label_ in new_labels]
     if not spans_to_rename:
         return
@@ -162,16 +158,12 @@ def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
 
 
 def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
-    """Return component's label -> name on screens and in queues, "" for a label without scores; others keep their name.
-
-    Names are those of the pipeline, unless the user fitted with a map: then those of the gold.
-    """
+    """Return component's label -> name on screens, the pipeline's or (if fitted with a map) the gold's; "" without scores."""
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
 
 
 def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
-    """Return label of a token score -> name on screens, if it differs: the only component's label that it stands for."""
     table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
     for label, name in table.items():
         owners.setdefault(name, []).append(label)
@@ -179,7 +171,7 @@ def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
 
 
 def merged_labels(pipe: CalibratingPipe) -> dict[str, str]:
-    """Return component's label -> the label of a token score that stands for several labels."""
+    """Return component's label -> the label that its token scores share with other labels."""
     table = map_of(pipe.source) or {}
     n_owners = Counter(table.values())
     return {label: name for label, name in table.items() if name and n_owners[name] > 1}

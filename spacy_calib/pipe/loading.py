@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .component import Calibrator
 
 
-# Names of the packages that `spacy download` finds.
+# Names of packages that `spacy download` knows.
 _SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
 
 
@@ -75,10 +75,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
             raise calib_error("C050", model=model, why=why) from None
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
         download = f" (`python -m spacy download {model}`)" if _SPACY_NAMES.fullmatch(model) else ""
-        installed_models = ", ".join(get_installed_models()) or "none"
-        why = (
-            f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed_models})."
-        )
+        models = ", ".join(get_installed_models()) or "none"
+        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({models})."
         raise calib_error("C050", model=model, why=why) from None
     except ModuleNotFoundError as error:
         if error.name != model or "-" not in model:
@@ -88,8 +86,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines or "
-            "imports it (--code)."
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines "
+            "or imports it (--code)."
             if unknown
             else reason(error)
         )
@@ -97,10 +95,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
 
 
 def _import_pipeline_package(model: str) -> bool:
-    """Import installed pipeline packages with a folder's language and name, which may register its components.
-
-    RETURNS (bool): Whether one was imported that was not before.
-    """
+    """Import installed packages with a folder's language and pipeline name; return whether one was new."""
     pipeline_name = _name_in(Path(model))
     if pipeline_name is None:
         return False
@@ -108,7 +103,7 @@ def _import_pipeline_package(model: str) -> bool:
     names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == pipeline_name]
     packages = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
     for name in packages:
-        with contextlib.suppress(Exception):  # the pipeline then fails as before, which is reported
+        with contextlib.suppress(Exception):  # loading the pipeline then fails again, which is reported
             import_module(name)
     return bool(packages)
 
@@ -122,23 +117,17 @@ def _name_in(folder: Path) -> tuple[str, str] | None:
         return None
 
 
-# spaCy's recognizers and parser, and ours with the same settings and weights.
+# spaCy's factories of recognizers and parser -> ours with the same settings and weights.
 INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": "calib_parser"}
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories for some components. factories (dict): Component -> factory.
-
-    RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
-    """
+    """Load a pipeline with other factories (component -> factory). RAISES C050, C010 to C020: as for `load_pipeline`."""
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """Check that a pipe can read its component.
-
-    RAISES C021: the component is missing. C069: it, or the pipe, is disabled. C084: a component that it listens to is disabled.
-    """
+    """Check that a pipe can read its component. RAISES C021: it is missing. C069, C084: a pipe that this needs is disabled."""
     component = pipe.source.component
     source = pipe.lookup.component()
     if component and source is None:
@@ -157,10 +146,7 @@ def check_enabled(nlp: Language, component: str) -> None:
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:
-    """Activate a GPU if one is requested. RAISES C057: with worker processes, which cannot share it.
-
-    C060: there is no such GPU.
-    """
+    """Activate a GPU if one is requested. RAISES C057: worker processes cannot share it. C060: there is no such GPU."""
     if gpu_id >= 0:
         from thinc.api import require_gpu
 

@@ -24,8 +24,6 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
 
-    pass
-
 
 class Reader(Protocol):
     """A pipe that reads the scores of a component."""
@@ -65,7 +63,7 @@ class SourceLookup:
         nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
-        # The binding stays as long as the pipeline runs the same components, and this one has the same labels and span group.
+        # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
         key = (
             *nlp._components,
             *nlp._disabled,
@@ -95,15 +93,12 @@ class SourceLookup:
         )
 
     def in_pipeline(self, nlp: Language) -> SourceLookup:
-        """Return a lookup for the same pipe in another pipeline.
-
-        RAISES C120: the pipe is not there, or its component is missing or has other weights. C020, C022: as for `bind`.
-        """
+        """Return a lookup for the same pipe in another pipeline. RAISES C120: it is not there, or cannot read its component."""
         pipe = self.pipe
         new_lookup, component = SourceLookup(pipe, nlp), pipe.source.component
         _, why = new_lookup.bind()
         if all(other_pipe is not pipe for _, other_pipe in nlp.components):
-            why = "it does not stand there; call add_pipe(source=...) first"
+            why = "the pipe is not there; call add_pipe(source=...) first"
         elif not why and new_lookup.weights_changed():
             why = f"the component '{component}' has other weights there than at the fit"
         if why:
@@ -111,10 +106,7 @@ class SourceLookup:
         return new_lookup
 
     def component(self) -> Any:
-        """Return the component that the source reads; None if it is missing or the source needs none.
-
-        RAISES C020, C022: as for `bind`.
-        """
+        """Return the component that the source reads; None if it is missing or not needed. RAISES C020, C022: as for `bind`."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
@@ -190,10 +182,7 @@ class SourceLookup:
         return None
 
     def weights_changed(self) -> bool | None:
-        """Return whether the component has other weights than at the fit, so that the calibration belongs to other scores.
-
-        RETURNS: None if unknown: labels were added since, or there is no component with weights.
-        """
+        """Return whether the component has other weights than at the fit; None if unknown (new labels, or no weights)."""
         (bound, _), state = self.bind(), self.pipe.learned
         if not state.weights or bound is None or bound.component is None or len(bound.labels) > len(state.component.labels):
             return None
@@ -202,7 +191,7 @@ class SourceLookup:
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
         """Select the Docs that have the input and the annotation of the source."""
         annotation, source = bound.annotation, bound.source
-        # An obstacle may be gone since the binding: a component may have got embeddings of its own.
+        # An obstacle may have been removed since: a component may have got its own embeddings.
         obstacle = self._obstacle and self.obstacle(bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
@@ -211,9 +200,7 @@ class SourceLookup:
                 continue
             hashes = annotation.hashes(doc)
             is_bare = not np.count_nonzero(hashes) and not source.sets_labels
-            nothing_found = (
-                annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
-            )  # that is all there is to find
+            nothing_found = annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
             if not why and is_bare and not nothing_found:
                 why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
@@ -245,12 +232,7 @@ class ReadableDocs:
 
 @dataclass
 class Reading:
-    """Result of `predict`.
-
-    indices (list[int]): Index of each Doc that could be read. batch (CalibratedBatch | None): Their scores; None without such a
-        Doc.
-    top_labels (TopLabels | None): As in ReadableDocs.
-    """
+    """Result of `predict`: the index of each Doc that could be read, and their scores. top_labels: As in ReadableDocs."""
 
     indices: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None

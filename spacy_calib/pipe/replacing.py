@@ -43,10 +43,9 @@ class FitComparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """Out-of-fold scores of n entities, or of labels of tokens or documents.
+    """Out-of-fold scores of n entities, or of labels of tokens or documents, with hits and documents.
 
-    keys (Ints): Identity of each, shape (n, 2): start and end, or row and column of the label. scores (Floats): Score of each.
-    hits (NDArray[bool]), documents (Ints): Whether each is right, and its document.
+    keys (Ints): Identity of each, shape (n, 2): start and end, or row and column of the label.
     """
 
     keys: Ints
@@ -64,10 +63,7 @@ class ScoredUnits:
 
     @classmethod
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """Take the top labels, or all labels if a unit may have several (`overlapping`).
-
-        columns (Ints): New column of each label.
-        """
+        """Take the top labels, or all if a unit may have several (`overlapping`). columns (Ints): New column of each label."""
         if judged_pairs is None:
             return None
         pairs = judged_pairs.pairs
@@ -83,13 +79,11 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    overlap = (
-        None if present.learned.seen_texts is None else present.learned.seen_texts.share_of(texts_of(annotation, examples))
-    )
+    fit_texts = present.learned.seen_texts
+    overlap = None if fit_texts is None else fit_texts.share_of(texts_of(annotation, examples))
     if overlap is not None and overlap.many:
-        return FitComparison(
-            FIT, why=f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, where it looks too good"
-        )
+        why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
+        return FitComparison(FIT, why=why)
     is_of_spans = fit.held_out_spans is not None and annotation.spans_first
 
     def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
@@ -101,21 +95,18 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
-        return FitComparison(PRESENT, why="all labels are of one document, so that none can be held out")
+        return FitComparison(PRESENT, why="all labels are in one document, so there are no held-out ones")
     try:
-        present_results, performance = _adapt_detached(present, examples)
+        former, performance = _adapt_detached(present, examples)
     except CalibError as error:
         return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
-    rivals = {
-        PRESENT: units_of(present, *present_results),
-        ADAPTED: units_of(present, present.held_out, present.held_out_spans),
-    }
+    rivals = {PRESENT: units_of(present, *former), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
     unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
-        return FitComparison(FIT, why="it scores none of the labels that the fit scores")
+        return FitComparison(FIT, why="it scores none of the labels that the new fit scores")
     return FitComparison(replacement.winner, replacement, performance=performance)
 
 
@@ -131,7 +122,7 @@ def _adapt_detached(
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None
     meta = deepcopy(nlp.meta)
-    with warnings.catch_warnings():  # of texts that are known, and of gold that is checked
+    with warnings.catch_warnings():  # these were given for the fit
         warnings.filterwarnings("ignore", message=r"\[CW(04|13|14|65)\]")
         inputs = read_fit_inputs(pipe, examples, FitArguments(), in_runs=True)
         _, _, judged_pairs, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)

@@ -15,11 +15,7 @@ _Result = TypeVar("_Result")
 
 
 class StateFormat(NamedTuple):
-    """A kind of saved state.
-
-    format (str): Identifies it in the file. unreadable, other_version (str): Codes of the errors for a state that cannot be
-        read, or has another version. error (Callable): Makes errors by code; plug-ins have their own.
-    """
+    """A kind of saved state: its name in files, and the codes of errors made by `error` for an unreadable or older state."""
 
     format: str
     unreadable: str
@@ -52,11 +48,9 @@ def load(data: bytes, *, name: str, path: str) -> Any:
 
 @contextmanager
 def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) -> Iterator[None]:
-    """Report any exception in this context as one error: the saved state cannot be read.
+    """Report any exception in this context as one error about a state: the pipe's name, and the origin of the state (path).
 
-    name (str): The pipe, for the message. path (str): Origin of the state, for the message.
-    RAISES C010, C335 (`unreadable`): incomplete, changed, or not of the declared form. C011, C336 (`other_version`): of
-        another version. C012: a part is not installed.
+    RAISES C010, C335 (`unreadable`): not the declared form. C011, C336 (`other_version`). C012: a part is not installed.
     """
     try:
         yield
@@ -69,7 +63,7 @@ def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) 
         why = error.message
     except (Unreadable, InvalidState) as error:
         why = str(error)
-    except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
+    except Exception as error:  # parts from other packages, spaCy, thinc or json may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"
     raise state_format.error(state_format.unreadable, name=name, path=path, why=why)
 

@@ -1,4 +1,4 @@
-"""Pipes, from any package, that read the scores of a calib pipe: the core runs, removes and shows them without importing any."""
+"""Pipes of any package that read the scores of a calib pipe: the core runs, removes and shows them without importing any."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScoreReader(Protocol):
     """A pipe that reads scores. It must have `reads_scores_of`; the other attributes are optional."""
 
     fitted: bool
-    # What its forecasts are compared with: a name of raw, and of calibrated scores.
+    # Names of the raw and the calibrated scores that its forecasts are compared with.
     rivals: tuple[str, str]
 
     def reads_scores_of(self, attr: str) -> bool:
@@ -27,21 +27,19 @@ class ScoreReader(Protocol):
         """Return the spans of a Doc that get a `Span._.<attr>_right`; `view` marks them."""
 
     def event_info(self) -> dict[str, Any] | None:
-        """Summarize its fit for `fit` and `info`.
-
-        RETURNS (dict): "event" (when a unit is right), "called" (singular and plural name of its units), "units", "right",
-            "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
+        """Summarize its fit for `fit` and `info`: "event" (when a unit is right), "called" (singular and plural of its units),
+        "units",
+        "right", "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
         """
 
     def event_table(self, examples: Sequence[Example], n_bins: int, seed: int) -> dict[str, Any]:
-        """Evaluate its forecasts, for `evaluate`.
-
-        RETURNS (dict): "name", "event", "called", "units", "right" (their share), "rows" (each with "name", "loss",
-            "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
+        """Evaluate its forecasts, for `evaluate`: "name", "event", "called", "units", "right" (their share), "rows" (each with
+        "name",
+        "loss", "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
         """
 
     def event_means(self, examples: Sequence[Example], calib: Calibrator) -> dict[str, Any]:
-        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", and the means "expected" and
+        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", and means "expected" and
         "right".
         """
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
     """Collect the scores that a calib pipe wrote on predicted Docs, with gold. labels (Sequence[str]): Labels of its source."""
-    from ..gold.collect import scored_corpus  # evaluates; a pipeline that only scores does not load it
+    from ..gold.collect import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)
@@ -67,10 +67,8 @@ def score_names() -> list[str]:
 
 
 class CalibScorer:
-    """Scores one calib pipe.
+    """Scores one calib pipe. n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups; None: those of the fit.
 
-    n_bins (int): Adaptive bins of all errors. n_groups (int | None): Evaluate by this many tag frequency groups; None uses the
-        groups of the fit.
     RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
 
@@ -106,10 +104,7 @@ class CalibScorer:
 
 
 def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with a pipe's settings, except those given.
-
-    scorer (Any): The pipe's; missing settings get defaults.
-    """
+    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them), except those given."""
     own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
     return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
 

@@ -1,6 +1,6 @@
 """The settings of a calib pipe, each declared once, and factories built from settings."""
 
-# No `from __future__ import annotations` here: confection reads the types of the fields, and before spaCy 3.8.12 it cannot resolve strings.
+# No `from __future__ import annotations` here: confection reads the types of the fields, and before 3.8.12 cannot resolve strings.
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..calibration.tag_offsets import TagOffsets
     from ..context.tokens import TokenContext
     from ..sources.base import Source
-else:  # what a registered function made: importing these classes would make every `Language()` slow
+else:  # importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
 
@@ -82,10 +82,8 @@ class PipeSettings:
         check_event(self.event)
 
 
-# Settings that are a block of a config, or null -> the key of that block which names the function that makes it.
-BLOCKS: dict[str, str] = {
-    setting.name: setting.metadata["registry"] for setting in fields(PipeSettings) if "registry" in setting.metadata
-}
+# Setting that is a block of a config or null -> key of the block that names its registered function.
+BLOCKS: dict[str, str] = {item.name: item.metadata["registry"] for item in fields(PipeSettings) if "registry" in item.metadata}
 
 
 def default_config(settings: type) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _contradiction(fields: dict[str, Any]) -> str:
         return "" if fields["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
     labels = () if info.spans is None else info.spans.labels
     sizes = {len(labels), *(len(span_map.groups.of_tag) for span_map in spans)}
-    return "the labels of spans and their groups are as many" if len(sizes) > 1 else ""
+    return "span labels and their groups differ in number" if len(sizes) > 1 else ""
 
 
 STATE = record(
@@ -55,7 +55,7 @@ STATE = record(
         **TOKENS,
         **SPANS,
         "span_context": maybe(_span_context),
-        "record": maybe(blob),  # checked by `record.fit_record.read_record`, when a command asks for it
+        "record": maybe(blob),  # checked by `record.fit_record.read_record` when it is needed
         "seen": maybe(record({"digests": digests, "salt": text})),
         "kept_labels": list_of(text),
         "weights": text,
@@ -71,9 +71,8 @@ class PipeState:
 
     tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (Fitted): Type and labels of the component.
     judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
-    record (bytes | None): Data to compare new documents with, for `read_record`; None for a pipe fitted without.
-    seen_state (dict | None): State of `seen_texts`, which is built when a command needs it.
-    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if none was taken.
+    record (bytes | None): For `read_record`; None for a pipe fitted without. seen_state (dict | None): Of `seen_texts`.
+    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
     kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
 
@@ -96,7 +95,7 @@ class PipeState:
 
     @cached_property
     def seen_texts(self) -> SeenTexts | None:
-        """Digests of the fit documents, to recognize them in other data; None for a pipe fitted without."""
+        """Digests of the fit documents, to recognize them in other data; built when needed, None for a pipe fitted without."""
         from ..pairs.seen_texts import SeenTexts  # scoring does not need it
 
         return None if self.seen_state is None else SeenTexts.read(self.seen_state)
@@ -118,9 +117,9 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object. load (Callable): Rebuilds a registered part.
+        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState.
 
-        RAISES InvalidState: the state has another form than STATE. C001: an invalid cut-off.
+        C001: a cut-off.
         """
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)

@@ -57,26 +57,19 @@ class UnitScores:
 
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
-        """Select the counted tokens of a corpus.
-
-        labels (Sequence[str]): Labels of the source; these may be edit trees, not lemmas.
-        """
-        token_rows = np.flatnonzero(corpus.counted)
+        """Select the counted tokens of a corpus. labels (Sequence[str]): Of the source; these may be edit trees, not lemmas."""
+        rows = np.flatnonzero(corpus.counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
-        entries = entries[
-            np.argsort(corpus.tag_raw[entries], kind="stable")
-        ]  # of edit trees that yield one lemma the most probable
+        # Of several edit trees that yield one lemma, the most probable overwrites the others.
+        entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]
         columns = np.full(len(corpus), -1)
         columns[corpus.rows[entries]] = corpus.columns[entries]
-        pairs = zip(columns[token_rows].tolist(), corpus.labels[token_rows].tolist(), strict=True)
+        pairs = zip(columns[rows].tolist(), corpus.labels[rows].tolist(), strict=True)
         names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-        return cls(
-            corpus.documents[token_rows], corpus.n_documents, names, corpus.raw[token_rows], corpus.calibrated[token_rows]
-        )
+        return cls(corpus.documents[rows], corpus.n_documents, names, corpus.raw[rows], corpus.calibrated[rows])
 
     @classmethod
     def from_spans(cls, corpus: ScoredCorpus) -> UnitScores:
-        """Select the entities of a corpus."""
         documents = corpus.documents_of(corpus.spans.docs)
         return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
@@ -93,11 +86,10 @@ class UnitScores:
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of the new documents with the fit data.
+    """One comparison with the fit data: "scores", "labels", "expected accuracy" or "entity scores".
 
-    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): The difference.
-    limit (float): The smallest difference that matters.
-    chance (float): 99 % quantile of the differences that sampling alone causes, for the same number of fit documents.
+    value (float): The difference. limit (float): The smallest that matters. chance (float): 99 % quantile of what sampling
+        alone causes, for as many fit documents.
     """
 
     name: str
@@ -118,10 +110,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS.
-
-    stretch (int): Length of the stretches of tokens that were compared instead of documents; 0 for documents.
-    """
+    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): As in DriftProfile."""
 
     verdict: str
     checks: tuple[Check, ...]
@@ -140,9 +129,8 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class DriftSums(FieldwiseSum):
-    """Sums over new documents, for a comparison with the fit data.
+    """Sums over new documents. totals (dict): Column sums of `DriftProfile.tables`. documents, tokens (int): Their numbers.
 
-    totals (dict): Column sums of `DriftProfile.tables`. documents, tokens (int): Their numbers.
     stretch_sums (DriftSums | None): The same with stretches for documents; None if there are many documents.
     """
 
@@ -288,8 +276,8 @@ class DriftProfile(Serializable):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check; it is larger if parts of the fit data differ by more than
-        sampling noise.
+        """Return the smallest difference that matters, by check; larger if parts of the fit data differ by more than sampling
+        noise.
         """
         fit, n = self.fit_tables, len(self.scores)
         part = np.arange(n) * _PARTS // n
@@ -297,12 +285,8 @@ class DriftProfile(Serializable):
         in_part = in_part[(in_part.sum(axis=1) > 0) & (in_part.sum(axis=1) < n)]
         part_differences = differences(totals(fit, in_part), totals(fit, 1 - in_part))
         errors = 1 - fit["calibrated"].sum() / fit["scores"].sum()
-        matters = {
-            "scores": _LIMIT,
-            "labels": _LIMIT,
-            "expected accuracy": float(np.clip(_ERROR_SHARE * errors, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)),
-            "entity scores": _ENTITY_LIMIT,
-        }
+        accuracy_limit = float(np.clip(_ERROR_SHARE * errors, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT))
+        matters = {"scores": _LIMIT, "labels": _LIMIT, "expected accuracy": accuracy_limit, "entity scores": _ENTITY_LIMIT}
         noise = self._sampling_noise(fit, max(1, n // _PARTS), seed)
         between_parts = {name: float(np.nanmax(values, initial=0.0)) for name, values in part_differences.items()}
         return {

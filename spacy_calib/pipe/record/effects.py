@@ -58,7 +58,7 @@ class Effects(Serializable):
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
-        return "" if len(fields["width_probabilities"]) in (0, len(WIDTHS)) else f"{len(WIDTHS)} widths, or none"
+        return "" if len(fields["width_probabilities"]) in (0, len(WIDTHS)) else f"there are not {len(WIDTHS)} widths, or none"
 
 
 def widening(n_sources: int) -> float:
@@ -81,7 +81,7 @@ class LabelCells:
 
     @classmethod
     def from_pairs(cls, probabilities: Floats, hits: Floats, documents: Ints, labels: Ints) -> LabelCells:
-        """Sum pairs with out-of-fold probabilities by label and document. RAISES C002: arrays of different lengths."""
+        """Sum pairs with out-of-fold probabilities. RAISES C002: arrays of different lengths."""
         if not len(probabilities) == len(hits) == len(documents) == len(labels):
             sizes = {"n_first": len(hits), "n_second": len(probabilities)}
             raise calib_error("C002", what="Counting", first="hit and document", second="probability", **sizes)
@@ -109,7 +109,6 @@ class Moments:
 
     @classmethod
     def from_cells(cls, cells: LabelCells, n_labels: int) -> Moments:
-        """Sum the cells of each label."""
         index = np.flatnonzero(cells.variances > 0)
         labels, r, v = cells.labels[index], cells.residuals[index], cells.variances[index]
         residual, variance = sum_by(labels, r, n_labels), sum_by(labels, v, n_labels)
@@ -118,7 +117,6 @@ class Moments:
         return cls(sum_by(labels, None, n_labels), residual, variance, squares, excess)
 
     def take(self, index: Ints) -> Moments:
-        """Select labels by index."""
         return Moments(*(getattr(self, field.name)[index] for field in fields(self)))
 
     @property
@@ -186,20 +184,18 @@ def with_missed(
     cells = LabelCells(rows.ravel(), columns.ravel(), (counts - expected_counts).ravel(), expected_counts.ravel())
     overdispersion = Moments.from_cells(cells, len(labels)).variance_between
     errors = 1 / counts.sum(axis=1) + overdispersion / n_effective(sizes)
-    updates = {
-        names[label]: {"missed_rate": rate, "overdispersion": dispersion, "missed_variance": error}
-        for label, rate, dispersion, error in zip(
-            *(values.tolist() for values in (labels, rates, overdispersion, errors)), strict=True
+    columns_by_label = zip(labels.tolist(), rates.tolist(), overdispersion.tolist(), errors.tolist(), strict=True)
+    updated_effects = {
+        names[label]: replace(
+            effects.get(names[label], Effects()), missed_rate=rate, overdispersion=dispersion, missed_variance=error
         )
+        for label, rate, dispersion, error in columns_by_label
     }
-    return {**effects, **{name: replace(effects.get(name, Effects()), **values) for name, values in updates.items()}}
+    return {**effects, **updated_effects}
 
 
 class SourceSums(NamedTuple):
-    """Sums by source and label, shape (S, L).
-
-    gold, predicted (Floats): Counts of gold and of predictions. variance, squares (Floats): Sums of v and v^2, as in `Moments`.
-    """
+    """Sums by source and label, shape (S, L): counts of gold and of predictions, sums of v and v^2 as in `Moments`."""
 
     gold: Floats
     predicted: Floats
@@ -232,16 +228,14 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
     probabilities = width_probabilities(gold_counts - predicted_counts, variance, variance + document_variance * squares)
     rows = [] if probabilities is None else probabilities.tolist()
     widths = {names[index]: tuple(row) for index, row in zip(indices, rows, strict=False)}
-    updated_effects = {
-        name: replace(effects[name], n_sources=len(gold_counts), width_probabilities=row) for name, row in widths.items()
-    }
-    return {**effects, **updated_effects}
+    n = len(gold_counts)
+    return {**effects, **{name: replace(effects[name], n_sources=n, width_probabilities=row) for name, row in widths.items()}}
 
 
 def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -> float:
-    """Estimate by moments the variance of a source's shift of log-odds; 0 for a single source.
+    """Estimate by moments the variance of a source's shift of log-odds; 0 for one source.
 
-    errors (Floats): Gold minus expected counts. variances (Floats): Sum of p (1 - p). noise (Floats): Variance without a shift.
+    Arguments as `width_probabilities`.
     """
     n, squares = len(errors), float(np.square(variances).sum())
     excess = float((np.square(errors) - noise).sum())

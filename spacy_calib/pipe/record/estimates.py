@@ -92,10 +92,7 @@ class Residuals(Serializable):
 
     @classmethod
     def from_events(cls, events: Floats, sums: EventSums) -> Residuals:
-        """Compute residuals.
-
-        events (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out.
-        """
+        """Compute residuals of the documents with tokens. events (Floats): Events of each document, shape (D, k), in order."""
         with_tokens = np.flatnonzero(sums.units > 0)
         units = sums.units[with_tokens].astype(np.float64)
         residual = (events - sums.expected)[with_tokens]
@@ -120,18 +117,12 @@ class Residuals(Serializable):
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Estimate the variance of the shift that the tokens of a document share, for a weighted sum of the kinds.
-
-        It is the part of the mean square that independence does not explain (a variance component, by moments).
-        """
+        """Estimate by moments the variance of the shift that a document's tokens share, for a weighted sum of the kinds."""
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
-
-        A document's residual varies as independent events do, and by `shift_variance`.
-        """
+        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction."""
         # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.
@@ -238,7 +229,7 @@ class EntityModel(Serializable):
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Fit both rates by non-negative least squares, with documents weighted by 1 / tokens, scaled to give the total.
+        """Fit both rates by non-negative least squares, documents weighted by 1 / tokens, scaled to give the total.
 
         sums (EntitySums): From out-of-fold scores. right, gold (Floats): Right and gold entities of each document, (D,).
         """
@@ -264,10 +255,7 @@ class EntityModel(Serializable):
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """Expected numbers of entities and their quality. predicted (int): Predicted entities.
-
-    right, gold (float): Expected numbers. precision, recall, f (ShareEstimate | None): None if the denominator is 0.
-    """
+    """Expected numbers and quality of `predicted` entities; precision, recall and f are None if the denominator is 0."""
 
     predicted: int
     right: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,13 +63,8 @@ def read_record(pipe: CalibratingPipe) -> FitRecord | None:
 
 @lru_cache(maxsize=8)
 def _read_bytes(data: bytes, name: str) -> FitRecord:
-    return read(
-        data,
-        lambda state: FitRecord.read(state, "record"),
-        name=name,
-        path="the record of its fit",
-        state_format=_RECORD_FORMAT,
-    )
+    form = partial(FitRecord.read, where="record")
+    return read(data, form, name=name, path="the record of its fit", state_format=_RECORD_FORMAT)
 
 
 def _top_label_scores(judged_pairs: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[UnitScores, Ints]:
@@ -104,11 +99,8 @@ def record_fit(
     sums = token_sums(tokens.calibrated, tokens.documents, n_docs)
     right = sum_by(tokens.documents, judged_pairs.pairs.hits[top], n_docs)[:, None]
     residuals = Residuals.from_events(right, sums)
-    all_tokens = (
-        tokens
-        if unlabelled_pairs is None
-        else _top_label_scores(_merge_pairs(judged_pairs, unlabelled_pairs), n_docs, labels)[0]
-    )
+    all_pairs = judged_pairs if unlabelled_pairs is None else _merge_pairs(judged_pairs, unlabelled_pairs)
+    all_tokens = _top_label_scores(all_pairs, n_docs, labels)[0]
     return FitRecord(
         tokens=residuals,
         accuracy=float(judged_pairs.pairs.hits[top].mean()),
