@@ -140,7 +140,7 @@ def fit_scores(nlp: Any, texts: Texts, labelled: Ints, others: Ints, event: str)
     calib.fit(from_files([[texts.examples[i] for i in labelled]]), min_pairs=10, n_bins=10)
     docs = [texts.examples[i].predicted for i in others]
     batches = [calib.predict(batch).batch.spans for batch in util.minibatch(docs, 256)]
-    scores = np.concatenate([batch.calibrated[batch.spans.chosen] for batch in batches])
+    scores = np.concatenate([batch.calibrated[batch.spans.on_doc] for batch in batches])
     nlp.remove_pipe(name)
     return calib.held_out_spans.held_out, scores
 

@@ -19,7 +19,7 @@ import spacy
 from frame import make_parser
 from spacy.tokens import Doc
 
-from spacy_calib.doc.blocks import held_blocks
+from spacy_calib.doc.blocks import find_blocks
 
 TEXT = "the old dog saw Jordan in New York , and nobody asked why it did not bark at all ."
 
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, scored in (("as scored", doc), ("read from bytes", Doc(nlp.vocab).from_bytes(doc.to_bytes()))):
         n_kept = kept_scores(scored, options.docs, options.seed)
         print(f"{name}: {n_kept:,} of {options.docs:,} replaced words keep a score")
-    (block,) = (block for _, block in held_blocks(doc.user_data, "calib"))
+    (block,) = (block for _, block in find_blocks(doc.user_data, "calib"))
     n_bytes = sum(value.nbytes for value in block.values() if isinstance(value, np.ndarray))
     print(f"a block of {len(doc)} tokens: {n_bytes:,} bytes of arrays, Doc.to_bytes {len(doc.to_bytes()):,} bytes")
     pipe: Any = nlp.get_pipe("calib")

@@ -229,7 +229,7 @@ assert found.table["chosen"] == "platt, 1 group"
 groups = group_beside(shared_group, ["O", "A"], {"A": 1}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)
 found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)
-scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.own)
+scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.scores)
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
 assert cutoffs.Cutoffs(0.5, 0.5, "all", {"all": found.cutoff}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
 from spacy_calib.plugins.arrays import TagCalibrator

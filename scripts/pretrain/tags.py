@@ -16,7 +16,7 @@ from spacy_calib.calibration.adaptation.adaptation import GoldEntries
 from spacy_calib.calibration.steps import Predictions, walk
 from spacy_calib.gold.reading import from_files
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
 from spacy_calib.pipe.fit_preparation import map_labels
 from spacy_calib.types import Floats, Groups
 
@@ -99,7 +99,7 @@ class TagStudy:
 
     def judge(self, pipe: Calibrator, name: str, exact: bool = False) -> JudgedTags:
         """What a fitted pipe makes of one source. exact (bool): Whether every feature of its gold has to be that of the prediction."""
-        gathered = gather(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
+        gathered = read_fit_inputs(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
         pairs, steps = gathered.data.pairs, pipe.tokens.steps
         found = walk(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
         kept = np.flatnonzero(pairs.scores >= pipe.threshold)

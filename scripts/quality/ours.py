@@ -257,7 +257,7 @@ def write_pairs(task: Task, folder: Path) -> None:
     """The pairs beside the logits, for the peers: see quality/peer_worker.py."""
     for part, pairs in (("fit", task.fit_pairs), ("test", task.test)):
         arrays = {
-            "rows": pairs.rows, "tags": pairs.tags, "scores": pairs.scores, "hits": pairs.hits, "groups": task.groups.of(pairs.tags),
+            "rows": pairs.rows, "tags": pairs.tags, "scores": pairs.scores, "hits": pairs.hits, "groups": task.groups.find(pairs.tags),
         }  # fmt: skip
         for name, array in arrays.items():
             file = folder / f"{part}_{name}.npy"

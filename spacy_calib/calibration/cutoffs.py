@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import Saved, choice, kept, keyed, maybe, number
+from ..schema import Serializable, choice, dict_of, maybe, number, saved_field
 from ..types import OUTSIDE, Floats, Groups, Ints
 
 PER = ("all", "group", "label")
@@ -30,7 +30,7 @@ def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[st
 
 
 @dataclass(frozen=True)
-class Cutoffs(Saved):
+class Cutoffs(Serializable):
     """Cut-offs that reach a precision.
 
     precision (float): The precision wanted. confidence (float): How sure it is that it is reached.
@@ -38,10 +38,10 @@ class Cutoffs(Saved):
     values (Mapping[str, float | None]): Key -> the least score accepted; None where none reaches the precision.
     """
 
-    precision: float = kept(number(0.0, 1.0))
-    confidence: float = kept(number(0.0, 1.0))
-    per: str = kept(choice(*PER))
-    values: Mapping[str, float | None] = kept(keyed(maybe(number(0.0, 1.0))), key="cutoffs")
+    precision: float = saved_field(number(0.0, 1.0))
+    confidence: float = saved_field(number(0.0, 1.0))
+    per: str = saved_field(choice(*PER))
+    values: Mapping[str, float | None] = saved_field(dict_of(maybe(number(0.0, 1.0))), key="cutoffs")
 
     def __post_init__(self) -> None:
         check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
@@ -63,7 +63,7 @@ def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> l
         return ["all"] * len(columns)
     if per == "label":
         return [labels[column] for column in columns.tolist()]
-    return [groups.names[group] if group >= 0 else "" for group in groups.of(columns).tolist()]
+    return [groups.names[group] if group >= 0 else "" for group in groups.find(columns).tolist()]
 
 
 RECALL_PER = ("all", "label")
@@ -119,7 +119,7 @@ class EntityScores:
 
 
 @dataclass(frozen=True)
-class RecallCutoffs(Saved):
+class RecallCutoffs(Serializable):
     """Cut-offs that bound what is missed.
 
     recall (float): The share of gold entities' tokens that is to be flagged. confidence (float): How sure it is.
@@ -127,10 +127,10 @@ class RecallCutoffs(Saved):
     values (Mapping[str, float | None]): Key -> the least score flagged; None flags every token: no cut-off is sure.
     """
 
-    recall: float = kept(number(0.0, 1.0))
-    confidence: float = kept(number(0.0, 1.0))
-    per: str = kept(choice(*RECALL_PER))
-    values: Mapping[str, float | None] = kept(keyed(maybe(number(0.0, 1.0))), key="cutoffs")
+    recall: float = saved_field(number(0.0, 1.0))
+    confidence: float = saved_field(number(0.0, 1.0))
+    per: str = saved_field(choice(*RECALL_PER))
+    values: Mapping[str, float | None] = saved_field(dict_of(maybe(number(0.0, 1.0))), key="cutoffs")
 
     def __post_init__(self) -> None:
         check_cutoffs({"recall": self.recall, "confidence": self.confidence}, self.per, RECALL_PER, self.values)

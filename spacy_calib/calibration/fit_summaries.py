@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..schema import Saved, kept, keyed, listed, maybe, number, plain, record, text, whole
+from ..schema import Serializable, dict_of, list_of, maybe, number, plain, record, saved_field, text, whole
 from .adaptation.adaptation import Line
 
 _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
@@ -13,8 +13,8 @@ _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "e
 # The saved form of what a choice compared, and of what it left out.
 SELECTION = record(
     {
-        "chosen": text, "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL),
-        "left_out": listed(record({"candidate": text, "why": text})),
+        "chosen": text, "pairs": whole(), "documents": whole(), "trials": list_of(_TRIAL),
+        "left_out": list_of(record({"candidate": text, "why": text})),
     }
 )  # fmt: skip
 
@@ -36,7 +36,7 @@ ADAPTED = record(
         "right": whole(),
         "leading": plain(Line),
         "other": plain(Line),
-        "offsets": keyed(number()),
+        "offsets": dict_of(number()),
         "before": maybe(_JUDGED),
         "after": maybe(_JUDGED),
     }
@@ -50,7 +50,7 @@ _FEWEST_TOKENS = 100
 
 
 @dataclass(frozen=True)
-class HeldOut(Saved):
+class HeldOut(Serializable):
     """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
 
     raw, calibrated (float): Mean log loss. error (float): Standard error of the difference. tokens (int): With a pair.
@@ -58,13 +58,13 @@ class HeldOut(Saved):
         the share of them that is right.
     """
 
-    raw: float = kept(number())
-    calibrated: float = kept(number())
-    error: float = kept(number())
-    tokens: int = kept(whole())
-    off_raw: float = kept(number())
-    off: float = kept(number())
-    excess: float = kept(number())
+    raw: float = saved_field(number())
+    calibrated: float = saved_field(number())
+    error: float = saved_field(number())
+    tokens: int = saved_field(whole())
+    off_raw: float = saved_field(number())
+    off: float = saved_field(number())
+    excess: float = saved_field(number())
 
     @property
     def verdict(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.bins import Weighted, collapse_groups
-from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
+from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record, registered_part, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
@@ -20,12 +20,12 @@ from .tag_offsets import TagOffsets
 
 
 @dataclass(frozen=True)
-class GroupFit(Saved):
+class GroupFit(Serializable):
     """Pairs and hits that a group was fitted on. fallback (str): Why it uses another map than its own; "" if it does not."""
 
-    pairs: int = kept(whole())
-    hits: int = kept(whole())
-    fallback: str = kept(text, "")
+    pairs: int = saved_field(whole())
+    hits: int = saved_field(whole())
+    fallback: str = saved_field(text, "")
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -39,9 +39,9 @@ GROUPED = record(
         "groups": Groups.read,
         "pooled": MAP,
         "pooled_fit": GroupFit.read,
-        "maps": listed(maybe(MAP)),
-        "fits": listed(GroupFit.read),
-        "pooling": maybe(registered("@calib_poolings")),
+        "maps": list_of(maybe(MAP)),
+        "fits": list_of(GroupFit.read),
+        "pooling": maybe(registered_part("@calib_poolings")),
     },
     lambda held: lengths(dict.fromkeys(("maps", "fits"), len(held["groups"])), held),
 )
@@ -72,7 +72,7 @@ class GroupedRecalibrator:
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group. RAISES C003: no pairs. C006: fewer than the method needs."""
         # Equal pairs are counted once, group by group.
-        whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.of(pairs.tags), len(self.groups))
+        whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.find(pairs.tags), len(self.groups))
         n_pairs, method_name = len(pairs), type(self.prototype).__name__
         if not n_pairs and type(self.prototype) is not Identity:
             raise calib_error("C003", what=method_name, threshold="the threshold")
@@ -90,7 +90,7 @@ class GroupedRecalibrator:
         """Fit corrections per tag to what the maps give. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
-        groups = self.groups.of(pairs.tags).astype(np.intp)
+        groups = self.groups.find(pairs.tags).astype(np.intp)
         n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
         self.offsets = offsets.clone().fit(calibrated_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
@@ -129,7 +129,7 @@ class GroupedRecalibrator:
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
         if self._plain and self.offsets is None:
             return scores.copy()
-        groups = self.groups.of(tags)
+        groups = self.groups.find(tags)
         if self._table is not None:
             margins = self._table(as_probabilities("scores", scores), groups)
             return sigmoid(margins if self.offsets is None else self.offsets.move(margins, tags, groups))
@@ -187,7 +187,7 @@ class GroupedRecalibrator:
         if state["pooling"] is not None:
             calibrator.offsets = load(state["pooling"])
             if calibrator.offsets.sizes() != (len(calibrator.groups.of_tag), len(calibrator.groups)):
-                raise Misfit("pooling", "fitted to these tags and groups")
+                raise InvalidState("pooling", "fitted to these tags and groups")
         calibrator.pooled_ = _fitted(load(state["pooled"]))
         calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
         calibrator.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
@@ -197,5 +197,5 @@ class GroupedRecalibrator:
 
 def _fitted(part: Recalibrator) -> Recalibrator:
     if not part.fitted:
-        raise Misfit("learned", "there")
+        raise InvalidState("learned", "there")
     return part

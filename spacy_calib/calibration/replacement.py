@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.documents import TOKEN
-from ..schema import Saved, choice, kept, maybe, number, text, whole
+from ..schema import Serializable, choice, maybe, number, saved_field, text, whole
 from ..types import Floats, Ints
 from .sufficiency import documents_or_blocks
 
@@ -35,7 +35,7 @@ def is_enough(unit: str, n_units: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Replacement(Saved):
+class Replacement(Serializable):
     """Mean held-out log losses of the same units, and which scores are taken.
 
     present (float): Of the scores that the pipeline gives now. adapted (float | None): Of these with an adaptation; None where no
@@ -44,13 +44,13 @@ class Replacement(Saved):
     winner (str): PRESENT, ADAPTED or FIT.
     """
 
-    present: float = kept(number(0.0))
-    adapted: float | None = kept(maybe(number(0.0)))
-    fit: float = kept(number(0.0))
-    error: float = kept(number(0.0))
-    units: int = kept(whole(1))
-    unit: str = kept(text)
-    winner: str = kept(choice(PRESENT, ADAPTED, FIT))
+    present: float = saved_field(number(0.0))
+    adapted: float | None = saved_field(maybe(number(0.0)))
+    fit: float = saved_field(number(0.0))
+    error: float = saved_field(number(0.0))
+    units: int = saved_field(whole(1))
+    unit: str = saved_field(text)
+    winner: str = saved_field(choice(PRESENT, ADAPTED, FIT))
 
     @property
     def gains(self) -> bool:

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import brief
-from ..schema import Form, Misfit, as_saved, floats, record, registered
+from ..schema import Form, InvalidState, as_saved, floats, record, registered_part
 
 # Of all that is saved. A change of any form raises it, and what another version saved is refused.
 FORMAT_VERSION = 4
 # Registries whose things are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
-_PART_FORMS = {kind: registered(kind) for kind in KINDS}
+_PART_FORMS = {kind: registered_part(kind) for kind in KINDS}
 
 
 _Made = TypeVar("_Made", bound="Part")
@@ -126,7 +126,7 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     """
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:
-        raise Misfit("a part", "there by its registered name")
+        raise InvalidState("a part", "there by its registered name")
     form = _PART_FORMS[kind](state, kind)
     make = find(kind, form[kind])
     if make is None:
@@ -141,5 +141,5 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     except NotInstalled:
         raise
     except Exception as error:  # whatever a registered function says of settings that it does not know
-        raise Misfit("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
+        raise InvalidState("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
     return part.load_learned(form["learned"]) if form["learned"] else part

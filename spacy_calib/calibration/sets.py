@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import calib_error
 from ..pairs.bins import check_count
-from ..schema import Saved, floats, kept, lengths, number, record, wholes
+from ..schema import Serializable, floats, lengths, number, record, saved_field, wholes
 from ..types import Floats, Groups, Ints, as_probabilities
 
 COVERAGES = ("marginal", "group", "tag")
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts(Saved):
+class Cuts(Serializable):
     """By condition the greatest nonconformity in a set (1 if no less will do), shape (n_conditions,), and the fit tokens."""
 
-    values: Floats = kept(floats(0.0, 1.0))
-    tokens: Ints = kept(wholes())
+    values: Floats = saved_field(floats(0.0, 1.0))
+    tokens: Ints = saved_field(wholes())
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -271,7 +271,7 @@ class ConformalSets:
 def _top_groups(rows: Ints, tags: Ints, scores: Floats, n_tokens: int, groups: Groups) -> Ints:
     """The group of each token's highest entry, the first of those that share the highest score; -1 for none."""
     best = np.flatnonzero(scores == _highest(rows, scores, n_tokens)[rows])
-    of_entry = groups.of(tags[best]).astype(np.intp)
+    of_entry = groups.find(tags[best]).astype(np.intp)
     top_groups = np.full(n_tokens, len(groups), dtype=np.intp)
     np.minimum.at(top_groups, rows[best], np.where(of_entry < 0, len(groups), of_entry))
     return np.where(top_groups == len(groups), -1, top_groups)

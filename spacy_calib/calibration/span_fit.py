@@ -41,7 +41,7 @@ class SpanData:
 
     @cached_property
     def known(self) -> Ints:
-        return np.flatnonzero(self.spans.chosen & (self.hits >= 0))
+        return np.flatnonzero(self.spans.on_doc & (self.hits >= 0))
 
     @property
     def known_documents(self) -> Ints:
@@ -97,9 +97,9 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
 
 def without_useless(data: SpanData, groups: Groups) -> SpanData:
     """The same without the scores beside those of the spans, where held-out documents lose no less with them."""
-    if not data.spans.beside.shape[1]:
+    if not data.spans.further_scores.shape[1]:
         return data
-    plain = replace(data, spans=data.spans.alone())
+    plain = replace(data, spans=data.spans.without_further_scores())
     losses = [log_losses(held_out_scores(candidate, groups), data.pairs.hits).sum() for candidate in (data, plain)]
     return data if losses[0] < losses[1] else plain
 
@@ -112,7 +112,7 @@ def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | 
     groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
     """
     data = without_useless(data, groups)
-    of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
+    of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)
     chosen_map, candidate_map = (
         SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
     )

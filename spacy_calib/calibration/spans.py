@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Saved, anything, floats, kept, lengths, listed, maybe, number, text, whole
+from ..schema import Form, Serializable, anything, floats, lengths, list_of, maybe, number, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Spans, as_hits
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
@@ -38,7 +38,7 @@ def span_features(spans: Spans) -> Floats:
         logit(np.minimum.reduceat(spans.token_scores, firsts_of(spans))),
         *_logs(product_of(spans)),
         logit(mean),
-        *_logs(spans.own),
+        *_logs(spans.scores),
         np.log(lengths),
     ]
     return np.stack(columns, axis=1)
@@ -52,7 +52,7 @@ def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
     """
     member = groups[:, None] == np.arange(n_groups)
     of_group = member * logit(product_of(spans))[:, None]
-    return np.concatenate([span_features(spans), member, of_group, logit(spans.beside)], axis=1)
+    return np.concatenate([span_features(spans), member, of_group, logit(spans.further_scores)], axis=1)
 
 
 def logit(probabilities: Floats) -> Floats:
@@ -81,7 +81,7 @@ def _nothing() -> Floats:
 
 
 @dataclass(eq=False)
-class SpanRecalibrator(Saved):
+class SpanRecalibrator(Serializable):
     """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
 
     The ridge penalty (half the squared norm of the coefficients of standardised features) draws small groups towards
@@ -89,18 +89,18 @@ class SpanRecalibrator(Saved):
 
     groups (Groups): Of the span labels.
     n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through, or "".
-    n_beside_ (int): How many scores beside a span's own it looks at; 0 where spans have some that it was told to pass over.
+    n_further_ (int): How many scores beside a span's own it looks at; 0 where spans have some that it was told to pass over.
     """
 
-    groups: Groups = kept(Groups.read)
-    n_spans_: int = kept(whole(), 0, key="n_spans")
-    n_hits_: int = kept(whole(), 0, key="n_hits")
-    fallback_: str = kept(text, "", key="fallback")
-    center_: Floats = kept(floats(), _nothing, key="center")
-    scale_: Floats = kept(floats(1e-12), _nothing, key="scale")
-    weights_: Floats = kept(floats(), _nothing, key="weights")
-    intercept_: float = kept(number(), 0.0, key="intercept")
-    n_beside_: int = kept(whole(), 0, key="n_beside")
+    groups: Groups = saved_field(Groups.read)
+    n_spans_: int = saved_field(whole(), 0, key="n_spans")
+    n_hits_: int = saved_field(whole(), 0, key="n_hits")
+    fallback_: str = saved_field(text, "", key="fallback")
+    center_: Floats = saved_field(floats(), _nothing, key="center")
+    scale_: Floats = saved_field(floats(1e-12), _nothing, key="scale")
+    weights_: Floats = saved_field(floats(), _nothing, key="weights")
+    intercept_: float = saved_field(number(), 0.0, key="intercept")
+    n_further_: int = saved_field(whole(), 0, key="n_beside")
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -113,7 +113,7 @@ class SpanRecalibrator(Saved):
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
         """Learn from n spans. hits (ArrayLike): Booleans, or zeros and ones. RAISES C001, C002: the hits."""
         right = as_hits(hits, len(spans))
-        self.n_spans_, self.n_hits_, self.n_beside_ = len(spans), int(right.sum()), spans.beside.shape[1]
+        self.n_spans_, self.n_hits_, self.n_further_ = len(spans), int(right.sum()), spans.further_scores.shape[1]
         self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
         if not self.fallback_:
             self._fit(self._design(spans), right)
@@ -137,8 +137,8 @@ class SpanRecalibrator(Saved):
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
-        looked_at = spans if self.n_beside_ else spans.alone()
-        return design(looked_at, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
+        looked_at = spans if self.n_further_ else spans.without_further_scores()
+        return design(looked_at, self.groups.find(spans.labels).astype(np.intp), len(self.groups))
 
 
 def _why_not(n: int, n_hits: int) -> str:
@@ -152,10 +152,10 @@ def _why_not(n: int, n_hits: int) -> str:
 
 # The form of a saved SpanCalibration; the class of its context, in a later room, reads that.
 SPANS: dict[str, Form] = {
-    "span_maps": maybe(listed(SpanRecalibrator.read, 2, 2)),
+    "span_maps": maybe(list_of(SpanRecalibrator.read, 2, 2)),
     "cutoffs": maybe(Cutoffs.read),
     "span_context": maybe(anything),
-    "span_adaptations": maybe(listed(Adaptation.read)),
+    "span_adaptations": maybe(list_of(Adaptation.read)),
 }
 
 

@@ -48,7 +48,7 @@ class Predictions:
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
         """Each span by itself; those on the Doc are kept, candidates asked for. view: Of their tokens."""
-        levels = np.where(spans.chosen, KEPT, ASKED).astype(np.int8)
+        levels = np.where(spans.on_doc, KEPT, ASKED).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
     def __len__(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import Saved, anything, floats, kept, keyed, maybe, number, record
+from ..schema import Serializable, anything, dict_of, floats, maybe, number, record, saved_field
 from ..types import Floats, Ints
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
@@ -30,15 +30,15 @@ _ROUGHLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Offsets(Saved):
+class Offsets(Serializable):
     """Offsets of some units: tags, or groups of tags.
 
     values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 without pairs.
     strength (float): Penalty, strength / 2 times the squared offset: the inverse variance of the offsets.
     """
 
-    values: Floats = kept(floats())
-    strength: float = kept(number(0.0, np.inf))
+    values: Floats = saved_field(floats())
+    strength: float = saved_field(number(0.0, np.inf))
 
 
 def fit_offsets(
@@ -283,7 +283,7 @@ class TagOffsets:
 
 def learned_offsets(value: Any, where: str) -> TagOffsets:
     """A form: fitted tag offsets, whatever their settings were."""
-    return TagOffsets().load_learned(keyed(anything)(value, where))
+    return TagOffsets().load_learned(dict_of(anything)(value, where))
 
 
 def offsets_of(values: Floats, units: Ints) -> Floats:

@@ -48,7 +48,7 @@ class FitData:
     documents: Ints
     n_tags: int
     threshold: float
-    unlabelled_pairs: Pairs = field(default_factory=Pairs.none)
+    unlabelled_pairs: Pairs = field(default_factory=Pairs.empty)
     unlabelled_documents: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     words: Any = None
     is_complete: bool = True

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import calib_error
 from ..pairs.build import Scores
-from ..schema import Form, Misfit, listed, maybe, registered
+from ..schema import Form, InvalidState, list_of, maybe, registered_part
 from ..types import Floats, Ints, Marginals
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
@@ -119,11 +119,11 @@ class Normalization:
 # The form of a saved TokenCalibration; its registered parts are read where they are made.
 TOKENS: dict[str, Form] = {
     "maps": maybe(GROUPED),
-    "scaling": maybe(registered("@calib_scalings")),
-    "context": maybe(registered("@calib_contexts")),
+    "scaling": maybe(registered_part("@calib_scalings")),
+    "context": maybe(registered_part("@calib_contexts")),
     "other": maybe(MAP),
-    "sets": maybe(registered("@calib_sets")),
-    "adaptations": maybe(listed(Adaptation.read)),
+    "sets": maybe(registered_part("@calib_sets")),
+    "adaptations": maybe(list_of(Adaptation.read)),
     "recall_cutoffs": maybe(RecallCutoffs.read),
     "label_cutoffs": maybe(Cutoffs.read),
 }
@@ -232,7 +232,7 @@ class TokenCalibration:
     def _check_loaded(self) -> None:
         """RAISES Misfit: a part is not fitted, or not to as many tags as the maps."""
         if self.other is not None and not self.other.fitted:
-            raise Misfit("other", "fitted")
+            raise InvalidState("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
         tags = {
             "scaling": None if self.scaling is None else self.scaling.n_tags,
@@ -240,7 +240,7 @@ class TokenCalibration:
         }
         for name, n in tags.items():
             if n is not None and n != n_tags:
-                raise Misfit(name, f"fitted to as many tags as the maps ({n_tags})")
+                raise InvalidState(name, f"fitted to as many tags as the maps ({n_tags})")
 
 
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:

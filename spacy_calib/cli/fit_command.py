@@ -245,7 +245,7 @@ def _read(
     examples = read_examples(nlp, paths[0], gold_preproc, doc_key, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        match_gold([calib], examples, silent, others=component_fit.other_names, all_types=all_types)
+        match_gold([calib], examples, silent, further_maps=component_fit.other_names, all_types=all_types)
     return examples
 
 

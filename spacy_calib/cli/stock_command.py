@@ -48,7 +48,7 @@ def stock(
     if not restored and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
-    removed = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted=False))]
+    removed = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted_only=False))]
     stock_nlp = load_with_factories(model, restored, exclude=removed)
     for attr in attrs:
         drop_performance(stock_nlp, attr)

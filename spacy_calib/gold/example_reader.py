@@ -22,7 +22,7 @@ from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
-from ..pairs.build import Scores, concatenate, hints_of
+from ..pairs.build import Scores, concatenate, further_scores_of
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
 from ..sources.bound import BoundSource
@@ -110,7 +110,7 @@ class ExampleReader:
         docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
         self.source = self.source.with_current_labels()
-        words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
+        words = None if self.words_of is None else replace(self.words_of(docs), further_scores=further_scores_of(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
@@ -139,7 +139,7 @@ class ExampleReader:
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
         """Count which gold labels the predicted spans stand for. spans (Spans): Of these examples."""
-        chosen, labels = spans.take(np.flatnonzero(spans.chosen)), self.source.span_labels
+        chosen, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
         keys = list(zip(chosen.starts.tolist(), chosen.ends.tolist(), chosen.labels.tolist(), strict=True))
         offset = 0
         for example in examples if has_types(self.annotation) else ():
@@ -197,7 +197,7 @@ class ExampleReader:
             threshold=threshold,
             unlabelled_pairs=without,
             unlabelled_documents=documents[without.rows],
-            words=Words.joined(words) if words else None,
+            words=Words.concatenate(words) if words else None,
             is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
         return data, self._spans(documents) if self.source.span_labels else None

@@ -314,7 +314,7 @@ def mean_gmce_interval(
     RETURNS (Interval): None where no group has pairs.
     """
     scores = pairs.scores if scores is None else scores
-    return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
+    return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.find(pairs.tags))
 
 
 def document_bootstrap(

@@ -85,7 +85,7 @@ def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> flo
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
     """Indices of the pairs of each group."""
-    of_pair = groups.of(pairs.tags)
+    of_pair = groups.find(pairs.tags)
     return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
 
 

@@ -55,7 +55,7 @@ class JudgedView(JudgedPairs):
 
     def group_name(self, tag: int) -> str:
         """Return the group of a tag, or ""."""
-        group = int(self.groups.of(np.array([tag]))[0])
+        group = int(self.groups.find(np.array([tag]))[0])
         return self.groups.names[group] if group >= 0 else ""
 
 

@@ -37,7 +37,7 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
     """Join pairs of tokens that follow one another; rows of each part are tokens in [0, n_units)."""
     if not parts:
-        return Pairs.none()
+        return Pairs.empty()
     offsets = np.cumsum([0, *(part.n_units for part in parts)])
     rows = [part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
     tags, scores, hits = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tags", "scores", "hits"))
@@ -138,13 +138,13 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 class Scores(Protocol):
     """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
 
-    spans (Spans | None): The spans that it found; None for a source of token labels alone. hints (Mapping): What else
+    spans (Spans | None): The spans that it found; None for a source of token labels alone. further_scores (Mapping): What else
         it says of each token, for a context to look at: description -> numbers of shape (n_tokens,).
     """
 
     n_tokens: int
     spans: Spans | None
-    hints: Mapping[str, Floats]
+    further_scores: Mapping[str, Floats]
 
     def above(self, threshold: float) -> Marginals:
         """The entries that reach the threshold."""
@@ -153,9 +153,9 @@ class Scores(Protocol):
         """Probabilities of (token, column) entries: 0 where there is none, NaN for a token that the source skips."""
 
 
-def hints_of(scores: Scores) -> Mapping[str, Floats]:
+def further_scores_of(scores: Scores) -> Mapping[str, Floats]:
     """The hints of scores; none where a source of another package has no such attribute."""
-    return getattr(scores, "hints", {})
+    return getattr(scores, "further_scores", {})
 
 
 class DenseScores:
@@ -165,7 +165,7 @@ class DenseScores:
     spans (Spans | None): As of `Scores`.
     """
 
-    hints: Mapping[str, Floats] = {}
+    further_scores: Mapping[str, Floats] = {}
 
     def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
         self.probabilities = probabilities
@@ -187,7 +187,7 @@ class LogitScores:
 
     _CELLS = 1 << 21
     spans: Spans | None = None
-    hints: Mapping[str, Floats] = {}
+    further_scores: Mapping[str, Floats] = {}
 
     def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
         self.logits = logits
@@ -231,7 +231,7 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None), hints (Mapping | None): As of `Scores`. absent (float): What `at` gives of entries that are
+    spans (Spans | None), further_scores (Mapping | None): As of `Scores`. absent (float): What `at` gives of entries that are
         not there; NaN where only some labels of a token have a score.
     """
 
@@ -240,13 +240,13 @@ class SparseScores:
         marginals: Marginals,
         spans: Spans | None = None,
         absent: float = 0.0,
-        hints: Mapping[str, Floats] | None = None,
+        further_scores: Mapping[str, Floats] | None = None,
     ):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans
         self.absent = absent
-        self.hints = hints or {}
+        self.further_scores = further_scores or {}
 
     def above(self, threshold: float) -> Marginals:
         return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))

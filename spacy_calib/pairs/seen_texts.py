@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schema import Saved, digests, kept, text
+from ..schema import Serializable, digests, saved_field, text
 from ..types import Floats, Ints
 from .keyed import Digests
 from .keyed import keyed as salted
@@ -59,11 +59,11 @@ class SeenShare:
 
 
 @dataclass(frozen=True, eq=False)
-class SeenTexts(Saved):
+class SeenTexts(Serializable):
     """digests (Digests): Of the longer documents and sentences, the MOST lowest, ascending. salt (str): See `keyed`."""
 
-    digests: Digests = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
-    salt: str = kept(text, "")
+    digests: Digests = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
+    salt: str = saved_field(text, "")
 
     def plus(self, units: TextUnits) -> SeenTexts:
         """Add the texts of at least LEAST_WORDS words: shorter ones are never compared, and can be guessed."""

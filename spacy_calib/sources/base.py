@@ -115,7 +115,7 @@ class Source(ABC):
     component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
     alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
     user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` where it reads what gold files may bring along, an array with a row for each token for example.
-    beside (tuple[str, ...]): Names of further scores that it reads of each unit beside the first; () for none.
+    further_names (tuple[str, ...]): Names of further scores that it reads of each unit beside the first; () for none.
     distributions (bool): Whether the scores of a token say something of each label, so that a scaling may weigh them against each other;
         False where a token has the score of one label and nothing is known of the others.
     sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
@@ -134,7 +134,7 @@ class Source(ABC):
     unsettled: bool = False
     says: str = ""
     user_data_keys: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    further_names: tuple[str, ...] = ()
     doc_alone: bool = False
 
     def supports(self, pipe: Any) -> bool:

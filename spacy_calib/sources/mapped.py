@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
+from ..pairs.build import Scores, further_scores_of
 from ..pairs.label_map import LabelMap, merge_labels, shorter
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
@@ -37,7 +37,7 @@ class MappedScores:
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
         self.inner, self._column, self._highest = inner, column, highest
         self.n_tokens, self.spans = inner.n_tokens, spans
-        self.hints = hints_of(inner)
+        self.further_scores = further_scores_of(inner)
 
     def above(self, threshold: float) -> Marginals:
         marginals = self.inner.above(min(threshold, _SMALLEST))

@@ -81,7 +81,7 @@ class SpanFinderSource(OutputSource):
         return with_candidates(table, np.clip(span_scores, 0.0, 1.0), candidates, candidate_scores, len(doc), 1)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, pipe.cfg["spans_key"], attr, scores)

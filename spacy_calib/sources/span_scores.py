@@ -61,7 +61,7 @@ class SpanScoresSource(LeftScoresSource):
             expected = "a name, several, or a function of the registry calib_scores"
             raise calib_error("C001", name="score", wanted=expected, given=repr(score))
         self.score: Any = names[0] if names else setting
-        self.beside = names[1:]
+        self.further_names = names[1:]
         # The group that holds the spans with a score, and the name of its attribute.
         self._group = spans_key
         if names and not spans_key and not self._is_extension:
@@ -105,7 +105,7 @@ class SpanScoresSource(LeftScoresSource):
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
 
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
-        for name in (str(self.score), *self.beside):
+        for name in (str(self.score), *self.further_names):
             if name.startswith(EXTENSION):
                 check_extension(Span, name.removeprefix(EXTENSION))
         return [self._why_missing(doc) for doc in docs]
@@ -130,7 +130,7 @@ class SpanScoresSource(LeftScoresSource):
             spans, columns = [span for span, _ in scored_pairs], [[value for _, value in scored_pairs]]
         else:
             spans = list(self._in.spans_on(doc))
-            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.beside)]
+            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.further_names)]
         result = []
         for span, *values in zip(spans, *columns, strict=True):
             score, *extra = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
@@ -177,11 +177,11 @@ class SpanScoresSource(LeftScoresSource):
             np.array([row[4] for row in rows], dtype=bool),
         )
         marginals, spans = read_spans(table, span_scores, is_chosen, len(doc), len(column), self.outside)
-        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.beside))
-        return marginals, replace(spans, beside=extra_scores)
+        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.further_names))
+        return marginals, replace(spans, further_scores=extra_scores)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, self.spans_key, attr, scores)
@@ -272,7 +272,7 @@ class SpancatSource(OutputSource):
         return tuple(pipe.labels)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, pipe.key, attr, scores)

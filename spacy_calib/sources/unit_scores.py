@@ -43,7 +43,7 @@ class UnitScoresSource(LeftScoresSource):
     @property
     def user_data_keys(self) -> tuple[str, ...]:  # type: ignore[override]
         """What a component of the pipeline leaves is not read from gold files."""
-        names = () if self.component else (self.score, *self.beside)
+        names = () if self.component else (self.score, *self.further_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
     @property
@@ -167,7 +167,7 @@ class DocScoresSource(UnitScoresSource):
         if names[1:] and not exclusive:
             raise calib_error("C740", given=", ".join(names[1:]))
         super().__init__(component, names[0], labels)
-        self.beside = names[1:]
+        self.further_names = names[1:]
         self.exclusive = exclusive
 
     def annotation(self, pipe: Any) -> CatsAnnotation:
@@ -189,13 +189,13 @@ class DocScoresSource(UnitScoresSource):
         labels, marginals = self.labels(pipe), scores.marginals
         leads = np.flatnonzero(leading(marginals.rows, marginals.scores))
         units = [doc for doc in docs if len(doc)]
-        for name in self.beside:
+        for name in self.further_names:
             column = np.zeros(scores.n_tokens)
             for row, tag, score in zip(marginals.rows[leads], marginals.tags[leads], marginals.scores[leads], strict=True):
                 value = _value(units[row], name)
                 value = value.get(labels[tag]) if isinstance(value, Mapping) else value
                 column[row] = score if value is None else as_score(value, _where(name), self.named(units[row], 0))
-            scores.hints = {**scores.hints, name: column}
+            scores.further_scores = {**scores.further_scores, name: column}
         return scores
 
 

@@ -16,7 +16,7 @@ from spacy_calib.calibration.tokens import Calibrated
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.predicted_labels import CarriedReader, join
+from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import scored_corpus
@@ -210,9 +210,9 @@ def test_pairs_of_several_categories_are_known_one_by_one():
 
 
 def test_labels_of_documents_are_read_from_blocks():
-    reader = CarriedReader("calib", OWN)
+    reader = PredictedLabelReader("calib", OWN)
     docs = [scored(), scored("film"), doc_with("none"), scored("   ")]
-    read = join([reader.read(doc) for doc in docs])
+    read = join_labels([reader.read(doc) for doc in docs])
     assert read.documents.tolist() == [0, 1]
     assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])
     one_by_one = [reader._read_units(doc) for doc in docs]

@@ -10,7 +10,7 @@ import pytest
 from spacy_calib.calibration.cutoffs import PER, Cutoffs, EntityScores, EntityTypes, RecallCutoffs, keys_of
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups
 
 LABELS = ["PER", "LOC", "ORG"]
@@ -80,7 +80,7 @@ GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0
 
 @pytest.mark.parametrize("data", [None, [], "x", 3, {}, {**GOOD, "cutoffs": None}, {**GOOD, "cutoffs": [0.5]}])
 def test_what_is_no_set_of_cutoffs_is_refused(data):
-    with pytest.raises(Misfit, match="is not a table|is not there"):
+    with pytest.raises(InvalidState, match="is not a table|is not there"):
         Cutoffs.read(data)
 
 
@@ -111,7 +111,7 @@ def test_bad_parts_are_refused(change, sentence):
 
 @pytest.mark.parametrize("missing", ["precision", "confidence", "per", "cutoffs"])
 def test_missing_parts_are_refused(missing):
-    with pytest.raises(Misfit, match=f"state.{missing}' is not there"):
+    with pytest.raises(InvalidState, match=f"state.{missing}' is not there"):
         Cutoffs.read({key: value for key, value in GOOD.items() if key != missing})
 
 

@@ -31,7 +31,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.pipe import saved
-from spacy_calib.schema import Misfit, record
+from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Marginals
 
 from .. import strategies  # noqa: F401  (the profile of hypothesis)
@@ -617,7 +617,7 @@ def test_a_saved_one_gives_the_same_bits(name):
 def test_a_state_that_lacks_a_part_is_refused(part):
     state = fitted_on(prototype=IsotonicRegression()).state()
     del state[part]
-    with pytest.raises(Misfit, match=f"'state.{part}' is not there"):
+    with pytest.raises(InvalidState, match=f"'state.{part}' is not there"):
         record(TOKENS)(state, "state")
 
 

@@ -84,7 +84,7 @@ def test_a_cut_off_for_each_label_or_group(per, calibrated_ner, entity_test, tmp
     _, result = run_threshold(calibrated_ner, entity_test, tmp_path, "--per", per, precision=0.6)
     pipe, labels, found = judged(calibrated_ner, entity_test)
     groups = pipe.spans.groups
-    keys = np.array(labels)[found.pairs.tags] if per == "label" else np.array(groups.names)[groups.of(found.pairs.tags)]
+    keys = np.array(labels)[found.pairs.tags] if per == "label" else np.array(groups.names)[groups.find(found.pairs.tags)]
     assert [row["key"] for row in result["rows"]] == list(labels if per == "label" else groups.names)
     assert result["cutoffs"] == {row["key"]: row["cutoff"] for row in result["rows"]}
     for row in result["rows"]:

@@ -18,9 +18,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
 import spacy_calib
-from spacy_calib.doc.blocks import BLOCK_VERSION, print_of, word_digest
+from spacy_calib.doc.blocks import BLOCK_VERSION, checksum_of, word_digest
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.write import CalibratedSpans, span_part
+from spacy_calib.doc.write import CalibratedSpans, span_data
 from spacy_calib.types import Spans
 from tests.plugged import needs_all_plugins
 
@@ -44,7 +44,7 @@ def annotated(nlp: Language, words: list[str], tags: list[str], scores: np.ndarr
     """A Doc with these tags; without scores they are certain."""
     doc = Doc(nlp.vocab, words=words, tags=tags, pos=["NOUN"] * len(words))
     doc.tensor = np.array([[float(tag == label) for label in TAGS] for tag in tags]) if scores is None else scores
-    with pytest.warns(UserWarning, match="is not fitted") if nlp.get_pipe("calib").warn.said == set() else _nothing():
+    with pytest.warns(UserWarning, match="is not fitted") if nlp.get_pipe("calib").warn.warned_keys == set() else _nothing():
         return nlp(doc)
 
 
@@ -170,7 +170,7 @@ def test_a_damaged_block_reads_as_none(nlp, signed):
         new = key
         if signed:
             try:
-                new = (*key[:3], print_of(damaged))
+                new = (*key[:3], checksum_of(damaged))
             except Exception:  # no checksum of it can be made
                 continue
         doc.user_data = {new: damaged}
@@ -222,15 +222,15 @@ def test_blocks_that_somebody_made_up_are_read_or_passed_over(nlp, monkeypatch, 
             "span",
             "tag",
         )
-        block["spans"], _ = span_part(doc, spans, 0, 3, doc.to_array(["IDX"]).reshape(-1))
-        doc.user_data = {(*key[:3], print_of(block)): block}
+        block["spans"], _ = span_data(doc, spans, 0, 3, doc.to_array(["IDX"]).reshape(-1))
+        doc.user_data = {(*key[:3], checksum_of(block)): block}
         assert doc.ents[0]._.calib_score == 0.25
     for seed in range(400):
         rng, other = random.Random(seed), copy.deepcopy(dict(block))
         for _ in range(rng.choice([1, 1, 2, 3])):
             fuzz.mutate(other, rng)
         try:
-            checksum = print_of(other)
+            checksum = checksum_of(other)
         except Exception:  # nobody could write it
             continue
         doc.user_data = {(*key[:3], checksum): other}
@@ -242,7 +242,7 @@ def test_a_block_of_another_version_is_none_of_ours(nlp, version):
     doc = annotated(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], np.full((3, 5), 0.2))
     key, block = block_of(doc)
     other = {**block, "version": version}
-    doc.user_data = {(*key[:3], print_of(other)): other}
+    doc.user_data = {(*key[:3], checksum_of(other)): other}
     assert [token._.calib_score for token in doc] == [None] * 3
     assert doc._.calib is None
     assert not list(cut(doc, 1, 3).user_data)
@@ -301,6 +301,6 @@ def test_a_block_whose_labels_below_the_threshold_do_not_fit_each_other_shows_no
     (key, block) = next((key, value) for key, value in doc.user_data.items() if type(key) is tuple)
     assert block["extra"]["tags"]
     block["extra"] = {**block["extra"], part: block["extra"][part][:0]}
-    doc.user_data[(*key[:3], print_of(block))] = doc.user_data.pop(key)
+    doc.user_data[(*key[:3], checksum_of(block))] = doc.user_data.pop(key)
     assert doc._.calib is None
     assert [token._.calib_score for token in doc] == [None, None]

@@ -57,7 +57,7 @@ class Drawn(Source):
         return [""] * len(docs)
 
     def raw_span_scores(self, spans):
-        return spans.own
+        return spans.scores
 
     def read(self, pipe, docs):
         given, offset = [], 0

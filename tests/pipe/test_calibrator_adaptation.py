@@ -53,13 +53,13 @@ def test_five_documents_make_scores_true(fitted):
     calib, others = fitted.get_pipe("calib"), odd_examples(fitted, 20, 7)
     before, hits = judged(fitted, others)
     assert before.mean() - hits.mean() > 0.1
-    maps, seen = calib.tokens.maps, calib.learned.seen
+    maps, seen = calib.tokens.maps, calib.learned.seen_texts
     assert calib.adapt(odd_examples(fitted, 5, 3)) is calib
     after, _ = judged(fitted, others)
     assert abs(after.mean() - hits.mean()) < 0.05
     assert log_losses(after, hits).mean() < 0.95 * log_losses(before, hits).mean()
     assert calib.tokens.maps is maps
-    assert len(calib.learned.seen.digests) > len(seen.digests)
+    assert len(calib.learned.seen_texts.digests) > len(seen.digests)
     (made,) = calib.fit_info.adaptations
     assert made["docs"] == 5
     assert made["tokens"]["after"]["log_loss"] < made["tokens"]["before"]["log_loss"]

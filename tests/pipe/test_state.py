@@ -16,7 +16,7 @@ from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.record.fit_record import FitRecord, read_record
 from spacy_calib.pipe.state import STATE
-from spacy_calib.schema import Misfit, Saved
+from spacy_calib.schema import InvalidState, Serializable
 from tests.pipe.pipelines import PIPELINES
 
 
@@ -140,7 +140,7 @@ def test_the_collector_is_left_as_it_was(pipelines, keep):
 
 def undeclared(given: Any, read: Any, where: str = "") -> list[str]:
     """Keys of a saved state that its schema leaves out."""
-    if isinstance(read, Saved):
+    if isinstance(read, Serializable):
         return undeclared(given, read.state(), where)
     if isinstance(given, dict):
         gone = [f"{where}.{key}" for key in given if key not in read]
@@ -200,7 +200,7 @@ def test_no_key_may_be_missing(pipelines, name):
         if "learned" in place.split(".")[:-1]:  # the class of a part reads it
             continue
         value = table.pop(key)
-        with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
+        with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):
             STATE(state, "state")
         table[key] = value
 
@@ -211,7 +211,7 @@ def test_no_key_of_a_record_may_be_missing(pipelines):
     assert len(places) > 30
     for table, key, place in places:
         value = table.pop(key)
-        with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
+        with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):
             FitRecord.read(state, "record")
         table[key] = value
 

@@ -276,7 +276,7 @@ def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
 
 def test_not_fitted_it_says_that_labels_are_learned(conf):
     nlp, calib = pipe_for(score="_.conf")
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
         doc = calib(span_examples(1, 0)[0].predicted)
     assert doc._.calib is None
@@ -307,7 +307,7 @@ def test_what_is_no_probability_is_refused(conf, given, shown):
 def test_single_precision_may_pass_one():
     doc = span_examples(1, 1, "x")[0].predicted
     doc.spans["x"].attrs["scores"] = np.array([1.0000001, 0.5, -1e-8], dtype=np.float32)
-    assert SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc]).spans.own.tolist() == [1.0, 0.5, 0.0]
+    assert SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc]).spans.scores.tolist() == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.5], np.array([0.5] * 4), [], 0.5])
@@ -326,7 +326,7 @@ def test_one_number_is_the_score_of_the_only_span(value):
     doc = span_examples(1, 1, "x")[0].predicted
     doc.spans["x"] = [doc[0:1]]
     doc.spans["x"].attrs["scores"] = value
-    assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.own.tolist() == [0.5]
+    assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.scores.tolist() == [0.5]
 
 
 def test_an_extension_that_does_not_exist():

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
-from spacy_calib.context.features import Document
+from spacy_calib.context.features import DocumentConfidence
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.unit_scores import TextcatSource
@@ -144,12 +144,12 @@ def test_what_is_about_one_right_label_is_refused_for_several(setting):
 def test_a_context_is_refused_where_it_is_asked_for(nlp):
     calib = calib_of(nlp)
     examples = categorized(nlp, category_docs(30, 37, vocab=nlp.vocab))
-    calib.context = TokenContext([Document()], "always")
+    calib.context = TokenContext([DocumentConfidence()], "always")
     with pytest.raises(
         CalibError, match="C264.*context looks at tokens, but component 'textcat' gives probabilities of whole doc"
     ):
         calib.fit(examples)
-    calib.context = TokenContext([Document()], "no_worse")
+    calib.context = TokenContext([DocumentConfidence()], "no_worse")
     assert calib.fit(examples).tokens.context is None
 
 

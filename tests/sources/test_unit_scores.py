@@ -328,7 +328,7 @@ def test_useless_further_scores_are_left_out():
     calib = pipe_with("Doc", source={"score": "cats,sure"}, selection=AUTO).fit(examples)
     assert (calib.fit_info.context["kept"], calib.fit_info.context["why"]) == (
         False,
-        "held-out documents lose no less with further scores",
+        "further scores do not lower the log loss on held-out documents",
     )
     assert calib.tokens.context is None
 
@@ -338,7 +338,7 @@ def test_a_document_that_lacks_a_further_score_has_its_first_there():
     docs = [example.predicted for example in further_examples(3, 0)]
     docs[0].user_data.clear()
     docs[1].user_data["of"] = {"another": 0.5}
-    hints = source.read(None, docs).hints
+    hints = source.read(None, docs).further_scores
     assert list(hints) == ["sure", "of"]
     first = [max(doc.cats.values()) for doc in docs]
     assert hints["sure"].tolist() == [first[0], docs[1].user_data["sure"], docs[2].user_data["sure"]]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...metrics.proper import log_losses
 from ...pairs.documents import cross_fit, folds_of
-from ...schema import Saved, kept, maybe, number, whole
+from ...schema import Serializable, maybe, number, saved_field, whole
 from ...types import Floats, Groups, Ints, check_lengths
 from ..recalibrators.logistic import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
@@ -61,11 +61,11 @@ OF_PRETRAINED_SPANS = Prior(spreads=(0.0, 0.2), within=3.0, far=False, wide=0.8)
 
 
 @dataclass(frozen=True)
-class Line(Saved):
+class Line(Serializable):
     """log-odds -> slope * log-odds + intercept; slope above 0."""
 
-    slope: float = kept(number(LEAST_SLOPE), 1.0)
-    intercept: float = kept(number(), 0.0)
+    slope: float = saved_field(number(LEAST_SLOPE), 1.0)
+    intercept: float = saved_field(number(), 0.0)
 
     def move(self, margins: Floats) -> Floats:
         return self.slope * margins + self.intercept
@@ -155,12 +155,12 @@ class GoldEntries:
 
 
 @dataclass(frozen=True, eq=False)
-class Side(Saved):
+class Side(Serializable):
     """What was learned of leading entries, or of others, from `entries` many: a line, then offsets of groups and tags."""
 
-    line: Line = kept(Line.read, Line())
-    offsets: TagOffsets | None = kept(maybe(learned_offsets), None)
-    entries: int = kept(whole(), 0)
+    line: Line = saved_field(Line.read, Line())
+    offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
+    entries: int = saved_field(whole(), 0)
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> Side:
@@ -173,7 +173,7 @@ class Side(Saved):
         if not prior.offsets:
             return cls(line, None, len(entries))
         moved = line.move(margins)
-        of_group, n_tags = groups.of(entries.tags).astype(np.intp), len(groups.of_tag)
+        of_group, n_tags = groups.find(entries.tags).astype(np.intp), len(groups.of_tag)
         of_groups = _offsets(moved, entries, of_group, len(groups), prior)
         moved = moved + offsets_of(of_groups.values, of_group)
         known = np.where(entries.tags < n_tags, entries.tags, -1)
@@ -184,7 +184,7 @@ class Side(Saved):
             moved = scores
         else:
             moved = sigmoid(self.line.move(log_odds(scores)))
-        return moved if self.offsets is None else self.offsets.predict(moved, tags, groups.of(tags).astype(np.intp))
+        return moved if self.offsets is None else self.offsets.predict(moved, tags, groups.find(tags).astype(np.intp))
 
     def state(self) -> dict[str, Any]:
         """Plain data; of the offsets what they learned, without name and settings."""
@@ -217,12 +217,12 @@ def _offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: int, p
 
 
 @dataclass(frozen=True, eq=False)
-class Adaptation(Saved):
+class Adaptation(Serializable):
     """A monotone step from scores calibrated in-domain to scores calibrated on new texts. groups (Groups): Of the tags."""
 
-    groups: Groups = kept(Groups.read)
-    leading: Side = kept(Side.read)
-    other: Side = kept(Side.read)
+    groups: Groups = saved_field(Groups.read)
+    leading: Side = saved_field(Side.read)
+    other: Side = saved_field(Side.read)
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:

@@ -45,7 +45,7 @@ def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -
     RAISES C001: n_groups is not a whole number of at least 1.
     """
     counts = dict(zip(labels, groups.counts.tolist(), strict=False))
-    alone = [labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.alone]
+    alone = [labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.n_singletons]
     return group_beside(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, alone)
 
 

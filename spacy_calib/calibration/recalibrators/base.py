@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import calib_error
-from ...schema import registered
+from ...schema import registered_part
 from ...types import Floats, Ints, as_hits, as_probabilities, as_weights
 from ..saved import Part
 
@@ -18,7 +18,7 @@ from ..saved import Part
 MapTable = Callable[[Floats, Ints], Floats]
 
 # The form of a saved map: the registered name, settings, and what its class learned.
-MAP = registered("@calib_recalibrators")
+MAP = registered_part("@calib_recalibrators")
 
 
 class Recalibrator(Part):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schema import Misfit, floats
+from ...schema import InvalidState, floats
 from ...types import Floats, Ints
 from .base import MapTable, Recalibrator
 from .isotonic import masses
@@ -179,7 +179,9 @@ class LogisticMap(Recalibrator):
         if saved is not None:
             coefficients = floats()(saved, "learned.coefficients_")
             if len(coefficients) != len(self.unchanged) or (coefficients[: self.slopes] < 0).any():
-                raise Misfit("learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0")
+                raise InvalidState(
+                    "learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0"
+                )
             self.coefficients_ = coefficients
         return self
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...metrics.slices import SliceTable
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
     from .options import EvaluateRun
 
 # Of the simulated noise floor and of intervals.
@@ -44,7 +44,7 @@ class PipeEvaluation:
     """
 
     run: EvaluateRun
-    judged: Judged
+    judged: PipeScores
     conventions: list[dict[str, Any]] | None = None
     pipe: Calibrator | None = None
     corpus: ScoredCorpus | None = None
@@ -80,9 +80,9 @@ class PipeEvaluation:
             "component": judged.component,
             "layer": plain_name(judged.layer),
             "accuracy_is": judged.annotation.accuracy_name,
-            "seen": judged.seen,
+            "seen": judged.overlap,
             "weights_changed": judged.weights_changed,
-            "misaligned": judged.misaligned,
+            "misaligned": judged.misaligned_tokens,
             **({"without_map": dict(judged.without_map)} if judged.without_map else {}),
             **self._figures(tokens),
         }
@@ -232,17 +232,17 @@ def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> 
 
 
 def _evaluate_pipe(
-    evaluation: Evaluation, nlp: Language, judged: Judged, pipe: Calibrator, corpus: ScoredCorpus
+    evaluation: Evaluation, nlp: Language, judged: PipeScores, pipe: Calibrator, corpus: ScoredCorpus
 ) -> PipeEvaluation:
     """The evaluation of a pipe; one that cannot be read has a table alone, and is named among the skipped."""
-    from ...pipe.evaluation import conventions_met
+    from ...pipe.evaluation import find_gold_conventions
 
     try:
         check_readable(nlp, pipe)
     except CalibError as error:
         evaluation.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
         return PipeEvaluation(evaluation.run, judged)
-    return PipeEvaluation(evaluation.run, judged, conventions_met(pipe, corpus), pipe, corpus)
+    return PipeEvaluation(evaluation.run, judged, find_gold_conventions(pipe, corpus), pipe, corpus)
 
 
 def _reads_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:

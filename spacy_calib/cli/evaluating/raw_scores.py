@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
     from .options import EvaluateRun
 
 # Prefix of the pipe where there are others; it is never saved.
@@ -23,25 +23,25 @@ _ATTR = "raw_scores"
 _CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
 
-def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str, Any]]]:
+def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[PipeScores, list[dict[str, Any]]]:
     """(what raw scores show on the gold of a run, where conventions differ): a pipe that changes nothing is put behind the component, in memory.
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: the gold, or the component, see `Calibrator.fit`.
     """
     from ...pipe.calibrator_fit import conventions_in
-    from ...pipe.evaluation import judge_unfitted
-    from ...pipe.fit_inputs import FitArguments, gather
+    from ...pipe.evaluation import evaluate_raw_scores
+    from ...pipe.fit_inputs import FitArguments, read_fit_inputs
 
     nlp, calib = place_raw(run, nlp)
     examples = run.match([calib], run.read(nlp))
     examples_done = list(ready_to_read(nlp, calib, examples, silent=run.silent, n_process=run.n_process))
-    inputs = gather(calib, examples_done, FitArguments())
+    inputs = read_fit_inputs(calib, examples_done, FitArguments())
     report_dropped(inputs.source.annotation, examples_done, run.silent)
     if inputs.unknown.n and not run.silent:
         words = inputs.unknown.words()
         warn(unknown_sentence(words, inputs.source.name, inputs.source.annotation.unit))
     conventions = [convention.to_dict(inputs.source.labels) for convention in conventions_in(inputs)]
-    return judge_unfitted(calib, inputs, examples_done), conventions
+    return evaluate_raw_scores(calib, inputs, examples_done), conventions
 
 
 def place_raw(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
@@ -77,7 +77,7 @@ def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
     return bare if table.get("entities") is None else {**bare, "entities": without_calibrated(table["entities"])}
 
 
-def verdict_on_raw(evaluation: Judged) -> str:
+def verdict_on_raw(evaluation: PipeScores) -> str:
     """How far raw scores are off, in one sentence; "" where there is none to judge."""
     from ...metrics.calibration_errors import calibration_error
     from ...metrics.sentences import leaning_in_words

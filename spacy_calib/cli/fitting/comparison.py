@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...pipe.component import Calibrator
-    from ...pipe.replacing import Comparison
+    from ...pipe.replacing import FitComparison
 
 # The names of these entry points are those of the cards that are installed: PIPELINE-COMPONENT.
 CARDS = "spacy_calib_pretrained"
@@ -61,7 +61,7 @@ class PresentPipe:
         from ...pipe.replacing import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        match_labels(self.pipe, gold, others=[fit.fit_info.label_map or {}], all_types=all_types)
+        match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}], all_types=all_types)
         comparison = compare_with_present(fit, self.pipe, gold)
         is_other_event = event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         has_new_sets = fit.tokens.sets is not None and self.pipe.tokens.sets is None
@@ -73,7 +73,7 @@ class FitOutcome:
     """What a comparison of the present pipe with a fit led to. written (str): PRESENT, ADAPTED or FIT."""
 
     present: PresentPipe
-    comparison: Comparison
+    comparison: FitComparison
     written: str
 
     @property

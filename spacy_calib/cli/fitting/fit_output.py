@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import fewest_of, is_enough
 from ...calibration.sufficiency import tokens_for_sets
-from ...context.tokens import FURTHER
+from ...context.tokens import FURTHER_SCORES
 from ...pairs.documents import LABEL_WORDS, caveat_of, counted
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
@@ -41,7 +41,7 @@ def show_context(context: Mapping[str, Any]) -> None:
     """Print what it looks at."""
     if not context["kept"]:
         return
-    if context["when"] == FURTHER:
+    if context["when"] == FURTHER_SCORES:
         msg.text(f"Beside the score of the likeliest label the fit looks at {', '.join(context['columns'])}.")
         return
     msg.divider("What context looks at")

@@ -268,7 +268,7 @@ def place_calib(
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     """The pipes that have to run before a calib pipe can be fitted. RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C084: see `check_enabled`."""
     check_enabled(nlp, calib.source.component)
-    pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
+    pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order
     # Whether the source reads what its own component leaves, in the process that ran it.
     reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))

@@ -272,7 +272,7 @@ class Seen:
         from ...gold.reading import TextWatch
 
         self._watch = TextWatch(get_annotation(pipe.fit_info.layer))
-        self._texts, self.over = pipe.learned.seen, self._watch.over
+        self._texts, self.over = pipe.learned.seen_texts, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
         """Return the fields of `pairs.seen_texts.SeenShare`; None without a record, or without texts."""

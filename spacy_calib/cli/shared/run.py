@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
@@ -172,7 +172,9 @@ class Run:
         from ...pairs.label_map import read_map
 
         given = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(pipes, examples, self.silent if silent is None else silent, given=given, all_types=self.all_types)
+        return match_gold(
+            pipes, examples, self.silent if silent is None else silent, gold_names=given, all_types=self.all_types
+        )
 
     def annotate(
         self,
@@ -262,7 +264,7 @@ class GoldRun(Run):
 
 def judge(
     run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
-) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
+) -> tuple[list[PipeScores], list[ScoredCorpus], list[Example]]:
     """Return the evaluation and the scores of each pipe on the gold of a run, and the annotated examples.
 
     also (Sequence[str]): Other pipes to run. RAISES C021, C069: see `check_readable`. C030, C075: no gold, or no score; and see
@@ -270,7 +272,7 @@ def judge(
     """
     from ...annotations import plain_name
     from ...gold.checks import EXPECTED
-    from ...pipe.evaluation import judge_pipe
+    from ...pipe.evaluation import evaluate_scores
     from ...pipe.score_readers import score_readers
     from ...pipe.scorer import corpus_of
 
@@ -282,10 +284,10 @@ def judge(
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)
     evaluations = [
-        judge_pipe(pipe, [*by_name.values()], examples, corpus)
+        evaluate_scores(pipe, [*by_name.values()], examples, corpus)
         for pipe, by_name, corpus in zip(pipes, readers, corpora, strict=True)
     ]
-    if not any(evaluation.anything for evaluation in evaluations):
+    if not any(evaluation.has_gold for evaluation in evaluations):
         check_scored(nlp, pipes[0], examples)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)

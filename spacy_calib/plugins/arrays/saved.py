@@ -16,7 +16,7 @@ from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
-from ...schema import Misfit, keyed, listed, maybe, number, record, text, whole
+from ...schema import InvalidState, dict_of, list_of, maybe, number, record, text, whole
 from ...types import Groups
 from .inputs import steps_of
 from .messages import calib_error
@@ -40,13 +40,13 @@ def _plain(value: Any, where: str) -> Any:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
-        raise Misfit(where, "a setting")
+        raise InvalidState(where, "a setting")
     return value
 
 
 def _label(value: Any, where: str) -> Any:
     if not isinstance(value, (str, int, float)):
-        raise Misfit(where, "a label")
+        raise InvalidState(where, "a label")
     return value
 
 
@@ -65,18 +65,18 @@ _PARAMETERS = record(
         "threshold": number(0.0, 1.0),
         "normalize": _plain,
         "sets": _plain,
-        "classes": maybe(listed(_label)),
-        "tag_counts": maybe(listed(listed(_label, 2, 2))),
+        "classes": maybe(list_of(_label)),
+        "tag_counts": maybe(list_of(list_of(_label, 2, 2))),
     }
 )
 STATE = record(
     {
         "parameters": _PARAMETERS,
-        "classes": listed(_label, 1),
-        "columns": maybe(listed(text)),
+        "classes": list_of(_label, 1),
+        "columns": maybe(list_of(text)),
         "judged_by": Groups.read,
         "selection": maybe(SELECTION),
-        "unknown_gold": keyed(whole()),
+        "unknown_gold": dict_of(whole()),
         "held_out": HeldOut.read,
         **TOKENS,
     },
@@ -123,7 +123,7 @@ def read(kind: type[Estimator], data: bytes, path: str) -> Estimator:
         raise calib_error("C299", path=path, why=f"it names {brief(repr(error.given))}, which is not installed") from None
     except CalibError as error:
         why = error.message
-    except (Unreadable, Misfit) as error:
+    except (Unreadable, InvalidState) as error:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere says of what it learned
         why = f"{type(error).__name__}: {brief(error, 160)}"

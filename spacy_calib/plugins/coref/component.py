@@ -254,7 +254,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         calibration = None if model.calibration is None else model.calibration.state()
         return {"hashes": model.index.hashes, "weights": model.weights, "penalty": model.penalty, "calibration": calibration}
 
-    def _made(self, state: Any) -> _LinkModel | None:
+    def _read_state(self, state: Any) -> _LinkModel | None:
         if state == {}:
             return None
         fields = _STATE(state, "state")
@@ -262,5 +262,5 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         calibration = None if fields["calibration"] is None else PairCalibration.from_state(fields["calibration"], load)
         return _LinkModel(FeatureIndex(fields["hashes"]), fields["weights"], fields["penalty"], calibration)
 
-    def _take(self, state: _LinkModel | None) -> None:
+    def _set_state(self, state: _LinkModel | None) -> None:
         self._link_model = state

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
-from ...doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
+from ...doc.blocks import BLOCK_VERSION, add_block, checksum_of, delete_blocks, find_blocks
 from ...types import Floats, Ints
 from ..events.draws import generator
 from ..events.sampling import Draws
@@ -172,9 +172,9 @@ def clusters_of(mentions: Sequence[Span], first: Ints) -> list[list[Span]]:
 
 def coref_view(doc: Doc) -> DocCoref | None:
     """Return Doc._.coref: mentions and clusters; None without a result, and if the Doc's words changed."""
-    for key, block in held_blocks(doc.user_data, ATTRIBUTE):
+    for key, block in find_blocks(doc.user_data, ATTRIBUTE):
         try:
-            ours = block["version"] == BLOCK_VERSION and print_of(block) == key[3]
+            ours = block["version"] == BLOCK_VERSION and checksum_of(block) == key[3]
             if ours and key[2] == 0 and block["words"] == _checksum(doc):
                 return _view_of(doc, block)
         except Exception:  # a damaged block may be anything

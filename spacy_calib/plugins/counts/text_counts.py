@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations import get_annotation, plain_name
-from ...doc.predicted_labels import Carried, CarriedReader, join
+from ...doc.predicted_labels import PredictedLabelReader, PredictedLabels, join_labels
 from ...doc.view import doc_view
 from ...errors import brief
 from ...gold.keys import ORIGIN, name_of, value_of
@@ -24,7 +24,7 @@ from ...gold.reading import document_of
 from ...pairs.documents import DocumentNumbers
 from ...pipe.component import Calibrator
 from ...pipe.label_names import merged_labels, shown_columns
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, Labelled
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, TOO_FEW, DriftSums, UnitScores
 from ...pipe.record.effects import WIDTHS, Effects
 from ...pipe.record.fit_record import FitRecord, read_record
 from ...types import Floats, Ints
@@ -117,8 +117,8 @@ class DriftComparison:
 
     def __init__(self, pipe: Calibrator, record: FitRecord):
         self.pipe, self._profile = pipe, record.profile
-        self._reader = CarriedReader(pipe.attr, pipe.lookup.labels())
-        self._read: list[Carried] = []
+        self._reader = PredictedLabelReader(pipe.attr, pipe.lookup.labels())
+        self._read: list[PredictedLabels] = []
         self._sums: DriftSums | None = None
 
     def see(self, doc: Doc) -> None:
@@ -129,12 +129,12 @@ class DriftComparison:
         """Add the Docs that were read to the sums. documents: The document of each; none has parts in another call."""
         if not documents:
             return
-        read, self._read = join(self._read), []
+        read, self._read = join_labels(self._read), []
         _, numbers = np.unique(documents, return_inverse=True)
         n_docs, doc_numbers = int(numbers.max()) + 1, numbers.reshape(-1)[read.documents]
         names = np.array([*self.pipe.lookup.labels(), "", None], dtype=object)[:-1][read.columns].tolist()
-        tokens = Labelled(doc_numbers, n_docs, names, read.raw, read.calibrated).take(np.argsort(doc_numbers, kind="stable"))
-        spans = Labelled(np.zeros(len(read.span_raw), dtype=np.intp), n_docs, None, read.span_raw, read.span_calibrated)
+        tokens = UnitScores(doc_numbers, n_docs, names, read.raw, read.calibrated).take(np.argsort(doc_numbers, kind="stable"))
+        spans = UnitScores(np.zeros(len(read.span_raw), dtype=np.intp), n_docs, None, read.span_raw, read.span_calibrated)
         sums = self._profile.sums_of(tokens, spans)
         self._sums = sums if self._sums is None else self._sums + sums
 
@@ -142,7 +142,7 @@ class DriftComparison:
         """Return the drift summary of `expect`; {} without Docs. seed (int): Of the simulated chance differences."""
         if self._sums is None:
             return {}
-        summary = told_of_drift(self._profile.judge(self._sums, seed))
+        summary = told_of_drift(self._profile.compare_sums(self._sums, seed))
         return {**summary, "verdict": OTHER_WEIGHTS} if self.pipe.lookup.weights_changed() else summary
 
 

@@ -223,10 +223,10 @@ class EventPipe(AnnotatingPipe):
     def _state(self) -> dict[str, Any]:
         return self.learned.state()
 
-    def _made(self, state: Any) -> EventState:
+    def _read_state(self, state: Any) -> EventState:
         return EventState.read(state, partial(load_part, name=self.name), self.width)
 
-    def _take(self, state: EventState) -> None:
+    def _set_state(self, state: EventState) -> None:
         self.learned = state
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...metrics.by_document import mean_interval
 from ...metrics.proper import brier, squared_losses
 from ...pairs.documents import DOCUMENT
-from ...schema import Misfit, Saved, anything, kept, listed, maybe, number, record, several, text, whole
+from ...schema import InvalidState, Serializable, anything, list_of, maybe, number, record, saved_field, text, tuple_of, whole
 from ...types import Floats, Ints
 from .forecasters.base import Forecaster
 from .forecasts import Evidence, Trial, fit_units, split_loss
@@ -22,25 +22,25 @@ _LOSS = number(0.0, 1.0)
 
 
 @dataclass(frozen=True)
-class EventInfo(Saved):
+class EventInfo(Serializable):
     """event (str), called (tuple): Of the event. layer (str): Annotation of the labels. units, right, documents (int): Counts
     of the fit data. chosen (str): The forecaster, "" if none beat the product. product, loss (float): Mean squared loss of the
     product of token scores, and of cross-validated forecasts; calibration, sharpness (float): Its parts.
     """
 
-    event: str = kept(text)
-    called: tuple[str, str] = kept(several(text, 2, 2))
-    layer: str = kept(text)
-    units: int = kept(whole())
-    right: int = kept(whole())
-    documents: int = kept(whole())
-    unit: str = kept(text, DOCUMENT)
-    chosen: str = kept(text, "")
-    product: float = kept(_LOSS, 0.0)
-    loss: float = kept(_LOSS, 0.0)
-    calibration: float = kept(_LOSS, 0.0)
-    sharpness: float = kept(_LOSS, 0.0)
-    trials: list[Trial] = kept(listed(Trial.read), list)
+    event: str = saved_field(text)
+    called: tuple[str, str] = saved_field(tuple_of(text, 2, 2))
+    layer: str = saved_field(text)
+    units: int = saved_field(whole())
+    right: int = saved_field(whole())
+    documents: int = saved_field(whole())
+    unit: str = saved_field(text, DOCUMENT)
+    chosen: str = saved_field(text, "")
+    product: float = saved_field(_LOSS, 0.0)
+    loss: float = saved_field(_LOSS, 0.0)
+    calibration: float = saved_field(_LOSS, 0.0)
+    sharpness: float = saved_field(_LOSS, 0.0)
+    trials: list[Trial] = saved_field(list_of(Trial.read), list)
 
 
 _STATE = record({"forecaster": maybe(anything), "info": maybe(EventInfo.read)})
@@ -69,13 +69,13 @@ class EventState:
         fields = _STATE(data, "state")
         if fields["forecaster"] is None:
             if fields["info"] is not None and fields["info"].chosen:
-                raise Misfit("state", "consistent: the forecaster that was chosen is there")
+                raise InvalidState("state", "consistent: the forecaster that was chosen is there")
             return cls(None, fields["info"])
         if fields["info"] is None:
-            raise Misfit("state", "consistent: what is said of the forecaster is there")
+            raise InvalidState("state", "consistent: what is said of the forecaster is there")
         forecaster = load(fields["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
-            raise Misfit("state.forecaster", f"a forecaster from {width} features")
+            raise InvalidState("state.forecaster", f"a forecaster from {width} features")
         return cls(forecaster, fields["info"])
 
 

@@ -13,7 +13,7 @@ from ...calibration.spans import NAMES, firsts_of, logit, product_of, span_featu
 from ...metrics.proper import decompose, squared_losses
 from ...pairs.bins import check_count, fixed_edges
 from ...pairs.documents import cross_fit, folds_of
-from ...schema import Saved, kept, number, text
+from ...schema import Serializable, number, saved_field, text
 from ...types import Floats, Ints, Spans, check_lengths
 from .forecasters.base import Forecaster, Logistic, Neighbours, as_features
 from .forecasters.trees import Boosting, Tree
@@ -54,7 +54,7 @@ class Evidence:
     @classmethod
     def of_tokens(cls, units: Spans) -> Evidence:
         """units (Spans): With the calibrated score of each token's label, and as own the product of the raw ones."""
-        return cls(unit_features(units), units.own, product_of(units))
+        return cls(unit_features(units), units.scores, product_of(units))
 
     @classmethod
     def joined(cls, parts: Sequence[Evidence], width: int) -> Evidence:
@@ -76,11 +76,11 @@ def unit_features(units: Spans) -> Floats:
 
 
 @dataclass(frozen=True)
-class Trial(Saved):
+class Trial(Serializable):
     """A forecaster that was tried. name (str): With its size. loss (float): Mean squared loss on held-out documents."""
 
-    name: str = kept(text)
-    loss: float = kept(number(0.0, 1.0))
+    name: str = saved_field(text)
+    loss: float = saved_field(number(0.0, 1.0))
 
 
 def candidates() -> tuple[Forecaster, ...]:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...errors import calib_error
 from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ...pipe.record.drift import Labelled
-from ...pipe.record.estimates import EntityModel, Estimate, sum_by, token_sums
+from ...pipe.record.drift import UnitScores
+from ...pipe.record.estimates import EntityModel, ShareEstimate, sum_by, token_sums
 from ...pipe.record.fit_record import entity_sums
-from ...types import Adds, Floats, Ints
+from ...types import FieldwiseSum, Floats, Ints
 from .survey import Known, Survey, accuracy, entities
 
 Chosen = NDArray[np.bool_]
@@ -43,7 +43,7 @@ class Read:
 
 
 @dataclass(frozen=True, eq=False)
-class UnlabelledSums(Adds):
+class UnlabelledSums(FieldwiseSum):
     """Sums over texts without gold. expected, units (Floats): As in `Survey`, shape (1, k)."""
 
     expected: Floats
@@ -144,15 +144,17 @@ def with_gold(result: dict[str, Any], texts: Beside, confidence: float) -> dict[
     }
 
 
-def _compare_estimates(scores_alone: dict[str, Any] | None, estimate: Estimate, classical: Estimate) -> dict[str, Any]:
+def _compare_estimates(
+    scores_alone: dict[str, Any] | None, estimate: ShareEstimate, classical: ShareEstimate
+) -> dict[str, Any]:
     width = classical.high - classical.low
-    scores_only = None if scores_alone is None else {name: scores_alone[name] for name in Estimate._fields}
+    scores_only = None if scores_alone is None else {name: scores_alone[name] for name in ShareEstimate._fields}
     narrower = 1 - (estimate.high - estimate.low) / width if width else None
     return {"scores_alone": scores_only, "classical": classical._asdict(), "narrower": narrower}
 
 
 def known_of(
-    tokens: Labelled, right: NDArray[Any], spans: Labelled, spans_right: NDArray[Any], gold: Ints, model: EntityModel | None
+    tokens: UnitScores, right: NDArray[Any], spans: UnitScores, spans_right: NDArray[Any], gold: Ints, model: EntityModel | None
 ) -> list[Known]:
     """Return scores and gold of each document: of right tokens; with a model also of right and missed entities."""
     n = tokens.n_docs
@@ -175,8 +177,8 @@ def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, only_g
     """Return `known_of` by Doc. only_gold (bool): Whether to take only tokens and entities with gold."""
     corpus = read.corpus
     right, spans_right = corpus.right[corpus.counted], corpus.spans.right
-    tokens = replace(Labelled.from_tokens(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
-    spans = replace(Labelled.from_spans(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
+    tokens = replace(UnitScores.from_tokens(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
+    spans = replace(UnitScores.from_spans(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
     if only_gold:
         index, own_spans = (np.flatnonzero(column != UNKNOWN) for column in (right, spans_right))
         tokens, spans, right, spans_right = tokens.take(index), spans.take(own_spans), right[index], spans_right[own_spans]

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
-from ...pipe.record.estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
+from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, UnitScores
+from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
-from ...types import Adds
+from ...types import FieldwiseSum
 
 # How much of a document is shown.
 _FIRST_WORDS = 6
 
 
 @dataclass(frozen=True)
-class TextSums(Adds):
+class TextSums(FieldwiseSum):
     """The sums that expectations are made of.
 
     tokens (int): Counted ones. scores (float): Sum of their calibrated scores. Of the record, if there is one: right
@@ -30,13 +30,13 @@ class TextSums(Adds):
 
     tokens: int
     scores: float
-    right: Sums | None = None
-    entities: Sums | None = None
+    right: EventSums | None = None
+    entities: EventSums | None = None
     predicted: float = 0.0
     drift: DriftSums | None = None
 
     @classmethod
-    def of(cls, tokens: Labelled, spans: Labelled, record: FitRecord | None) -> TextSums:
+    def of(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
         """The sums over all tokens and entities of some texts."""
         n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
@@ -64,14 +64,14 @@ def expected_of(
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
-    drift, entities = record.profile.judge(sums.drift, seed), None
+    drift, entities = record.profile.compare_sums(sums.drift, seed), None
     if record.entities is not None and sums.entities is not None:
         entities = _entities(record.entities, sums.entities, sums.predicted, event, confidence)
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
         "entities": entities,
         "drift": told_of_drift(drift),
-        "trusted": drift.trusted,
+        "trusted": drift.is_trusted,
     }
 
 
@@ -92,7 +92,7 @@ class Summed:
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
         """Add texts. names (Sequence): The slice of each Doc; None for none, () where there are no slices."""
-        tokens, spans = Labelled.from_tokens(corpus, self.labels), Labelled.from_spans(corpus)
+        tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
             documents = np.unique(corpus.documents_of(np.flatnonzero([other_name == name for other_name in names])))
             sums = TextSums.of(tokens.of_documents(documents), spans.of_documents(documents), self.record)
@@ -141,7 +141,7 @@ def without_trust(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "drift": drift, "trusted": False}
 
 
-def _entities(model: EntityModel, sums: Sums, predicted: float, event: str, confidence: float) -> dict[str, Any]:
+def _entities(model: EntityModel, sums: EventSums, predicted: float, event: str, confidence: float) -> dict[str, Any]:
     estimates = entity_estimates(model, sums, predicted, confidence)
     exact = event == "exact"  # otherwise one gold entity may make several right
     return {
@@ -155,7 +155,7 @@ def _entities(model: EntityModel, sums: Sums, predicted: float, event: str, conf
     }
 
 
-def _plain(estimate: Estimate | None) -> dict[str, float] | None:
+def _plain(estimate: ShareEstimate | None) -> dict[str, float] | None:
     return None if estimate is None else estimate._asdict()
 
 
@@ -212,7 +212,7 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
     )
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
-        mask = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
+        mask = EventSums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
         mean: dict[str, Any] = {"expected": _in_range(mask.expected.sum() / mask.units.sum()), "low": None, "high": None}
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
         rows.append(

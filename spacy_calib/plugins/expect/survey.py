@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...pipe.record.estimates import Estimate, interval, n_effective
+from ...pipe.record.estimates import ShareEstimate, interval, n_effective
 from ...types import Floats
 
 
@@ -84,11 +84,11 @@ class Survey:
         squares = np.square(mine).sum() if self.squares is None else self.squares
         return float(squares / np.square(theirs).sum())
 
-    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
+    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> ShareEstimate:
         """Estimate a share of two totals. weights: Of an error in each, times the denominator (Taylor). RAISES C001."""
         return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
 
-    def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
+    def classical(self, part: Floats, whole: Floats, confidence: float) -> ShareEstimate:
         """Estimate a share from labelled documents alone. part, whole (Floats): Of each. RAISES C001: confidence out of range."""
         total = float(whole.sum())
         value = float(part.sum()) / total
@@ -98,14 +98,14 @@ class Survey:
         return _interval(value, spread * unknown**2 * (1 + self.own_share()), n_effective(whole), confidence)
 
 
-def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
+def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[ShareEstimate, ShareEstimate]:
     """Return (prediction-powered, classical) estimates for tokens, k = 1. RAISES C001: confidence out of range."""
     units, documents = float(survey.total_units()[0]), survey.known
     estimate = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
     return estimate, survey.classical(documents.observed[:, 0], documents.units[:, 0], confidence)
 
 
-def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
+def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[ShareEstimate, ShareEstimate]]]:
     """Return (right, gold, estimates as from `accuracy` of "precision", "recall", "f") for right and missed entities, k = 2.
 
     A share of nothing is left out. RAISES C001: confidence out of range.
@@ -151,9 +151,9 @@ def _by_chance(events: Floats, total: Floats | float) -> Floats:
     return np.asarray(total * share * (1 - share))
 
 
-def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
+def _interval(value: float, variance: float, docs: float, confidence: float) -> ShareEstimate:
     """Return `estimates.interval` by a distribution whose mean is at least one standard deviation away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
     estimate = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
     mean = min(max(value, 0.0), 1.0)
-    return Estimate(mean, min(estimate.low, mean), max(estimate.high, mean))
+    return ShareEstimate(mean, min(estimate.low, mean), max(estimate.high, mean))

@@ -135,7 +135,7 @@ def _add(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> lis
             check_scores(match, probe(pipe, docs))
         unlike = unlike_evidence(card, nlp, docs)
         match = replace(match, changed=tuple(component for component in match.changed if component not in unlike))
-        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.to_fit()), cutoff, unlike)))
+        pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.component_to_fit()), cutoff, unlike)))
     except BaseException:
         nlp.remove_pipe(card.attr)
         raise

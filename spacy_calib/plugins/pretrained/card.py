@@ -14,7 +14,7 @@ import numpy as np
 
 from ...calibration.saved import Unreadable, unpack
 from ...errors import CalibError
-from ...schema import Misfit, anything, keyed, listed, maybe, number, record, text, whole
+from ...schema import InvalidState, anything, dict_of, list_of, maybe, number, record, text, whole
 from .messages import calib_error
 
 # Wheels register a function that returns a folder of cards under the name of each card in it, PIPELINE-COMPONENT.
@@ -30,16 +30,16 @@ _LEFT_OUT = record(
 CUTOFFS = tuple(i / 100 for i in range(1, 100))
 # With fewer accepted entities no precision is reached on a source; so far may the worst source be below the mean.
 _FEWEST, _SLACK = 10, 0.1
-_COUNTS = listed(whole(), len(CUTOFFS), len(CUTOFFS))
+_COUNTS = list_of(whole(), len(CUTOFFS), len(CUTOFFS))
 _REACHED = record({"right": whole(), "above": record({"accepted": _COUNTS, "right": _COUNTS})})
-_CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "sources": listed(_REACHED, 1)})
-_PROBE = record({"sentences": listed(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
+_CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "sources": list_of(_REACHED, 1)})
+_PROBE = record({"sentences": list_of(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
-        "name": text, "language": text, "component": text, "labels": listed(text), "pipeline": text, "licence": text,
-        "fingerprints": keyed(text), "settings": keyed(anything), "parameters": text, "maps": maybe(keyed(keyed(number()))),
-        "lists": maybe(keyed(text)), "without_gold": listed(text), "failing": listed(text), "cutoffs": maybe(_CUTOFFS), "left_out": listed(_LEFT_OUT),
-        "by": text, "evidence": maybe(keyed(keyed(listed(whole())))), "biases": keyed(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
+        "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
+        "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
+        "lists": maybe(dict_of(text)), "without_gold": list_of(text), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
+        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def read_card(file: Path) -> Card:
     try:
         data = json.loads(file.read_text(encoding="utf8"))
         CARD(data, "card")
-    except (OSError, ValueError, Misfit) as error:
+    except (OSError, ValueError, InvalidState) as error:
         raise calib_error("C831", card=file.stem, path=file, why=error) from None
     return Card(file.parent, data)
 

@@ -17,9 +17,9 @@ from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
-from ...context.features import FromDocs
+from ...context.features import DocFunction
 from ...context.words import Words
-from ...schema import keyed, number, record, several, text
+from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.softmax import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
@@ -84,7 +84,7 @@ class EntityEvidence(Part):
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
     when = "always"
     shrinkage = None
-    functions: tuple[FromDocs, ...] = ()
+    functions: tuple[DocFunction, ...] = ()
 
     def __init__(self, tagger: str = "tagger", lists: dict[str, str] | None = None, **wording: list[str]):
         self.tagger = tagger
@@ -97,9 +97,9 @@ class EntityEvidence(Part):
         wording = {name: list(words) for name, words in vars(self.wording).items()}
         return {"tagger": self.tagger, "lists": self.lists, **wording}
 
-    def functions_in(self, nlp: Language) -> tuple[FromDocs, ...]:
+    def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
         """The features that ask Docs of this pipeline."""
-        return (FromDocs(self.registered, partial(self.read, nlp)),)
+        return (DocFunction(self.registered, partial(self.read, nlp)),)
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Show the words of all tokens to the step of entities."""
@@ -204,7 +204,7 @@ class EntityMap(Part):
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": several(text), "maps_": keyed(keyed(number()))})
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))})
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 
@@ -241,7 +241,7 @@ class SpanEvidence:
             "constant": lambda: np.ones(len(spans)),
             "type": lambda: 1.0,
             "log-odds": lambda: log_odds(raw, CLIP),
-            "path": lambda: log_odds(spans.own, CLIP) / _UNIT,
+            "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
             "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][spans.ends - 1],

@@ -141,10 +141,10 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
 
     pipe (Calibrator): Not fitted yet, or passed over: its source is read. docs (Sequence[Doc]): Of `run_upstream`.
     """
-    source, component = pipe.source, pipe.lookup.to_fit()
+    source, component = pipe.source, pipe.lookup.component_to_fit()
     scores = source.read(component, docs)
     if scores.spans is not None:
-        entities = scores.spans.take(scores.spans.chosen)
+        entities = scores.spans.take(scores.spans.on_doc)
         return log_odds(source.raw_span_scores(entities), CLIP)
     marginals = scores.above(0.01)
     return log_odds(marginals.scores[leading(marginals.rows, marginals.scores)], CLIP)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...cli.evaluating.evaluation import Evaluation, PipeEvaluation
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def pipe_contents(
     return views, skipped
 
 
-def facts_of(pipe: Calibrator, judged: Judged) -> dict[str, Any]:
+def facts_of(pipe: Calibrator, judged: PipeScores) -> dict[str, Any]:
     """About the pipe, for the page; no folder of the machine is named."""
     info = pipe.fit_info
     return {
@@ -73,7 +73,7 @@ def facts_of(pipe: Calibrator, judged: Judged) -> dict[str, Any]:
         "layer": plain_name(info.layer),
         "event": info.span_event if pipe.spans.groups is not None else None,
         "counted_on": Path(info.counted_on).name,
-        "seen": judged.seen,
+        "seen": judged.overlap,
         "weights_changed": judged.weights_changed,
     }
 

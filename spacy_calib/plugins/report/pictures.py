@@ -128,7 +128,7 @@ def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
     """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
     pipe, _, evaluated = evaluation.placed()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
-    fitted_on = " = THE FIT DATA" if evaluated.judged.seen and evaluated.judged.seen["many"] else ""
+    fitted_on = " = THE FIT DATA" if evaluated.judged.overlap and evaluated.judged.overlap["many"] else ""
     return f"{model}, judged on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 
 

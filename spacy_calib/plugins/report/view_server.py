@@ -26,7 +26,7 @@ from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, counted
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, Labelled
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
 from ...pipe.record.fit_record import read_record
 from ...pipe.score_readers import info_of, score_readers
 from .marked_text import Look, Passage, escape, legend_html, passage_html, style
@@ -222,9 +222,9 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
     if record is None or not corpus.counted.any():
         return _VERDICTS[""]
-    spans = None if record.entities is None else Labelled.from_spans(corpus)
-    comparison = record.profile.compare(Labelled.from_tokens(corpus, labels), spans)
-    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
+    spans = None if record.entities is None else UnitScores.from_spans(corpus)
+    comparison = record.profile.compare(UnitScores.from_tokens(corpus, labels), spans)
+    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.mean_length
     verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
     return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
 

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_init
 from thinc.types import Floats2d
 
-from ...schema import Form, Misfit, blob, lengths, number, record, text
+from ...schema import Form, InvalidState, blob, lengths, number, record, text
 from ...sources.base import to_numpy
 from .factory import CrfSettings
 from .inference.chains import Potentials
@@ -111,7 +111,7 @@ def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
 def _smoothing(value: Any, where: str) -> float:
     share: float = number(0.0, 1.0)(value, where)
     if share == 1:
-        raise Misfit(where, "at least 0 and less than 1")
+        raise InvalidState(where, "at least 0 and less than 1")
     return share
 
 
@@ -225,15 +225,15 @@ class ConditionalRandomField(SavedLabeller, TrainablePipe):
     def _fitted_fields(self) -> dict[str, Any]:
         return {"model": self.model.to_bytes()}
 
-    def _made(self, state: Any) -> dict[str, Any]:
+    def _read_state(self, state: Any) -> dict[str, Any]:
         """Read the weights into a twin first, so that a fault leaves the model unchanged."""
-        fields, twin = super()._made(state), self.model.copy()
+        fields, twin = super()._read_state(state), self.model.copy()
         twin.from_bytes(fields["model"])
         n_labels = len(fields["cfg"]["labels"])
         if [node.param_names for node in twin.walk()] != [node.param_names for node in self.model.walk()]:
-            raise Misfit("model", "the parameters of this architecture")
+            raise InvalidState("model", "the parameters of this architecture")
         if wrong := fault_of_weights(twin, n_labels, self.vocab):
-            raise Misfit("model", f"what these {n_labels} labels want: {wrong}")
+            raise InvalidState("model", f"what these {n_labels} labels want: {wrong}")
         return fields
 
     def _restore(self, fields: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...schema import Form, digests, lengths, listed, record, text, whole
+from ...schema import Form, digests, lengths, list_of, record, text, whole
 from ...types import Floats, Ints
 from .factory import FeatureSettings
 from .inference.chains import Potentials
@@ -262,7 +262,7 @@ class FeatureLabeller(SavedLabeller):
 
 
 def _features(value: Any, where: str) -> Any:
-    return value if isinstance(value, str) else listed(text)(value, where)
+    return value if isinstance(value, str) else list_of(text)(value, where)
 
 
 def _fault_of_weights(fields: dict[str, Any]) -> str:

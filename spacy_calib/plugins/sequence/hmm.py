@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
-from ...schema import Form, above_zero, floats, lengths, listed, record, text, whole
+from ...schema import Form, above_zero, floats, lengths, list_of, record, text, whole
 from .factory import HmmSettings
 from .inference.chains import Potentials
 from .labeller import SavedLabeller, chain_settings, check_settings
@@ -33,7 +33,7 @@ _COUNTS, _TABLE = floats(0.0), floats(0.0, ndim=2)
 _STATE = record(
     {
         "cfg": _SETTINGS,
-        "words": listed(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
+        "words": list_of(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
     },
     _fault_of_counts,
 )  # fmt: skip

@@ -18,8 +18,8 @@ from thinc.util import get_array_module
 from ...calibration.saved import Unreadable
 from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
-from ...pipe.saved import Kept
-from ...schema import Form, Misfit, flag, listed, maybe, record, text
+from ...pipe.saved import StateFormat
+from ...schema import Form, InvalidState, flag, list_of, maybe, record, text
 from ...sources.base import to_numpy
 from ...types import Ints
 from .factory import ChainSettings
@@ -223,7 +223,7 @@ def make_constraints(labels: Sequence[str], constraints: Sequence[Sequence[str]]
     return Potentials(transitions, starts, ends)
 
 
-LABELLER = Kept("spacy-calib-labeller", "C335", "C336", calib_error)
+LABELLER = StateFormat("spacy-calib-labeller", "C335", "C336", calib_error)
 
 
 def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:
@@ -239,11 +239,11 @@ def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:
 
 # The saved settings that every labeller has.
 _CHAIN: dict[str, Form] = {
-    "labels": listed(text),
+    "labels": list_of(text),
     "target": accepted_by(get_target),
     "by_sentence": flag,
     "overwrite": flag,
-    "constraints": maybe(listed(listed(text, 2, 2))),
+    "constraints": maybe(list_of(list_of(text, 2, 2))),
 }
 
 
@@ -268,7 +268,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
     values = {"labels": [], **vars(settings)}
     try:
         fields: dict[str, Any] = form(values, "settings")
-    except Misfit as error:
+    except InvalidState as error:
         name = error.where.partition(".")[2].partition("[")[0]
         raise calib_error("C001", name=name, wanted=error.expected, given=repr(values.get(name))) from None
     return fields
@@ -277,7 +277,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
     """A labeller whose state is one file. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
 
-    kept = LABELLER
+    state_format = LABELLER
     kind: ClassVar[str]
 
     @property
@@ -295,13 +295,13 @@ class SavedLabeller(ChainLabeller, AnnotatingPipe):
     def _state(self) -> dict[str, Any]:
         return {"kind": self.kind, "state": {"cfg": self.cfg, **self._fitted_fields()}}
 
-    def _made(self, state: Any) -> dict[str, Any]:
+    def _read_state(self, state: Any) -> dict[str, Any]:
         kind = state.get("kind") if isinstance(state, dict) else None
         if kind != self.kind:
             raise Unreadable(f"it was written by a {brief(kind)}, and this is a {self.kind}")
         fields: dict[str, Any] = self.form(state.get("state"), "state")
         return fields
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _set_state(self, fields: dict[str, Any]) -> None:
         self.cfg.update(fields["cfg"])
         self._restore(fields)

@@ -56,7 +56,7 @@ class ChainSource(Source):
         return entity_types(pipe.labels) if pipe.cfg["target"] == ENTITIES else ()
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def is_trained(self, pipe: Any) -> bool:
         return bool(pipe.labels) and (not hasattr(pipe, "model") or has_weights(pipe))
@@ -221,7 +221,7 @@ class ConfidenceSource(Source):
     missing, reads_output = map(_as_inner, ("missing", "reads_output"))
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return self._inner(pipe).obstacle(nlp, name, pipe)

@@ -150,7 +150,7 @@ def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
     is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
     spans = spans.take(is_scored)
-    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.chosen)
+    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.on_doc)
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:

@@ -25,7 +25,7 @@ from spacy_calib.calibration.steps import ASKED, KEPT, Predictions, walk
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups
 
 GROUPS = Groups(("1", "2"), np.array([0, 0, 1, -1]))
@@ -73,7 +73,7 @@ def test_a_tag_that_is_worse_than_the_others_gets_an_offset_where_the_data_show_
     made = Adaptation.fit(drawn(50, tag_shift=-2.0), GROUPS)
     assert made.leading.offsets is not None
     tags = np.arange(4)
-    offsets = made.leading.offsets.offsets(tags, GROUPS.of(tags).astype(np.intp))
+    offsets = made.leading.offsets.offsets(tags, GROUPS.find(tags).astype(np.intp))
     assert offsets[0] < offsets[1:].min() - 0.7
 
 
@@ -104,7 +104,7 @@ def test_saved_state():
     assert (again.move(*arrays) == made.move(*arrays)).all()
     state = made.state()
     state["groups"] = Groups(("1",), np.array([0])).state()
-    with pytest.raises(Misfit, match="fitted to these tags and groups"):
+    with pytest.raises(InvalidState, match="fitted to these tags and groups"):
         Adaptation.read(state)
 
 

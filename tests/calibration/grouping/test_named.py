@@ -49,7 +49,7 @@ def test_o_stands_alone_in_front():
     assert groups.names == ("O", "1", "2")
     assert groups.of_tag.tolist() == [0, 1, 2, 2]
     assert groups.counts.tolist() == [900, 6, 3, 1]
-    assert groups.alone == 1
+    assert groups.n_singletons == 1
     assert groups.tags_in(0).tolist() == [0]
 
 
@@ -74,7 +74,7 @@ def test_a_lonely_label_that_is_no_label_takes_no_part():
     groups = group_beside(make_shared_grouping(), ["PER"], {"PER": 1, "O": 5}, ("O",))
     assert groups.names == make_shared_grouping()(["PER"], {"PER": 1}).names
     assert groups.of_tag.tolist() == [0]
-    assert groups.alone == 0
+    assert groups.n_singletons == 0
 
 
 def test_only_lonely_labels():

@@ -43,7 +43,7 @@ def test_the_pipes_that_read_a_prefix():
     a, b, c = Reader("calib"), Reader("calib", fitted=False), Reader("calib_ent", fitted=True)
     nlp = pipeline(a=a, b=b, c=c)
     assert score_readers(nlp, "calib") == {"a": a}
-    assert score_readers(nlp, "calib", fitted=False) == {"a": a, "b": b}
+    assert score_readers(nlp, "calib", fitted_only=False) == {"a": a, "b": b}
     assert score_readers(nlp, "calib_ent") == {"c": c}
 
 

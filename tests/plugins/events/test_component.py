@@ -183,7 +183,7 @@ def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
     product = np.prod([token._.calib_score for token in sent])
     assert sent._.calib_right == pytest.approx(product)
     assert score_readers(fitted, "calib") == {}
-    assert score_readers(fitted, "calib", fitted=False) == {"calib_event": pipe}
+    assert score_readers(fitted, "calib", fitted_only=False) == {"calib_event": pipe}
 
 
 def test_an_empty_text_does_not_use_up_the_warning(fitted):

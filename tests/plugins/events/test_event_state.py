@@ -8,7 +8,7 @@ import pytest
 from spacy_calib.plugins.events.event_state import EventState, GatheredUnits, learn
 from spacy_calib.plugins.events.forecasters.base import Logistic, Neighbours
 from spacy_calib.plugins.events.forecasts import Evidence
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 PROTOTYPES = (Logistic(1.0), Neighbours(20))
 
@@ -62,7 +62,7 @@ def test_where_it_has_to_be_surely_better():
 
 def test_states_that_do_not_agree():
     found = told(useful=True)
-    with pytest.raises(Misfit, match="the forecaster that was chosen is there"):
+    with pytest.raises(InvalidState, match="the forecaster that was chosen is there"):
         EventState.read({**found.state(), "forecaster": None}, dict, 2)
-    with pytest.raises(Misfit, match="what is said of the forecaster is there"):
+    with pytest.raises(InvalidState, match="what is said of the forecaster is there"):
         EventState.read({**found.state(), "info": None}, dict, 2)

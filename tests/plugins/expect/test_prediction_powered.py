@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.pipe.record.estimates import Estimate
+from spacy_calib.pipe.record.estimates import ShareEstimate
 from spacy_calib.plugins.expect.few_labels import Beside
 from spacy_calib.plugins.expect.survey import Known, Survey, accuracy, entities
 
@@ -51,7 +51,7 @@ def test_texts_that_are_all_labelled_leave_nothing_to_estimate():
     known = by_hand().known
     survey = Survey(known, np.array([14.0]), np.array([20.0]), np.zeros((0, 1)), np.zeros((0, 1)))
     for found in accuracy(survey):
-        assert found == pytest.approx(Estimate(0.7, 0.7, 0.7), abs=1e-5)
+        assert found == pytest.approx(ShareEstimate(0.7, 0.7, 0.7), abs=1e-5)
 
 
 def test_labelled_documents_without_an_error_do_not_show_that_there_is_none():

@@ -12,7 +12,7 @@ import spacy
 from spacy.language import Language
 from spacy.util import is_compatible_version
 
-from spacy_calib.doc.zones import _ZONES_SINCE
+from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.report.view_server import MOST, MOST_BYTES, Viewer
@@ -160,7 +160,7 @@ def test_only_the_page_itself_may_ask(viewer):
 
 
 @pytest.mark.skipif(
-    not is_compatible_version(spacy.__version__, _ZONES_SINCE), reason="this spaCy has no memory zones that can be used"
+    not is_compatible_version(spacy.__version__, _ZONE_VERSIONS), reason="this spaCy has no memory zones that can be used"
 )
 def test_no_word_is_kept(fitted):
     viewer = Viewer(fitted)
@@ -194,7 +194,7 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
 def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     viewer = Viewer(fitted)
-    usual = read_record(fitted.get_pipe("calib")).profile.usual
+    usual = read_record(fitted.get_pipe("calib")).profile.mean_length
     assert usual > 1
     assert shown(viewer, "! " * 300)["verdict"] == "unlike"
     assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit

@@ -63,7 +63,7 @@ def test_entities_have_types_and_are_as_sure_as_their_least_sure_tag(way):
     assert source.labels(pipe) == ("O", "LOC", "PER")
     assert np.bincount(found.above(0.0).rows, weights=found.above(0.0).scores) == pytest.approx(np.ones(5))
     of_tags = dict(zip(pipe.labels, source.confidences(pipe, [doc])[0].T, strict=True))
-    assert found.spans.own == pytest.approx([min(of_tags["B-LOC"][1], of_tags["L-LOC"][2]), of_tags["U-PER"][3]])
+    assert found.spans.scores == pytest.approx([min(of_tags["B-LOC"][1], of_tags["L-LOC"][2]), of_tags["U-PER"][3]])
 
 
 def test_more_labellings_are_asked_for_than_there_are():

@@ -106,10 +106,10 @@ class OnDevice(ChainLabeller, AnnotatingPipe):
     def _state(self):
         return {}
 
-    def _made(self, state):
+    def _read_state(self, state):
         return state
 
-    def _take(self, made):
+    def _set_state(self, made):
         pass
 
 
@@ -121,8 +121,8 @@ def test_a_labeller_and_its_source(device):  # noqa: F811
     assert [own.tolist() for own in pipe.predict(docs)] == [own.tolist() for own in host.predict(docs)]
     found, wanted = (ChainSource().read(one, docs) for one in (pipe, host))
     assert found.above(0.0).scores == pytest.approx(wanted.above(0.0).scores)
-    assert found.spans.own == pytest.approx(wanted.spans.own)
-    assert len(found.spans.own)
+    assert found.spans.scores == pytest.approx(wanted.spans.scores)
+    assert len(found.spans.scores)
 
 
 def test_constraints_go_to_the_device_once(device):  # noqa: F811

@@ -93,7 +93,7 @@ def test_bytes_of_another_kind_or_version(factory):
 @pytest.mark.parametrize(
     ("factory", "key", "change", "says"),
     [
-        ("calib_hmm", "follow", lambda a: a[:-1], r"'follow' has \(3, 4\) values, \(4, 4\) are wanted"),
+        ("calib_hmm", "follow", lambda a: a[:-1], r"'follow' has \(3, 4\) values, not \(4, 4\)"),
         ("calib_hmm", "first", lambda a: -a - 1, "'state.first' is not an array of numbers from 0"),
         ("calib_hmm", "of_word", lambda a: np.full_like(a, np.nan), "'state.of_word' is not an array of numbers"),
         ("calib_hmm", "words", lambda words: [*words, 7], "is not a text"),
@@ -126,7 +126,7 @@ def test_a_field_with_labels_that_its_weights_are_not_of(tmp_path):
     nlp = trained_labeller("calib_crf")
     pipe = nlp.get_pipe("calib_crf")
     pipe.cfg["labels"].append("more")
-    with pytest.raises(CalibError, match=r"C335.*these 5 labels want: 'transitions' has \(4, 4\) values, \(5, 5\) are wanted"):
+    with pytest.raises(CalibError, match=r"C335.*these 5 labels want: 'transitions' has \(4, 4\) values, not \(5, 5\)"):
         trained_labeller("calib_crf").get_pipe("calib_crf").from_bytes(pipe.to_bytes())
     pipe.cfg["labels"].pop()
     pipe.model.get_ref("potentials").set_param("ends", np.array([0, np.nan, 0, 0], dtype="f"))

@@ -67,8 +67,8 @@ def test_second_pass_says_the_same(nlp):
     before = [doc.to_bytes() for doc in theirs]
     inline, again = (ParserSource().read(one.get_pipe("parser"), docs) for one, docs in ((nlp, ours), (stock, theirs)))
     assert again.above(0.0).scores == pytest.approx(inline.above(0.0).scores, abs=1e-5)
-    assert {name: values.round(3).tolist() for name, values in again.hints.items()} == {
-        name: values.round(3).tolist() for name, values in inline.hints.items()
+    assert {name: values.round(3).tolist() for name, values in again.further_scores.items()} == {
+        name: values.round(3).tolist() for name, values in inline.further_scores.items()
     }
     assert [doc.to_bytes() for doc in theirs] == before
 
@@ -77,7 +77,8 @@ def test_certainties_of_head_and_label_make_that_of_the_arc(nlp):
     docs, pipe = list(nlp.pipe(TEXTS)), nlp.get_pipe("parser")
     heads, arcs = (ParserSource(event=event).read(pipe, docs) for event in ("head", "arc"))
     of_head, of_label = (
-        1 / (1 + np.exp(-arcs.hints[f"certainty of the {what}"])) for what in ("decision for the head", "label, given the head")
+        1 / (1 + np.exp(-arcs.further_scores[f"certainty of the {what}"]))
+        for what in ("decision for the head", "label, given the head")
     )
     spared = heads.above(0.0).scores / of_head
     assert of_head * of_label * spared == pytest.approx(arcs.above(0.0).scores, abs=1e-3)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....calibration.recalibrators.logistic import log_odds, sigmoid
 from ....pairs.bins import check_count
-from ....schema import Saved, floats, kept, lengths, number, record, whole, wholes
+from ....schema import Serializable, floats, lengths, number, record, saved_field, whole, wholes
 from ....types import Floats, Ints
 from ..messages import calib_error
 from .base import Forecaster
@@ -21,16 +21,16 @@ _LEAF = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes(Saved):
+class Nodes(Serializable):
     """Trees whose m nodes follow one another: roots, children (-1 for a leaf), and feature with threshold (at most: left)."""
 
-    n_features: int = kept(whole(1))
-    roots: Ints = kept(wholes())
-    left: Ints = kept(wholes(_LEAF))
-    right: Ints = kept(wholes(_LEAF))
-    feature: Ints = kept(wholes())
-    threshold: Floats = kept(floats())
-    value: Floats = kept(floats())
+    n_features: int = saved_field(whole(1))
+    roots: Ints = saved_field(wholes())
+    left: Ints = saved_field(wholes(_LEAF))
+    right: Ints = saved_field(wholes(_LEAF))
+    feature: Ints = saved_field(wholes())
+    threshold: Floats = saved_field(floats())
+    value: Floats = saved_field(floats())
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:

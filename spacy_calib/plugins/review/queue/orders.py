@@ -137,7 +137,7 @@ def rare_tags(labels: Sequence[str], groups: Groups, share: float) -> list[str]:
         group in front ("O" beside entity types) are none of the tags. share (float): In (0, 1).
     RETURNS (list[str]): Rarest first, equal ones by name. Empty where even the rarest tag holds more, and where no frequency is known.
     """
-    tags = [i for i in range(min(len(labels), len(groups.of_tag))) if not 0 <= groups.of_tag[i] < groups.alone]
+    tags = [i for i in range(min(len(labels), len(groups.of_tag))) if not 0 <= groups.of_tag[i] < groups.n_singletons]
     tags.sort(key=lambda i: (groups.counts[i], labels[i]))
     frequency = groups.counts[tags]
     n_rare = int((np.cumsum(frequency) <= share * frequency.sum()).sum()) if frequency.sum() else 0

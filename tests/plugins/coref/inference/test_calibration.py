@@ -18,7 +18,7 @@ from spacy_calib.plugins.coref.inference.calibration import (
     expected_sizes,
 )
 from spacy_calib.plugins.coref.inference.pairs import MentionPairs
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 PAIRS = MentionPairs(np.array([1, 2]), np.array([0, 1]), np.array([0.5, 0.25]), 4)
 
@@ -114,5 +114,5 @@ def test_states_that_do_not_fit_are_refused(documents):
         {**state, "rest": state["rest"][1:]},
         {**state, "context": {**context, "slope": -1.0}},
     ):
-        with pytest.raises(Misfit):
+        with pytest.raises(InvalidState):
             CALIBRATION(spoiled, "state")

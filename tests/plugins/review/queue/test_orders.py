@@ -124,7 +124,7 @@ def test_an_unknown_signal_is_refused():
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")
-GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), alone=1)
+GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), n_singletons=1)
 
 
 @pytest.mark.parametrize(
