@@ -24,8 +24,8 @@ import spacy_calib
 from spacy_calib.annotations import is_space
 from spacy_calib.doc.attributes import token_values
 from spacy_calib.metrics import brier, calibration_error, log_loss, log_losses, mean_interval
-from spacy_calib.plugins.events.component import EventPipe, rights_of
-from spacy_calib.plugins.events.forecasts import candidates, described, fit_units
+from spacy_calib.plugins.events.component import EventPipe, judge_labels
+from spacy_calib.plugins.events.forecasts import default_forecasters, describe, fit_best
 from spacy_calib.plugins.events.questions import UNKNOWN
 
 
@@ -33,7 +33,7 @@ def of_arcs(pipe: EventPipe, examples: list[Example], layer: str) -> dict[str, n
     """What the calibrated scores say of the sentences that `pipe.gather` judges: the product over arcs, and the sentence's own score."""
     products, own = [], []
     for example in examples:
-        doc, right = example.predicted, rights_of(example, layer)
+        doc, right = example.predicted, judge_labels(example, layer)
         units, words = pipe.event.units(doc), ~is_space(doc)
         for unit, answer in zip(units, pipe.event.judge(example, units, right).tolist() if units else (), strict=True):
             if answer != UNKNOWN:
@@ -61,14 +61,14 @@ def main() -> None:
     with nlp.select_pipes(disable=["calib_event"]):
         fitted, examples = read(nlp, given.fit, False), read(nlp, given.test, False)
     learned, _ = pipe.gather(fitted)
-    best, _ = fit_units(learned.units.features, learned.hits, learned.documents, candidates())
+    best, _ = fit_best(learned.evidence.features, learned.hits, learned.documents, default_forecasters())
     began = time.process_time()
     found, layer = pipe.gather(examples)
     spent, words = time.process_time() - began, sum(len(example.predicted) for example in examples)
-    share, hits = found.units.own, found.hits
+    share, hits = found.evidence.estimates, found.hits
     said = {
-        "product of raw arcs": found.units.raw, **of_arcs(pipe, examples, layer), "share of draws": share,
-        f"forecast, {described(best.forecaster)}": np.clip(best.forecaster.predict(found.units.features), 0.0, 1.0),
+        "product of raw arcs": found.evidence.raw_estimates, **of_arcs(pipe, examples, layer), "share of draws": share,
+        f"forecast, {describe(best.forecaster)}": np.clip(best.forecaster.predict(found.evidence.features), 0.0, 1.0),
     }  # fmt: skip
     print(
         f"\n{len(hits):,} sentences, {hits.mean():.1%} right ({given.event}); {given.draws} draws, {words * given.draws / spent:,.0f} words x draws a second\n"
