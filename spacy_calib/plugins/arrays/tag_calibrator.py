@@ -147,7 +147,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def transform(self, P: Any) -> Any:
         """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
 
-        Rows sum to 1 only if the parameter `normalize` is True. RAISES C001: scores out of range. C294: an unknown tag.
+        Rows sum to 1 only if the parameter `normalize` is True.
+        RAISES C001: scores out of range. C294: an unknown tag.
         """
         from scipy.sparse import csr_matrix, issparse
 
@@ -199,8 +200,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def score(self, P: Any, y: ArrayLike) -> float:
         """Return minus the mean log loss of the calibrated pairs of unit and tag; higher is better, as `GridSearchCV` expects.
 
-        Not the accuracy, which calibration hardly changes. y: As in `fit`. RAISES C003: no pair reaches the threshold. C001,
-        C002, C071, C294, C296: as `fit`.
+        It is not the accuracy, which calibration hardly changes. y: As in `fit`.
+        RAISES C003: no pair reaches the threshold. C001, C002, C071, C294, C296: as `fit`.
         """
         predictions = self.judge(P, y)
         if not len(predictions):
@@ -221,7 +222,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
-        RETURNS (dict): As from `metrics.table.calibration_table`. RAISES C001, C002, C071, C294, C296: as `fit`.
+        RETURNS (dict): As from `metrics.table.calibration_table`.
+        RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         predictions = self.judge(P, y, groups)
         names = [str(label) for label in self.classes_.tolist()]
@@ -235,7 +237,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def judge(self, P: Any, y: ArrayLike, groups: ArrayLike | None = None) -> JudgedPairs:
         """Return the (unit, tag) pairs with gold: raw score, calibrated score, and whether the tag is right.
 
-        y, groups: As in `fit`. RAISES C001, C002, C071, C294, C296: as `fit`.
+        y, groups: As in `fit`.
+        RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         entries = self.calibrate(P)
         gold = inputs.read_gold(_check_length(_as_labels(y), entries.marginals), self.classes_.tolist()).columns

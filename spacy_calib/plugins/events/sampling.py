@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 class AnnotationDraws(Sequence["Draw"]):
     """n sampled annotations of a Doc, a sequence of Draw; the subclasses hold them as arrays.
 
-    doc (Doc): The Doc, which is not changed. scale (Floats): Factor of the probabilities of each unit or span: below 1 if
-    those of exclusive events sum to more than 1. words (NDArray[uint64]): Hashes of the Doc's words when it was sampled.
+    doc (Doc): The Doc, which is not changed.
+    scale (Floats): Factor of the probabilities of each unit or span, below 1 if those of exclusive events sum to more than 1.
+    words (NDArray[uint64]): Hashes of the Doc's words when it was sampled.
     """
 
     doc: Doc
@@ -79,7 +80,7 @@ class AnnotationDraws(Sequence["Draw"]):
 
 
 class Draw(NamedTuple):
-    """One sampled annotation of a Doc. number (int): Its index in `draws`."""
+    """One sampled annotation of a Doc. draws (AnnotationDraws): All samples. number (int): Index of this one."""
 
     draws: AnnotationDraws
     number: int
@@ -88,7 +89,8 @@ class Draw(NamedTuple):
         """Return a Doc with the sampled annotation in place of the predicted one.
 
         onto (Doc | None): Doc with the same tokens to write on, such as a draw of another annotation; None for a copy of the
-        sampled Doc. RAISES C411: sentence starts cannot be written on a Doc with a parse. C414: the Doc has other words.
+            sampled Doc.
+        RAISES C411: sentence starts cannot be written on a Doc with a parse. C414: the Doc has other words.
         """
         onto = self.draws.doc.copy() if onto is None else onto
         if not np.array_equal(onto.to_array("ORTH"), self.draws.words):
@@ -101,9 +103,10 @@ class Draw(NamedTuple):
 class LabelDraws(AnnotationDraws):
     """n samples of the labels of all tokens.
 
-    layer (str): Name of the annotation. labels (tuple[str, ...]): The sampled labels. codes (Ints): Index of each token's label
-    in `labels`, -1 for none, shape (n, n_tokens). has_scores (NDArray[bool]): Which tokens have scores, (n_tokens,); the others
-    keep their labels. gap (float): Maximum error of a label's probability; above 0 only for draws of a sequence model.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The sampled labels.
+    codes (Ints): Index of each token's label in `labels`, -1 for none, shape (n, n_tokens).
+    has_scores (NDArray[bool]): Which tokens have scores, shape (n_tokens,); the others keep their labels.
+    gap (float): Maximum error of a label's probability; above 0 only for draws of a sequence model.
     """
 
     layer: str
@@ -132,8 +135,8 @@ class LabelDraws(AnnotationDraws):
 class SpanDraws(AnnotationDraws):
     """n samples of the entities, or of the spans of a span group; spans without a score are in each of them.
 
-    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans with a score. in_draw (NDArray[bool]):
-    Whether each span is in each draw, shape (n, n_spans).
+    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans with a score.
+    in_draw (NDArray[bool]): Whether each span is in each draw, shape (n, n_spans).
     """
 
     layer: str
@@ -169,8 +172,9 @@ def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
 class CategoryDraws(AnnotationDraws):
     """n samples of the text categories of a Doc.
 
-    layer (str): Name of the annotation. labels (tuple[str, ...]): The categories. in_draw (NDArray[bool]): Whether each
-    category is in each draw, shape (n, n_labels). If exclusive categories sum to less than 1, some draws have none.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The categories.
+    in_draw (NDArray[bool]): Whether each category is in each draw, shape (n, n_labels). If exclusive categories sum to less than
+    1, some draws have none.
     """
 
     layer: str
@@ -203,9 +207,9 @@ class SampledTree(NamedTuple):
 class TreeDraws(AnnotationDraws):
     """n whole parses, sampled from the parser's own distribution and not by calibrated scores, as heads depend on each other.
 
-    layer (str): "head" or "arc". labels (tuple[str, ...]): Labels of arcs. heads (Ints): Index of each token's head, its own
-    for a root, shape (n, n_tokens). codes (Ints): Index of the arc's label in `labels`, (n, n_tokens). log_probability
-    (Floats): Of each draw, (n,).
+    layer (str): "head" or "arc". labels (tuple[str, ...]): Labels of arcs.
+    heads (Ints): Index of each token's head, its own for a root, shape (n, n_tokens).
+    codes (Ints): Index of the arc's label in `labels`, (n, n_tokens). log_probability (Floats): Of each draw, (n,).
     """
 
     layer: str
@@ -262,8 +266,9 @@ def sample_view(view: DocCalib, n: int = 100, seed: int = 0) -> AnnotationDraws:
 
     Tokens are sampled independently; entities as sets without overlap, from those on the Doc and the candidates; spans of a
     span group and categories that do not exclude each other independently; at most one of exclusive categories. Text, scores
-    and seed determine the samples. RAISES C001: n or seed is negative. C410: the parser of the arcs is not known in this
-    process. C680, C681, C024, C271: trees, as `plugins.events.trees.sample_trees`.
+    and seed determine the samples.
+    RAISES C001: n or seed is negative. C410: the parser of the arcs is not known in this process. C680, C681, C024, C271: trees,
+    as `plugins.events.trees.sample_trees`.
     """
     annotation = _get_doc_annotation(view.layer)
     if annotation.name in ARC_EVENTS:

@@ -52,10 +52,10 @@ _SAME = 1e-3
 def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> TreeDraws:
     """Sample n trees of a Doc; unlike `Doc._.<attr>.sample` also of a copy, or a Doc from another process or a file.
 
-    parser (DependencyParser): Without a beam; the component that it listens to has run over the Doc. attr (str): Prefix of the
-    calib pipe. seed (int): Determines the samples, with the text and the scores. RAISES C001: n or seed is negative. C412: the
-    scores are not of arcs. C413: no scores. C680: the parser's scores have changed. C681: no parser, or one with a beam. C024,
-    C271: the parser cannot run again.
+    parser (DependencyParser): Without a beam; the component that it listens to has run over the Doc.
+    seed (int): Determines the samples, with the text and the scores. attr (str): Prefix of the calib pipe.
+    RAISES C001: n or seed is negative. C412: the scores are not of arcs. C413: no scores. C680: the parser's scores have changed.
+    C681: no parser, or one with a beam. C024, C271: the parser cannot run again.
     """
     view = doc_view(doc, attr)
     if view is None:
