@@ -25,7 +25,7 @@ from spacy_calib.metrics import log_losses
 from spacy_calib.pairs.build import leading
 from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.pipe.record.estimates import sum_by, token_sums
-from spacy_calib.plugins.expect.survey import Known, Survey, accuracy
+from spacy_calib.plugins.expect.survey import LabelledDocuments, Survey, estimate_accuracy
 from spacy_calib.plugins.review.queue.choosing import stand_for_all
 from spacy_calib.types import Floats, Groups, Ints
 
@@ -70,10 +70,10 @@ class Texts:
     def survey(self, labelled: Ints, rest: Ints) -> Survey:
         """Of some labelled documents, and others that are not."""
         columns = (self.right, self.expected, self.independent, self.units)
-        known = Known(*(column[labelled][:, None] for column in columns))
+        sample = LabelledDocuments(*(column[labelled][:, None] for column in columns))
         inside = (self.right[labelled].sum(keepdims=True), self.units[labelled].sum(keepdims=True))
         others = self.expected[rest][:, None], self.units[rest][:, None]
-        return Survey(known, *inside, *others)
+        return Survey(sample, *inside, *others)
 
     def entries_of(self, documents: Ints) -> GoldEntries:
         return self.entries.take(np.flatnonzero(np.isin(self.entries.documents, documents)))
@@ -118,7 +118,7 @@ def outcome(texts: Texts, pool: Ints, test: GoldEntries, labelled: Ints) -> Outc
     adaptation = Adaptation.fit(texts.entries_of(labelled), texts.groups)
     moved = adaptation.move(test.scores, test.leads, test.tags)
     before, after = (float(log_losses(scores, test.hits).mean()) for scores in (test.scores, moved))
-    found, _ = accuracy(texts.survey(labelled, pool[~np.isin(pool, labelled)]))
+    found, _ = estimate_accuracy(texts.survey(labelled, pool[~np.isin(pool, labelled)]))
     true = float(texts.right[pool].sum() / texts.units[pool].sum())
     holds = float(found.low <= true <= found.high)
     return Outcome(100 * after / before, (found.expected - true) ** 2, found.high - found.low, holds)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_calib.plugins.events.forecasters.base import Forecaster
-from spacy_calib.plugins.events.forecasts import SIZES, Parts, split_loss, tune
+from spacy_calib.plugins.events.forecasts import SIZES, LossParts, split_loss, tune
 from spacy_calib.plugins.sequence.inference.best import k_best
 from spacy_calib.plugins.sequence.inference.chains import Chains
 from spacy_calib.plugins.sequence.inference.sums import ChainSums
@@ -42,11 +42,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Point:
-    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (Parts): On the test rows."""
+    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
 
     units: int
     size: int | None
-    parts: Parts
+    parts: LossParts
 
 
 def size_curve(

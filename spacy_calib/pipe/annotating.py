@@ -101,7 +101,9 @@ class AnnotatingPipe(Pipe):
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise self.state_format.error(self.state_format.unreadable, name=self.name, path=str(file), why=error.strerror or error) from None
+            raise self.state_format.error(
+                self.state_format.unreadable, name=self.name, path=str(file), why=error.strerror or error
+            ) from None
         self._load(data, str(file))
         return self
 

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ...calibration.spans import logit
 from ...types import Ints
-from ..events.forecasts import Evidence
+from ..events.forecasts import UnitEvidence
 from ..events.questions import NO, UNKNOWN, YES, Event
 from .inference.antecedents import NEW
 from .inference.calibration import KINDS, expected_sizes
@@ -28,7 +28,7 @@ class PairEvent(Event):
     """Whether a mention and its top antecedent name the same entity. prefix, mentions (str): Settings of `calib_coref`."""
 
     registered = "spacy-calib.Pair.v1"
-    called = ("pair", "pairs")
+    unit_words = ("pair", "pairs")
     features = PAIR_FEATURES
     rivals = ("raw probability", "calibrated probability")
 
@@ -36,14 +36,14 @@ class PairEvent(Event):
         self.prefix, self.mentions = prefix, mentions
 
     @property
-    def what(self) -> str:
+    def condition(self) -> str:
         return "a mention and its antecedent name the same"
 
     def units(self, doc: Doc) -> Sequence[Span]:
         view = coref_view(doc)
         return () if view is None else [view.mentions[mention] for mention in links_of(view)[0].tolist()]
 
-    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
         view = coref_view(doc)
         assert view is not None
         later, earlier = links_of(view)
@@ -56,7 +56,7 @@ class PairEvent(Event):
             np.log1p(np.maximum(mentions.sentences[later] - mentions.sentences[earlier], 0)),
         ]
         features = [logit(raw), logit(calibrated), *distances, sizes[later], sizes[earlier], *kinds]
-        return Evidence(np.column_stack(features), raw, calibrated)
+        return UnitEvidence(np.column_stack(features), raw, calibrated)
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
         view, gold = coref_view(example.predicted), aligned_gold(example, self.prefix, self.mentions)

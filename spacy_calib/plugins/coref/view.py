@@ -14,8 +14,8 @@ from spacy.tokens import Doc, Span
 
 from ...doc.blocks import BLOCK_VERSION, add_block, checksum_of, delete_blocks, find_blocks
 from ...types import Floats, Ints
-from ..events.draws import generator
-from ..events.sampling import Draws
+from ..events.draws import make_rng
+from ..events.sampling import AnnotationDraws
 from . import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates, refit
 from .inference.pairs import DENSE, MentionPairs, pair_probabilities
@@ -138,7 +138,7 @@ class DocCoref:
         calibrated (bool): False samples from the model without calibration. RAISES C001: n or seed is negative. C415: too many
         mentions.
         """
-        rng = generator(n, seed, get_string_id(self.doc.text))
+        rng = make_rng(n, seed, get_string_id(self.doc.text))
         antecedents = self.antecedents
         target = self.pairs.probabilities
         if calibrated and self.calibrated is not None:
@@ -197,7 +197,7 @@ _PREFIX = "coref_clusters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterDraws(Draws):
+class ClusterDraws(AnnotationDraws):
     """Clusterings. first (Ints): First mention of each mention's cluster, (n, n_mentions).
 
     off (float): Root mean square difference of the samples' and the calibrated probabilities, over `view.pairs`.

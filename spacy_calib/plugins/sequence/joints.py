@@ -16,7 +16,7 @@ from ...doc.view import DocCalib, doc_view
 from ...pairs.build import check_threshold
 from ...sources.base import to_numpy
 from ...types import Floats, Ints, Marginals
-from ..events.draws import draw_columns, generator, within_one
+from ..events.draws import draw_columns, make_rng, scale_to_one
 from ..events.sampling import LabelDraws
 from .inference.chains import fit_joints
 from .inference.sums import ChainSums, sum_chains
@@ -129,7 +129,7 @@ def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 
         raise calib_error("C342", name=getattr(labeller, "name", "?"), kind=type(labeller).__name__)
     if labeller.cfg["target"] == ENTITIES:
         raise calib_error("C416", name=labeller.name, attr=attr)
-    layer, rng = source.annotation(labeller).name, generator(n, seed, get_string_id(doc.text))
+    layer, rng = source.annotation(labeller).name, make_rng(n, seed, get_string_id(doc.text))
     if not len(doc):  # has no scores either
         empty = np.zeros((n, 0), dtype=np.intp)
         return LabelDraws(doc, np.zeros(0), layer, labeller.labels, empty, np.zeros(0, dtype=bool))
@@ -157,7 +157,7 @@ def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -
     target, other_scores = np.zeros_like(raw), raw.copy()
     target[view.rows[is_known], codes[is_known]] = view.calibrated[is_known]
     other_scores[view.rows[is_known], codes[is_known]] = 0.0
-    scale = within_one(target.sum(axis=1))
+    scale = scale_to_one(target.sum(axis=1))
     target *= scale[:, None]
     missing_mass, other_mass = 1.0 - target.sum(axis=1), other_scores.sum(axis=1)
     target += other_scores * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]

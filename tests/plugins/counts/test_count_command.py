@@ -21,7 +21,7 @@ from spacy_calib.plugins.counts.count_command import count
 from spacy_calib.plugins.counts.queries.base import QueryResult
 from spacy_calib.plugins.counts.queries.entity_events import EventQuery
 from spacy_calib.plugins.counts.queries.patterns import make_query
-from spacy_calib.plugins.counts.text_counts import answered, asked_of, pipes_for
+from spacy_calib.plugins.counts.text_counts import find_abilities, join_results, select_pipes
 from spacy_calib.plugins.expect.expect_command import expect
 from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
@@ -157,7 +157,7 @@ def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tm
     assert result["queries"][0]["total"]["low"] == result["queries"][0]["total"]["high"] == gold
     some = save_docs(tmp_path / "some.spacy", docs[:8])
     outcome = calib("count", calibrated, test_file, "-q", tag, "--gold", some, "-o", tmp_path / "c.json")
-    assert "are among the texts, and count as their labels say" in outcome.text
+    assert "are among the texts, and are counted by their labels" in outcome.text
     held = json.loads((tmp_path / "c.json").read_text())
     own = sum(token.tag_ == tag for doc in docs[:8] for token in doc)
     assert held["gold"] == 8 <= held["gold_among"] < result["gold"]  # a text may stand there twice
@@ -168,15 +168,15 @@ def test_pipes_that_a_query_has_no_use_for_do_not_run(calibrated_ner):
     nlp = spacy.load(calibrated_ner)
     pipes = pipes_named(nlp, None)
     nlp.add_pipe("parse_by_fives", first=True)
-    asked = asked_of(nlp, pipes)
-    queries = [make_query(text, asked) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
-    assert pipes_for(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
+    abilities = find_abilities(nlp, pipes)
+    queries = [make_query(text, abilities) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
+    assert select_pipes(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
     nlp.remove_pipe("parse_by_fives")
     nlp.add_pipe("lemmatizer", config={"mode": "lookup"}, before=pipes[0].source.component)
     nlp.add_pipe("parser", first=True)
-    assert pipes_for(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
-    by_parse = make_query('[{"DEP": "nsubj"}]', asked_of(nlp, pipes))
-    assert pipes_for(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
+    assert select_pipes(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
+    by_parse = make_query('[{"DEP": "nsubj"}]', find_abilities(nlp, pipes))
+    assert select_pipes(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
 
 
 def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file, tmp_path):
@@ -187,7 +187,7 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
     pipe.learned = replace(pipe.learned, record=replace(read_record(pipe), effects={}).to_bytes())
     nlp.to_disk(tmp_path / "old")
     outcome = calib("count", tmp_path / "old", test_file, "-q", tag)
-    assert "the interval takes units for independent" in outcome.text
+    assert "the interval takes units as independent" in outcome.text
 
 
 def test_a_query_that_matches_nothing(calibrated, test_file):
@@ -246,7 +246,7 @@ def test_what_entities_do_is_added_up_over_documents():
     share = np.array([0.5])
     query = EventQuery("{}", "document", frozenset(["attack"]), frozenset())
     answers = [(number, QueryResult(share, share, 1, draws)) for number in range(2)]
-    both = answered(query, answers, np.array([10.0, 10.0]))
+    both = join_results(query, answers, np.array([10.0, 10.0]))
     found = both.estimate(np.arange(2), None, 0.8)
     assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
     assert both.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)

@@ -97,7 +97,7 @@ def test_saved_and_loaded(asking, tmp_path):
 
 def test_state_that_is_not_of_its_form_is_refused(asking):
     pipe = asking.get_pipe("calib_event")
-    state = pipe.learned.state()
+    state = pipe.fitted_state.state()
     for spoil in (
         {"info": None},
         {"info": {**state["info"], "loss": 2.0}},
@@ -123,7 +123,7 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     for number, example in enumerate(examples):
         doc = example.predicted
         values = [token_values(token, "calib") for token in doc]
-        found = held.of_next(doc, np.array([one.raw for one in values]))
+        found = held.take_next(doc, np.array([one.raw for one in values]))
         own = calib.held_out.pairs.rows
         offset = sum(len(one.predicted) for one in examples[:number])
         for i in np.flatnonzero(~np.isnan(found)).tolist():
@@ -134,7 +134,7 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     # Other Docs than those of the fit have none.
     other = run_upstream(asking, examples_for(asking, 1, seed=77))[0].predicted
     raw = np.array([token_values(token, "calib").raw for token in other])
-    assert np.isnan(HeldOutScores(calib).of_next(other, raw + 0.5)).all()
+    assert np.isnan(HeldOutScores(calib).take_next(other, raw + 0.5)).all()
 
 
 def test_forecasts_follow_adapted_scores(asking):
@@ -146,7 +146,7 @@ def test_forecasts_follow_adapted_scores(asking):
     assert after["loss"] < before["loss"] - 0.02
     held = HeldOutScores(calib)
     few = run_upstream(asking, odd_examples(asking, 8, 3))
-    found = held.of_next(few[0].predicted, np.array([token_values(token, "calib").raw for token in few[0].predicted]))
+    found = held.take_next(few[0].predicted, np.array([token_values(token, "calib").raw for token in few[0].predicted]))
     own = np.array([token_values(token, "calib").calibrated for token in few[0].predicted])
     assert not np.isnan(found).all()
     assert np.nanmax(np.abs(found - own)) > 0  # of an adaptation that did not see the document
@@ -232,7 +232,7 @@ def test_the_table_says_how_good_the_forecasts_are(asking):
     found, _ = pipe.gather(examples)
     rows = {row["name"]: row for row in table["rows"]}
     assert table["units"] == len(found.hits)
-    assert rows["product"]["loss"] == pytest.approx(np.mean((found.units.own - found.hits) ** 2))
+    assert rows["product"]["loss"] == pytest.approx(np.mean((found.evidence.estimates - found.hits) ** 2))
     assert table["change"]["estimate"] == pytest.approx(rows["forecast"]["loss"] - rows["product"]["loss"])
     shown = [sent._.calib_right for example in examples for sent in example.predicted.sents]
     assert rows["forecast"]["loss"] == pytest.approx(np.mean((np.array(shown) - found.hits) ** 2))

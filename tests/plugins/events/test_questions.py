@@ -299,7 +299,11 @@ def test_a_word_without_gold_leaves_the_sentence_open(example):
 
 
 def test_what_is_asked_in_words():
-    assert [SentenceEvent(k).what for k in (0, 1, 2)] == ["all labels right", "at most 1 label wrong", "at most 2 labels wrong"]
+    assert [SentenceEvent(k).condition for k in (0, 1, 2)] == [
+        "all labels right",
+        "at most 1 label wrong",
+        "at most 2 labels wrong",
+    ]
 
 
 def test_of_spans_entities_and_arcs(example):

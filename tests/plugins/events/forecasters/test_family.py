@@ -145,4 +145,4 @@ def test_all_sizes_at_once_are_those_one_by_one(name):
     for right in (hits, np.ones(len(hits), bool)):
         found = made.predict_sizes(features, right, asked, [1, 10, 150])
         for size, said in zip((1, 10, 150), found, strict=True):
-            assert np.allclose(said, made.sized(size).fit(features, right).predict(asked))
+            assert np.allclose(said, made.with_size(size).fit(features, right).predict(asked))
