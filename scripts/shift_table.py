@@ -29,7 +29,7 @@ from shift_sets import EXPERIMENTS, Experiment
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, Adaptation, GoldEntries, Prior
 from spacy_calib.metrics import brier, calibration_error, log_loss
-from spacy_calib.pairs.build import JudgedPairs, leading
+from spacy_calib.pairs.build import JudgedPairs, find_top
 from spacy_calib.pairs.scored_corpus import ScoredCorpus
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
@@ -141,7 +141,7 @@ class Scored:
     @classmethod
     def of(cls, judged: JudgedPairs, groups: Groups, prior: Prior) -> Scored:
         pairs = judged.pairs
-        leads = leading(pairs.rows, pairs.scores)
+        leads = find_top(pairs.rows, pairs.scores)
         entries = GoldEntries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents)
         return cls(entries, pairs.scores, groups, prior)
 

@@ -34,7 +34,7 @@ from tqdm import tqdm
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.token_fit import fit_tokens
 from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.types import Floats, Groups
 
 # Of a tag, to be judged by itself; and how far it may be off.
@@ -104,7 +104,7 @@ class Target:
         chosen, _ = task.chosen
         scores = applied(fit_tokens(task.data, chosen), task)
         pairs = task.test
-        entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
+        entries = GoldEntries(scores, pairs.hits, find_top(pairs.rows, pairs.scores), pairs.tags, task.documents)
         return cls(held.name, entries, pairs.scores, task.groups)
 
     def judge(self, n_documents: int, draws: int) -> Floats:

@@ -22,7 +22,7 @@ from frame import head, make_parser, one_sentence, open_scored, row
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.pipe.record.estimates import sum_by, token_sums
 from spacy_calib.plugins.expect.survey import Known, Survey, accuracy
@@ -50,13 +50,13 @@ class Texts:
     @classmethod
     def of(cls, corpus: ScoredCorpus, groups: Groups) -> Texts:
         """Of the documents with gold, from 0."""
-        judged = corpus.counted & (corpus.right != UNKNOWN)
+        judged = corpus.is_counted & (corpus.right != UNKNOWN)
         known, documents = np.unique(corpus.documents[judged], return_inverse=True)
         sums = token_sums(corpus.calibrated[judged], documents, len(known))
         right = sum_by(documents, corpus.right[judged], len(known))
         keep = (corpus.hits != UNKNOWN) & judged[corpus.rows]
         rows = corpus.rows[keep]
-        leads = leading(corpus.rows, corpus.tag_raw)[keep]
+        leads = find_top(corpus.rows, corpus.tag_raw)[keep]
         documents = np.searchsorted(known, corpus.documents[rows])
         own = corpus.tag_calibrated[keep], corpus.hits[keep] == 1, leads, corpus.columns[keep]
         entries = GoldEntries(*own, documents)

@@ -60,10 +60,10 @@ class Table:
     def n_tokens(self) -> int:
         return len(self.probabilities)
 
-    def above(self, threshold: float) -> Marginals:
+    def marginals_above(self, threshold: float) -> Marginals:
         return from_dense(self.probabilities, threshold)
 
-    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def scores_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self.probabilities[rows, columns]
 
 

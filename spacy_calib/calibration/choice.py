@@ -229,7 +229,7 @@ def _mapped(
     """Maps of raw scores, by group. rules: See `_rules`."""
     folds, names = folds_of(inputs.units[inputs.data.kept], _FOLDS), set()
     n_fewest = len(folds) - int(np.bincount(folds, minlength=1).max())
-    for method, prototype, n_groups, why in progress.over(rules):
+    for method, prototype, n_groups, why in progress.track(rules):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
         why = why or (

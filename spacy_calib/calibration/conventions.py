@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints, Pairs
 from .recalibrators import Platt
 from .recalibrators.logistic import combine, log_odds, sigmoid
@@ -48,7 +48,7 @@ class Convention:
 
 def find_conventions(pairs: Pairs, gold: Ints, files: Ints) -> list[Convention]:
     """Find where conventions differ, file by file; most tokens first. gold: Of each token. files: Gold file of each pair."""
-    confident = np.flatnonzero(leading(pairs.rows, pairs.scores) & (pairs.scores >= _SURE))
+    confident = np.flatnonzero(find_top(pairs.rows, pairs.scores) & (pairs.scores >= _SURE))
     conventions = []
     for file, tag in np.unique(np.stack([files[confident], pairs.tags[confident]]), axis=1).T.tolist():
         indices = confident[(files[confident] == file) & (pairs.tags[confident] == tag)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.bins import Weighted, collapse_groups
+from ..pairs.bins import WeightedPairs, collapse_groups
 from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
@@ -95,7 +95,7 @@ class GroupedRecalibrator:
         self.offsets = offsets.clone().fit(calibrated_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
 
-    def _fit_map(self, pairs: Weighted, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
+    def _fit_map(self, pairs: WeightedPairs, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
         """A map of these pairs, or None and why they cannot be fitted alone."""
         _, hits, weights = pairs
         n, n_hits = int(weights.sum()), int(weights[hits].sum())

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints, Marginals, Pairs, Spans
 
 # How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
@@ -68,7 +68,7 @@ class Predictions:
     def leads(self) -> NDArray[np.bool_]:
         """Whether each is the likeliest of its row by raw scores; what leads reaches the threshold."""
         is_top = np.zeros(len(self), dtype=bool)
-        is_top[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
+        is_top[self.kept] = find_top(self.rows[self.kept], self.raw[self.kept])
         return is_top
 
     def having(self, **fields: Any) -> Predictions:

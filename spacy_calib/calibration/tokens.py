@@ -73,7 +73,7 @@ class CarriedLabels:
         has_score[predictions.rows[is_carried]] = True
         columns = self.find_columns()
         rows = np.flatnonzero(~has_score & (columns >= 0))
-        raw = scores.at(rows, columns[rows]) if len(rows) else np.zeros(0)
+        raw = scores.scores_at(rows, columns[rows]) if len(rows) else np.zeros(0)
         has_raw = ~np.isnan(raw)
         return predictions.with_asked(rows[has_raw], columns[rows[has_raw]], raw[has_raw])
 
@@ -176,7 +176,7 @@ class TokenCalibration:
 
         words: Of the tokens, for a context. carried (CarriedLabels | None): For `Calibrated.below`.
         """
-        marginals = scores.above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
+        marginals = scores.marginals_above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         predictions = Predictions.of_pairs(marginals, threshold, words)
         if predictions.levels is not None:
             marginals = marginals.take(predictions.kept)
@@ -253,7 +253,7 @@ def silent_tokens(scores: Scores, rows: Ints) -> Ints:
     bare = np.flatnonzero(np.bincount(rows, minlength=scores.n_tokens) == 0)
     if not len(bare):
         return bare
-    return bare[np.isnan(scores.at(bare, np.zeros(len(bare), dtype=np.intp)))]
+    return bare[np.isnan(scores.scores_at(bare, np.zeros(len(bare), dtype=np.intp)))]
 
 
 def rest_of(rows: Ints, scores: Floats, n_tokens: int) -> Floats:

@@ -77,7 +77,7 @@ def threshold(
     tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
     them to be looked at. Best on gold that was not used for `calib fit`.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.SeenShare`); for a precision "event", "precision", "confidence", "per",
+    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision", "confidence", "per",
         "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
         "misses": the same with "recall", see `calibration.missed.rows_of`; for both "review": see `calibration.missed.review_of`. Of several
         pipes: those of the first, and "others": pipe -> its own.

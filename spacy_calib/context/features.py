@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds, sigmoid
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
@@ -39,9 +39,9 @@ class TokenScores:
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
-        self.is_top: Flags = leading(rows, scores)
+        self.is_top: Flags = find_top(rows, scores)
         first, others = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        second = others[leading(rows[others], scores[others])]
+        second = others[find_top(rows[others], scores[others])]
         entries = np.empty((2, n), dtype=np.intp)
         entries[:] = _NO_TOP
         entries[0, rows[first]], entries[1, rows[second]] = first, second

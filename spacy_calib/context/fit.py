@@ -15,7 +15,7 @@ from ..calibration.span_fit import SpanData, held_out_scores, without_useless
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import interleave, leading
+from ..pairs.build import find_top, interleave
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
@@ -129,8 +129,8 @@ def fit_further_scores(
     """
     context = FurtherScores()
     context.names_ = tuple(names)
-    progress.at(0.0)
-    top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    progress.update(0.0)
+    top, top_others = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
     useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
@@ -156,7 +156,7 @@ def fit_further_scores(
 
 def _reordered(pairs: Pairs, adjusted: Floats) -> float:
     """The share of tokens that get another top tag."""
-    was_top, is_top = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted))
+    was_top, is_top = (find_top(pairs.rows, scores) for scores in (pairs.scores, adjusted))
     return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 

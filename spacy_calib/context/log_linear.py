@@ -161,14 +161,14 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
     if n_documents >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_TO_CHOOSE)), choosing)
-    fitting.at(0.0)
+    fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
     return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
     """The best ridge; the search begins at the usual one and goes where the loss falls. Of equal ones the strongest."""
-    progress.at(0.0)
+    progress.update(0.0)
     start, folds = _fit(data, RIDGES[_START], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
 
     def loss(place: int) -> float:

@@ -22,7 +22,7 @@ from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..calibration.tokens import silent_tokens
 from ..context.words import Words
-from ..pairs.build import Scores, concatenate, hints_of
+from ..pairs.build import Scores, concatenate, get_hints
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
 from ..sources.bound import BoundSource
@@ -110,7 +110,7 @@ class ExampleReader:
         docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
         self.source = self.source.with_current_labels()
-        words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
+        words = None if self.words_of is None else replace(self.words_of(docs), hints=get_hints(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
@@ -150,7 +150,7 @@ class ExampleReader:
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """The fields of a batch that are about its rows and entries."""
-        marginals = scores.above(self.lowest)
+        marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.none))
         self._confusions.update(confusions(marginals, gold.columns, hashes))
@@ -222,7 +222,7 @@ class ExampleReader:
             for (column, key), n in self._confusions.items()
             if key in names
         }
-        unknown = UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
+        unknown = UnknownGold.from_confusions(confusions_by_name, self.n_unknown, self.counts, labels)
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _joined(self, name: str) -> NDArray[Any]:
@@ -251,7 +251,7 @@ def unknown_spans(
     pairs = likely_names(unmatched, list(dict.fromkeys(name for _, name in unknown)), confusions)
     if of_tokens.n:
         return replace(of_tokens, counterparts=pairs)
-    of_spans = UnknownGold.of(unknown, unknown.total(), gold, list(names))
+    of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
     return replace(of_spans, counterparts=pairs, unit=annotation.span_words[0] if of_spans.n else "")
 
 

@@ -106,7 +106,7 @@ def carried_by(corpus: ScoredCorpus, view: JudgedView) -> Ints:
     if view.kind == "entities":
         return np.arange(len(view))
     rows = view.pairs.rows
-    places: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.counted[rows])
+    places: Ints = np.flatnonzero((corpus.tags[corpus.hits >= 0] == corpus.labels[rows]) & corpus.is_counted[rows])
     return places
 
 

@@ -66,7 +66,7 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     likelihoods = np.zeros((len(types.names), len(rows)))
     for column, kind in enumerate(types.of_label.tolist()):
         if kind >= 0:
-            likelihoods[kind] += scores.at(rows, np.full(len(rows), column))
+            likelihoods[kind] += scores.scores_at(rows, np.full(len(rows), column))
     for kind in range(len(types.names)):
         likelihoods[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], likelihoods[kind])
     return likelihoods

@@ -54,7 +54,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         # It was chosen for sources that differ; it does not belong to the scores before.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
-    share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
+    share = None if state_before.seen is None else state_before.seen.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
@@ -69,7 +69,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         adaptations=[*state_before.info.adaptations, adaptation],
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
-    record, seen = None, inputs.seen if state_before.seen is None else state_before.seen.plus(inputs.texts)
+    record, seen = None, inputs.seen if state_before.seen is None else state_before.seen.with_texts(inputs.texts)
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(

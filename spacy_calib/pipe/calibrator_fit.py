@@ -57,7 +57,7 @@ def fit_calibrator(
     inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
-    learning.at(0.0)
+    learning.update(0.0)
     conventions = conventions_in(inputs)
     if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
@@ -88,7 +88,7 @@ def fit_calibrator(
     if inputs.source.component is not None and record is not None:  # else nothing was held out
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
-    learning.at(1.0)
+    learning.update(1.0)
     return state, judged_pairs, spans
 
 
@@ -109,9 +109,9 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
     if not source.unsettled:
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    for setting, value in source.settle(component, examples, choosing.over).items():
+    for setting, value in source.settle(component, examples, choosing.track).items():
         pipe.lookup.restore_setting(setting, value)  # so that the config has it
-    return reading.over(examples)
+    return reading.track(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
@@ -196,7 +196,7 @@ def _describe(
         unit=inputs.unit,
         tokens=inputs.data.pairs.n_units,
         unknown_gold=inputs.unknown.n,
-        unknown=inputs.unknown.words() if inputs.unknown.n else None,
+        unknown=inputs.unknown.message_fields() if inputs.unknown.n else None,
         label_map=map_of(settings.source),
         pairs=maps.pooled_fit_.pairs,
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,

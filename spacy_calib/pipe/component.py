@@ -20,8 +20,8 @@ from ..doc.blocks import add_block, delete_blocks
 from ..doc.view import doc_view
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
-from ..pairs.documents import DOCUMENT, several
+from ..pairs.build import Scores, get_hints
+from ..pairs.documents import DOCUMENT, pluralize
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
@@ -80,7 +80,7 @@ class Calibrator(CalibratingPipe):
         """Give Docs that carry no label the top labels."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
-        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
+        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).marginals_above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
@@ -109,8 +109,8 @@ class Calibrator(CalibratingPipe):
         if context is None:
             return None
         if annotation.unit == DOCUMENT:
-            return Words.of_documents(scores.n_tokens, hints_of(scores))
-        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, hints_of(scores))
+            return Words.of_documents(scores.n_tokens, get_hints(scores))
+        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_hints(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
@@ -259,7 +259,7 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
         available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        known = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        known = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
         raise calib_error("C446", unit=unit, known=", ".join(known), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")

@@ -27,7 +27,7 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged = corpus.span_pairs(labels) if entities else corpus.carried_pairs()
+    judged = corpus.span_pairs(labels) if entities else corpus.predicted_pairs()
     keys = keys_of(per, judged.pairs.tags, labels, groups)
     scores, hits, documents = judged.calibrated, judged.pairs.hits, judged.documents
     found = find_thresholds(scores, hits, documents, keys, precision, confidence)

@@ -88,7 +88,7 @@ def judge_pipe(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Exam
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen is not None:
-        share = pipe.learned.seen.share_of(texts_of(annotation, examples))
+        share = pipe.learned.seen.overlap_with(texts_of(annotation, examples))
         overlap = None if share is None else share.to_dict()
     return Judged(
         name=pipe.name,

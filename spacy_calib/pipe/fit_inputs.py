@@ -27,7 +27,7 @@ from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import UnknownGold
 from ..pairs.progress import UNREPORTED, Progress
-from ..pairs.seen_texts import SeenTexts, TextUnits
+from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
@@ -87,7 +87,7 @@ class FitInputs:
     n_gold: int
     unknown: UnknownGold
     texts: TextUnits
-    seen: SeenTexts
+    seen: FitTextDigests
 
     @property
     def of_spans_alone(self) -> bool:
@@ -119,18 +119,18 @@ class FitInputs:
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
         if not self.n_gold and span_labels and unknown.n and unknown.share == 1:
-            raise calib_error("C697", component=name, **unknown.words())
+            raise calib_error("C697", component=name, **unknown.message_fields())
         if self.of_spans_alone:
             if unknown.share > self.arguments.max_unknown:
-                raise calib_error("C164", component=name, **unknown.words())
+                raise calib_error("C164", component=name, **unknown.message_fields())
             return
         if not self.n_gold:
             raise calib_error("C030", layer=self.source.annotation.gold.name, component=name)
         if unknown.n == self.n_gold:
-            raise calib_error("C031", n_tags=n_labels, component=name, **unknown.words())
+            raise calib_error("C031", n_tags=n_labels, component=name, **unknown.message_fields())
         # Identities are of no scheme, of which the gold could have another.
         if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
-            raise calib_error("C164", component=name, **unknown.words())
+            raise calib_error("C164", component=name, **unknown.message_fields())
         n_pairs, threshold = len(self.data.kept), self.settings.threshold
         if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
@@ -174,7 +174,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen=SeenTexts(salt=token_hex(16)).plus(texts),
+        seen=FitTextDigests(salt=token_hex(16)).with_texts(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:

@@ -79,8 +79,8 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     examples (Sequence): Those of the fit, which have been through the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    seen = None if present.learned.seen is None else present.learned.seen.share_of(texts_of(annotation, examples))
-    if seen is not None and seen.many:
+    seen = None if present.learned.seen is None else present.learned.seen.overlap_with(texts_of(annotation, examples))
+    if seen is not None and seen.is_fit_data:
         return Comparison(
             FIT, why=f"it was fitted on {100 * seen.share:.0f} % of the words of these texts, where it looks too good"
         )

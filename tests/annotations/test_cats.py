@@ -194,7 +194,7 @@ def test_in_a_corpus_a_document_is_a_row():
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.labels] == ["pos", "pos", "", "pos"]
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.gold] == ["pos", "neg", "neg", ""]
     assert corpus.right.tolist() == [RIGHT, WRONG, UNKNOWN, UNKNOWN]
-    assert corpus.counted.tolist() == [True, True, False, True]
+    assert corpus.is_counted.tolist() == [True, True, False, True]
     judged = corpus.pairs()
     assert judged.pairs.hits.tolist() == [False, True, True, False]
     assert judged.calibrated.tolist() == [0.3, 0.7, 0.3, 0.7]

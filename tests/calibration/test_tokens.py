@@ -212,8 +212,8 @@ def test_names_of_entries_go_with_them():
     probabilities = draw_tokens(20, 1).probabilities
 
     class Named(Table):
-        def above(self, threshold):
-            found = super().above(threshold)
+        def marginals_above(self, threshold):
+            found = super().marginals_above(threshold)
             names = [f"lemma {row} {tag}" for row, tag in zip(found.rows, found.tags, strict=True)]
             return Marginals(found.rows, found.tags, found.scores, found.n_tokens, names)
 
@@ -354,7 +354,7 @@ def test_other_is_the_calibrated_rest(name):
     found = calibration.calibrate(fresh, 0.1)
     calibration.normalize = False
     plain = calibration.calibrate(fresh, 0.1).scores
-    every = fresh.above(lowest_score(0.1, calibration.scaling))
+    every = fresh.marginals_above(lowest_score(0.1, calibration.scaling))
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     for token in range(50):
         own = found.marginals.rows == token

@@ -14,7 +14,7 @@ from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.tokens import TagsOfSpans, TokenContext, replace_top
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.schema import Misfit
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
@@ -198,7 +198,7 @@ def test_settings_out_of_range():
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     found, words, pairs = fitted()
-    others = np.flatnonzero(~leading(pairs.rows, pairs.scores))
+    others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
     seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
     assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])

@@ -87,7 +87,7 @@ class Scaling(ABC):
         documents (Ints): Of the pairs, ascending. RETURNS (Floats): The scaled scores. RAISES C003: no pairs.
         """
         fitting, folds = progress.parts(2, 1)
-        fitting.at(0.0)
+        fitting.update(0.0)
         index = thin_out(documents, MOST_PAIRS)
         self.fit_documents(pairs.take(index), documents[index], n_tags)
         if len(np.unique(documents)) < 2:

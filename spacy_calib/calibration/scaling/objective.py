@@ -154,7 +154,7 @@ def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Prog
     for step in (-1, 1):
         while 0 <= (neighbour := place + step) < n:
             if neighbour not in losses:
-                progress.at(len(losses) / n)  # of n at most
+                progress.update(len(losses) / n)  # of n at most
                 losses[neighbour] = loss(neighbour)
             if not (losses[neighbour], neighbour) < (losses[place], place):
                 break

@@ -54,7 +54,7 @@ class Labelled:
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
         """Take the counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
-        places = np.flatnonzero(corpus.counted)
+        places = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
         entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]  # of trees that give one lemma the likeliest
         columns = np.full(len(corpus), -1)

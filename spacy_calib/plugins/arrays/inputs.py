@@ -20,8 +20,8 @@ from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
-from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, from_sparse, leading, pair_up
-from ...pairs.label_map import shorter
+from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
+from ...pairs.label_map import shorten_list
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error
 
@@ -134,7 +134,7 @@ class Gold:
         """The words for a sentence about unknown gold."""
         n = self.unknown.total()
         names = [label for label, _ in self.unknown.most_common()]
-        return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorter(names)}
+        return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorten_list(names)}
 
 
 def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
@@ -148,14 +148,14 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
     if not counts and not unknown:
         raise calib_error("C071", what="TagCalibrator")
     if not counts:
-        raise calib_error("C296", gold=shorter(list(unknown)), known=shorter([str(label) for label in labels]))
+        raise calib_error("C296", gold=shorten_list(list(unknown)), known=shorten_list([str(label) for label in labels]))
     return Gold(columns, counts + unknown, unknown)
 
 
 def likeliest(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     """The column of each unit's highest score (the first of equals); -1 without entries. scores: One per entry."""
     found = np.full(marginals.n_tokens, -1, dtype=np.intp)
-    best = leading(marginals.rows, scores)
+    best = find_top(marginals.rows, scores)
     found[marginals.rows[best]] = marginals.tags[best]
     return found
 
@@ -164,7 +164,7 @@ def rescaled(dense: Floats, scores: Scores) -> Floats:
     """Rows divided by their sums. dense (Floats): New scores; a row of zeros gets its old ones, or equal shares."""
     silent = dense.sum(axis=1) == 0
     if silent.any():
-        every = scores.above(0.0)
+        every = scores.marginals_above(0.0)
         own = silent[every.rows]
         dense[every.rows[own], every.tags[own]] = every.scores[own]
         dense[dense.sum(axis=1) == 0] = 1.0
@@ -184,7 +184,7 @@ def document_numbers(groups: Any, n_units: int) -> Ints:
 
 def token_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, lowest: float) -> FitData:
     """The fit data, units of a document side by side. gold, documents (Ints): Per unit. lowest (float): Least score kept."""
-    every = scores.above(lowest)
+    every = scores.marginals_above(lowest)
     if (np.diff(documents) < 0).any():
         order = np.argsort(documents, kind="stable")
         place = np.empty(len(order), dtype=np.intp)

@@ -155,7 +155,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         best = inputs.likeliest(found.marginals, found.scores)
         silent = np.flatnonzero(np.bincount(found.marginals.rows, found.scores, found.marginals.n_tokens) == 0)
         if len(silent):
-            every = scores.above(0.0)
+            every = scores.marginals_above(0.0)
             best[silent] = inputs.likeliest(every, every.scores)[silent]
         return self.classes_[np.maximum(best, 0)]
 

@@ -112,7 +112,7 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
         on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
-        `pairs.seen_texts.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
+        `pairs.seen_texts.TrainTestOverlap`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
         fault of the input.
     """

@@ -38,7 +38,7 @@ class Read:
 
     def labelled(self) -> Chosen:
         """Return which Docs have gold."""
-        tokens = self.corpus.docs[self.corpus.counted & (self.corpus.right != UNKNOWN)]
+        tokens = self.corpus.docs[self.corpus.is_counted & (self.corpus.right != UNKNOWN)]
         return np.asarray(np.bincount(tokens, minlength=self.corpus.n_docs) > 0)
 
 
@@ -174,8 +174,8 @@ def known_of(
 def _by_doc(read: Read, labels: Sequence[str], model: EntityModel | None, only_gold: bool = False) -> list[Known]:
     """Return `known_of` by Doc. only_gold (bool): Whether to take only tokens and entities with gold."""
     corpus = read.corpus
-    right, spans_right = corpus.right[corpus.counted], corpus.spans.right
-    tokens = replace(Labelled.from_tokens(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=corpus.n_docs)
+    right, spans_right = corpus.right[corpus.is_counted], corpus.spans.right
+    tokens = replace(Labelled.from_tokens(corpus, labels), documents=corpus.docs[corpus.is_counted], n_docs=corpus.n_docs)
     spans = replace(Labelled.from_spans(corpus), documents=corpus.spans.docs, n_docs=corpus.n_docs)
     if only_gold:
         index, own_spans = (np.flatnonzero(column != UNKNOWN) for column in (right, spans_right))

@@ -165,7 +165,7 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
     gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
     RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined.
     """
-    with_gold = corpus.counted & (corpus.right != UNKNOWN)
+    with_gold = corpus.is_counted & (corpus.right != UNKNOWN)
     rights = corpus.right[with_gold]
     spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
     right, predicted = int((spans == RIGHT).sum()), len(spans)
@@ -186,7 +186,7 @@ def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict
 
 def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
     """ "checkable": documents with scores; "checked": those of them with gold."""
-    is_counted = corpus.counted
+    is_counted = corpus.is_counted
     return {
         "checkable": len(np.unique(corpus.docs[is_counted])),
         "checked": len(np.unique(corpus.docs[is_counted & (corpus.right != UNKNOWN)])),
@@ -205,8 +205,8 @@ def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: flo
     """A row for each document with tokens: "doc" (number, from 0), "text" (first words), "tokens", "expected", "low"
     and "high" (None without a record), "true" (accuracy; None without gold, or where it is not to be checked).
     """
-    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    with_gold = corpus.counted & (corpus.right != UNKNOWN)
+    sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
+    with_gold = corpus.is_counted & (corpus.right != UNKNOWN)
     n_known, n_right = (
         np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
     )

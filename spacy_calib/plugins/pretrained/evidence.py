@@ -127,7 +127,7 @@ class EntityEvidence(Part):
         if places:
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
-            probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+            probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
             parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):
                 proper[i] = part

@@ -14,7 +14,7 @@ from ...metrics.metric import listed, losses, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
-from ...pairs.documents import by_unit, counted
+from ...pairs.documents import by_unit, count_in_words
 from ...types import Floats, Ints
 from .passages import in_context
 from .plot_data import bins_for, coverage_curves, reliability_curve
@@ -38,7 +38,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
 
     view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-    "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe. RETURNS (dict): facts and the
     results of this module: "verdict", "accuracy", "table", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
@@ -54,7 +54,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": view.n_bins,
         "documents": n_documents,
-        "counted": counted(view.unit, n_documents),
+        "counted": count_in_words(view.unit, n_documents),
         "by": by_unit(view.unit, n_documents),
         "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,

@@ -130,7 +130,7 @@ def verdict(
     """Summarize the figures.
 
     table (dict): Of `metrics.table.calibration_table`. noun (str): Name of the component. seen (dict | None): Of
-    `pairs.seen_texts.SeenShare`. never (Sequence): Of `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
+    `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Of `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
     "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]
