@@ -1,4 +1,4 @@
-"""Pairs -> numbers: calibration errors and proper scores, with noise floors and intervals."""
+"""Calibration errors and proper scores of pairs, with noise floors and intervals."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

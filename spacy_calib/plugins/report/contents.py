@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
-from ...metrics.judged_view import JudgedView, carried_by
-from ...metrics.metric import listed, losses, title_of
+from ...metrics.judged_view import JudgedView, predicted_indices
+from ...metrics.metric import losses, select_listed, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
@@ -50,7 +50,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     return {
         **facts,
         "unit": view.kind,
-        "called": view.called,
+        "called": view.span_words,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": view.n_bins,
         "documents": n_documents,
@@ -124,7 +124,7 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
     of_pair = losses(view.metrics)
     columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
-    metrics = listed(view.metrics)
+    metrics = select_listed(view.metrics)
     figures = []
     for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
         raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
@@ -183,7 +183,7 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    predicted_pairs = carried_by(corpus, view)
+    predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]
     errors: list[dict[str, Any]] = []

@@ -113,7 +113,7 @@ def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> 
         judged.unit,
         judged.metrics,
     )
-    never = never_right(judged, judged.labels) if judged.named else []
+    never = never_right(judged, judged.labels) if judged.has_label_columns else []
     return view_contents(corpus, judged, {**table, "never_right": never}, facts)
 
 
