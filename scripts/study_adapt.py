@@ -119,7 +119,7 @@ class Target:
         seen = np.isin(self.entries.documents, labelled)
         rest = self.entries.take(np.flatnonzero(~seen))
         adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups)
-        adapted, own = adaptation.move(rest.scores, rest.leads, rest.tags), rest.leads
+        adapted, own = adaptation.adjust(rest.scores, rest.is_top, rest.tags), rest.is_top
         scores = (self.raw[~seen], rest.scores, adapted)
         raw, before, after = (log_losses(one[own], rest.hits[own]).mean() for one in scores)
         off = [worst_tag(one, rest) for one in scores[1:]]

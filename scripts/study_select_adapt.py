@@ -116,7 +116,7 @@ class Outcome(NamedTuple):
 def outcome(texts: Texts, pool: Ints, test: GoldEntries, labelled: Ints) -> Outcome:
     """test (GoldEntries): The likeliest tags of the other half."""
     adaptation = Adaptation.fit(texts.entries_of(labelled), texts.groups)
-    moved = adaptation.move(test.scores, test.leads, test.tags)
+    moved = adaptation.adjust(test.scores, test.is_top, test.tags)
     before, after = (float(log_losses(scores, test.hits).mean()) for scores in (test.scores, moved))
     found, _ = accuracy(texts.survey(labelled, pool[~np.isin(pool, labelled)]))
     true = float(texts.right[pool].sum() / texts.units[pool].sum())
@@ -130,7 +130,7 @@ def draws(texts: Texts, n: int, n_draws: int) -> dict[str, Floats]:
     for seed in range(n_draws):
         pool, other = np.array_split(np.random.default_rng(seed).permutation(len(texts.units)), 2)
         test = texts.entries_of(other)
-        test = test.take(np.flatnonzero(test.leads))
+        test = test.take(np.flatnonzero(test.is_top))
         for name, choose in STRATEGIES.items():
             found[name].append(outcome(texts, pool, test, choose(texts, pool, n, seed)))
     return {name: np.array(rows) for name, rows in found.items()}

@@ -182,10 +182,10 @@ def find_cutoffs(
             code = "C310" if corpus.row_unit == DOCUMENT else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
-        if not tokens.wanted("all", "all").any():
+        if not tokens.in_gold("all", "all").any():
             raise calib_error("C309", data=data)
-        flagging = tokens.find(recall, confidence, per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, flagging)}
+        flagging = tokens.find_cutoffs(recall, confidence, per)
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result, accepting, flagging

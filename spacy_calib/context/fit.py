@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanData, held_out_scores, without_useless
+from ..calibration.span_fit import SpanData, drop_useless_scores, held_out_scores
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
@@ -133,7 +133,7 @@ def fit_further_scores(
     top, top_others = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
-    useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
+    useful = drop_useless_scores(top_data, groups).spans.beside.shape[1] > 0
     held_out = held_out_scores(top_data, groups) if useful else spans.own
     adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
     if useful:

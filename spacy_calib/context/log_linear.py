@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
-from ..calibration.scaling.objective import lowest_from
+from ..calibration.scaling.objective import descend
 from ..metrics.proper import log_losses
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
@@ -174,7 +174,7 @@ def _choose_ridge(data: PairData, progress: Progress) -> float:
     def loss(place: int) -> float:
         return float(log_losses(_held_out(data, RIDGES[place], folds, start), data.hits).sum())
 
-    return RIDGES[lowest_from(_START, len(RIDGES), loss, progress)]
+    return RIDGES[descend(_START, len(RIDGES), loss, progress)]
 
 
 def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:

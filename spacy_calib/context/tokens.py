@@ -113,14 +113,14 @@ class TokenContext:
         columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
         places = self.known_.places(words)
         if self.model_ is None:
-            return predictions.having(view=View(tokens, columns, places[0], tokens.scores))
+            return predictions.replace_unchecked(view=View(tokens, columns, places[0], tokens.scores))
         odds, is_top = tokens.log_odds, tokens.is_top
         if is_kept is not None:
             odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
             is_top[is_kept] = tokens.is_top
         pairs = (predictions.rows, predictions.tags, odds, is_top)
         scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
-        return predictions.having(
+        return predictions.replace_unchecked(
             scores=scores, view=View(tokens, columns, places[0], scores if is_kept is None else scores[is_kept])
         )
 
@@ -199,8 +199,8 @@ class FurtherScores:
         """Adjust the top label of each document that has one above the threshold, and the others with it."""
         if self.model_ is None:
             return predictions
-        top = np.flatnonzero(predictions.leads)
-        return predictions.having(
+        top = np.flatnonzero(predictions.is_top)
+        return predictions.replace_unchecked(
             scores=self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
         )
 
@@ -316,13 +316,13 @@ class SpanContext(Saved):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the scores of the spans on the Docs."""
-        index = predictions.kept
+        index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions
         columns = span_columns(predictions.view, predictions.spans.take(index), self.groups, self.tags)
         scores = predictions.scores.copy()
         scores[index] = self.model.predict(log_odds(scores[index], CLIP), self.model.margins(columns))
-        return predictions.having(scores=scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
 def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) -> list[Floats]:

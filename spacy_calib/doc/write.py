@@ -13,7 +13,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
-from ..calibration.tokens import Calibrated
+from ..calibration.tokens import CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .block import COLUMNS, UNIT
 from .blocks import BLOCK_VERSION, WORD_DIGEST, Stored, said_digest, said_of, unit_digests, word_digests
@@ -108,7 +108,7 @@ class CalibratedBatch:
         without cut-offs. token_scores (bool): Whether tokens have attributes with their scores.
     """
 
-    calibrated: Calibrated
+    calibrated: CalibratedEntries
     annotation: Annotation
     labels: tuple[str, ...]
     carried: NDArray[np.uint64]
@@ -129,7 +129,7 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    annotation, below = batch.annotation, batch.calibrated.below
+    annotation, below = batch.annotation, batch.calibrated.below_threshold
     places = [annotation.places(doc) for doc in docs]
     bounds, indptr = [0, *accumulate(map(len, places))], batch.calibrated.marginals.indptr
     columns, (labels, codes) = _columns_of(batch, np.concatenate(places)), _coded_labels(batch)
@@ -187,7 +187,7 @@ def _name_entries(labels: Sequence[str], codes: Ints) -> Stored:
     return {"tags": tags, "tag": is_named.cumsum(dtype=np.uint32)[codes] - np.uint32(1)}
 
 
-def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Stored:
+def _extra_part(below: CalibratedEntries, labels: Sequence[str], first: int, end: int, start: int) -> Stored:
     """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
     marginals = below.marginals
     columns = {"raw": marginals.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}

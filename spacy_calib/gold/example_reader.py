@@ -20,7 +20,7 @@ from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
-from ..calibration.tokens import silent_tokens
+from ..calibration.tokens import find_silent
 from ..context.words import Words
 from ..pairs.build import Scores, concatenate, get_hints
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
@@ -159,7 +159,7 @@ class ExampleReader:
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
-        silent = silent_tokens(scores, marginals.rows)
+        silent = find_silent(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
         # White space, and units before the first one that may carry a label, have no gold to be missing.

@@ -19,7 +19,7 @@ from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
-from ..calibration.sufficiency import judge_held_out
+from ..calibration.sufficiency import evaluate_held_out
 from ..calibration.token_fit import (
     CalibrationPlan,
     LearnContext,
@@ -59,7 +59,7 @@ def fit_calibrator(
     plan = choose(inputs, choosing)
     learning.update(0.0)
     conventions = conventions_in(inputs)
-    if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
+    if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged(score_held_out(inputs.data, plan, tokens))
@@ -153,8 +153,8 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     if context is None or context.view is None:
         return fit_spans(data, inputs.span_groups())
     without = without_model(context.context)
-    if not plan.moves:
-        predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
+    if not plan.uses_context:
+        predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
     tags = TagsOfSpans.from_labels(
         inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
@@ -173,7 +173,7 @@ def figures(
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
-        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
+        scores |= calib_scores(spans.data.pairs_with(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
     return scores
 
 
@@ -203,13 +203,13 @@ def _describe(
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
-        context=None if context is None else {**context.about, "kept": plan.moves, "why": context.why},
+        context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         sets=None if tokens.sets is None else tokens.sets.describe(inputs.source.labels),
         selection=plan.table or None,
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
         ),
-        held_out=judge_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
+        held_out=evaluate_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
@@ -224,7 +224,7 @@ def _describe(
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     """What the pipe shows of the fit of its spans."""
     judged_pairs, chosen_map, candidate_map = (
-        spans.data.judged(spans.held_out),
+        spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,
         spans.calibration.candidates,
     )
@@ -245,7 +245,7 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
             inputs.arguments.n_bins,
         ),
         context=spans.context,
-        held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
+        held_out=evaluate_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
 
 

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import columns_of, get_annotation
-from ..calibration.tokens import CarriedLabels
+from ..calibration.tokens import PredictedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.blocks import add_block, delete_blocks
@@ -88,7 +88,7 @@ class Calibrator(CalibratingPipe):
         """The calibrated scores of the Docs."""
         source, learned = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
-        carried = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
+        carried = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
         calibrated = learned.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), carried)
         batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         batch.token_scores = self.token_scores or not source.annotation.of_entities

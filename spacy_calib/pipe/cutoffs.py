@@ -59,7 +59,7 @@ def parts_for_review(
     accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[kept]]
     for start, end in zip((first + spans.starts[kept]).tolist(), (first + spans.ends[kept]).tolist(), strict=True):
         accepted[start:end] = True
-    flagged = np.any(list(tokens.flagged(flagging).values()), axis=0)
+    flagged = np.any(list(tokens.flag(flagging).values()), axis=0)
     judged = spans.right[kept][spans.right[kept] >= 0]
     parts: dict[str, Any] = review_of(tokens, flagged, accepted)
     parts["accept"] |= {"entities": len(judged), "right": int(judged.sum())}

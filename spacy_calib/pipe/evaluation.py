@@ -140,7 +140,7 @@ def judge_unfitted(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Examp
         scorer=scorer_like(pipe.scorer),
         fitted=False,
         span_labels=inputs.source.span_labels,
-        spans=None if spans is None else spans.judged(spans.pairs.scores, inputs.unit),
+        spans=None if spans is None else spans.pairs_with(spans.pairs.scores, inputs.unit),
         span_groups=None if spans is None else inputs.span_groups(),
         misaligned=misaligned(inputs.source.annotation, examples),
     )

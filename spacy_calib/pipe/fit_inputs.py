@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from ..annotations import Annotation
 from ..calibration.choice import lowest_taken
-from ..calibration.grouping.tag_frequency import group_beside
+from ..calibration.grouping.tag_frequency import group_with_singletons
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..context.tokens import FurtherScores, TokenContext
@@ -97,12 +97,14 @@ class FitInputs:
     def groups(self, grouping: Grouping) -> Groups:
         """Group the labels."""
         source = self.settings.source
-        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
+        return group_with_singletons(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
 
     def span_groups(self) -> Groups:
         """Group the labels of the spans."""
         counts = self.arguments.span_counts
-        return group_beside(self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts)
+        return group_with_singletons(
+            self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts
+        )
 
     def judged(self, scores: Floats) -> JudgedPairs:
         """The pairs that reach the threshold, with these calibrated scores."""
@@ -131,7 +133,7 @@ class FitInputs:
         # Identities are of no scheme, of which the gold could have another.
         if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
             raise calib_error("C164", component=name, **unknown.message_fields())
-        n_pairs, threshold = len(self.data.kept), self.settings.threshold
+        n_pairs, threshold = len(self.data.kept_indices), self.settings.threshold
         if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
         if n_pairs < self.arguments.min_pairs:

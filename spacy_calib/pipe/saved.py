@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from ..calibration.registered import registered_maker
-from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
+from ..calibration.saved import FORMAT_VERSION, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
 from ..schema import Misfit
 
@@ -58,12 +58,12 @@ def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
         yield
         return
     except OtherVersion as error:
-        raise kept.error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise kept.error(kept.other, name=name, given=error.version, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
         why = error.message
-    except (Unreadable, Misfit) as error:
+    except (UnreadableState, Misfit) as error:
         why = str(error)
     except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
         why = f"{type(error).__name__}: {brief(error, 160)}"
@@ -74,5 +74,5 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
     """Rebuild a part from its `state()`, see `make_part`. RAISES C012: it is not registered. Misfit: it does not fit."""
     try:
         return make_part(state, registered_maker)
-    except NotInstalled as error:
-        raise calib_error("C012", name=name, given=error.given) from None
+    except MissingPart as error:
+        raise calib_error("C012", name=name, given=error.name) from None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
-from spacy_calib.calibration.steps import ASKED, Predictions
+from spacy_calib.calibration.steps import OUTPUT_ONLY, Predictions
 from spacy_calib.context.blocks import View, pair_inputs
 from spacy_calib.context.features import NO_ENTRY, Document, Hints, Neighbours, TokenScores
 from spacy_calib.context.fit import Comparison, fit_token_context
@@ -40,7 +40,7 @@ def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), (
         Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
     )
     return context.apply(
-        given.with_asked(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
+        given.with_output_only(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
     )
 
 
@@ -201,7 +201,7 @@ def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
     seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
-    assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])
+    assert np.array_equal(seen.scores[seen.levels == OUTPUT_ONLY], seen.scores[seen.kept_indices][others])
 
 
 def test_what_a_fit_says_does_not_depend_on_its_salt():

@@ -89,7 +89,7 @@ def line_in_words(line: Mapping[str, float]) -> str:
     import numpy as np
 
     scores = np.array([0.6, 0.9, 0.99])
-    moved = sigmoid(Line(**line).move(log_odds(scores)))
+    moved = sigmoid(Line(**line).adjust(log_odds(scores)))
     each = ", ".join(f"{score:g} becomes {new:.3f}" for score, new in zip(scores, moved, strict=True))
     return f"{each} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
 

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ...calibration.choice import lowest_taken, make_plan
 from ...calibration.fit_summaries import HeldOut
 from ...calibration.grouping.tag_frequency import regroup_by_frequency
-from ...calibration.sufficiency import judge_held_out
+from ...calibration.sufficiency import evaluate_held_out
 from ...calibration.token_fit import fit_sets, fit_tokens, score_held_out
-from ...calibration.tokens import Calibrated, TokenCalibration, check_normalize
+from ...calibration.tokens import CalibratedEntries, TokenCalibration, check_normalize
 from ...metrics.proper import PROPER, log_losses
 from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
@@ -119,7 +119,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.calibration_.sets = fit_sets(steps.sets, data, plan, judged.calibrated)
         self.groups_: Groups = plan.evaluation_groups
         self.selection_: dict[str, Any] = plan.table
-        self.held_out_: HeldOut = judge_held_out(judged)
+        self.held_out_: HeldOut = evaluate_held_out(judged)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
         return self
 
@@ -172,7 +172,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return inputs.triple_scores(P, self.classes_.tolist(), None)
         return _scores_of(_validated(self, P, reset=False))
 
-    def calibrated(self, P: Any) -> Calibrated:
+    def calibrated(self, P: Any) -> CalibratedEntries:
         """The entries that reach the threshold, after all steps. RAISES C001, C294: see `predict_proba`."""
         scores = self._read(P)
         return self.calibration_.calibrate(scores, self.threshold)
@@ -313,7 +313,7 @@ def _scores_of(array: Any) -> Scores:
     return inputs.sparse_scores(array) if issparse(array) else inputs.dense_scores(array)
 
 
-def _dense(made: TagCalibrator, found: Calibrated, values: NDArray[Any]) -> Floats:
+def _dense(made: TagCalibrator, found: CalibratedEntries, values: NDArray[Any]) -> Floats:
     dense = np.zeros((found.marginals.n_tokens, len(made.classes_)))
     dense[found.marginals.rows, found.marginals.tags] = values
     return dense
