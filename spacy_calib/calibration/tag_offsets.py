@@ -41,13 +41,7 @@ class Offsets(Saved):
     strength: float = kept(number(0.0, np.inf))
 
 
-def fit_offsets(
-    margins: Floats,
-    hits: NDArray[np.bool_],
-    units: Ints,
-    n_units: int,
-    strength: float | None = None,
-) -> Offsets:
+def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, strength: float | None = None) -> Offsets:
     """Fit one offset per unit by minimum log loss plus penalty, by Newton's method for all units at once.
 
     Without a strength, the one of maximum evidence from 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes,
@@ -224,15 +218,7 @@ class TagOffsets:
         offsets.groups_, offsets.tags_ = groups, tags
         return offsets
 
-    def fit(
-        self,
-        scores: Floats,
-        hits: NDArray[np.bool_],
-        tags: Ints,
-        n_tags: int,
-        groups: Ints,
-        n_groups: int,
-    ) -> TagOffsets:
+    def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
         """Fit the offsets. scores (Floats): Scores of n pairs after the maps. hits, tags, groups: Of each pair; -1 for no group."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)

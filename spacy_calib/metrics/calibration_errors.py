@@ -40,11 +40,7 @@ def error_of_table(table: BinTable, norm: str = "l2") -> float:
 
 
 def calibration_error(
-    scores: ArrayLike,
-    hits: ArrayLike,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    norm: str = "l2",
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, norm: str = "l2"
 ) -> float | None:
     """Return the calibration error over adaptive bins, or over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
@@ -139,11 +135,7 @@ def mean_of(values: list[float | None]) -> float | None:
 
 
 def mce(
-    pairs: Pairs,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    min_pairs: int = 200,
-    debiased: bool = False,
+    pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, min_pairs: int = 200, debiased: bool = False
 ) -> tuple[float | None, dict[int, float]]:
     """Return the marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
@@ -177,11 +169,7 @@ def mce(
 
 
 def ece(
-    pairs: Pairs | ArrayLike,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    norm: str = "l1",
-    top: Ints | None = None,
+    pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1", top: Ints | None = None
 ) -> float | None:
     """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 

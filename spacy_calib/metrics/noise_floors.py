@@ -23,11 +23,7 @@ class NoiseFloor:
 
 
 def noise_floor(
-    scores: ArrayLike,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    n_samples: int = 200,
-    seed: int = 0,
+    scores: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 200, seed: int = 0
 ) -> NoiseFloor | None:
     """Return the l2 error that perfectly calibrated scores would show: hits are sampled as independent Bernoulli(score).
 
@@ -47,12 +43,7 @@ def noise_floor(
 
 
 def mean_gmce_floor(
-    pairs: Pairs,
-    groups: Groups,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    n_samples: int = 200,
-    seed: int = 0,
+    pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10, n_samples: int = 200, seed: int = 0
 ) -> NoiseFloor | None:
     """Return the noise floor of the mean GMCE, which is unweighted and over the groups that have pairs.
 

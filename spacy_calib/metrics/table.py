@@ -141,11 +141,7 @@ def calibration_table(
 
 
 def changes(
-    pairs: Pairs,
-    calibrated_scores: Floats,
-    documents: Ints | None,
-    seed: int = 0,
-    metrics: Mapping[str, Any] = PROPER,
+    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Any] = PROPER
 ) -> dict[str, dict[str, float | None]]:
     """Return the change of each mean loss (log loss, Brier score) by calibration: calibrated - raw; below 0 is better.
 

@@ -238,11 +238,7 @@ class SparseScores:
     """
 
     def __init__(
-        self,
-        marginals: Marginals,
-        spans: Spans | None = None,
-        absent: float = 0.0,
-        hints: Mapping[str, Floats] | None = None,
+        self, marginals: Marginals, spans: Spans | None = None, absent: float = 0.0, hints: Mapping[str, Floats] | None = None
     ):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens

@@ -169,10 +169,7 @@ def make_subtag_grouping(
     ways = [name for name, value in settings.items() if value is not None]
     if len(ways) != 1:
         raise calib_error(
-            "C001",
-            name="The way to split tags",
-            wanted="one of scheme, pattern and split",
-            given=" and ".join(ways) or "none",
+            "C001", name="The way to split tags", wanted="one of scheme, pattern and split", given=" and ".join(ways) or "none"
         )
     if n_groups is not None:
         check_count("n_groups", n_groups)
