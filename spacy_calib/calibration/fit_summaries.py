@@ -80,5 +80,4 @@ class HeldOut(Saved):
         return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
 
     def state(self) -> dict[str, Any]:
-        """Return plain data, with the verdict."""
         return {**super().state(), "verdict": self.verdict}

@@ -113,7 +113,6 @@ class GroupedRecalibrator:
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Map each score by the map of its label."""
         if self._is_identity and self.offsets is None:
             return predictions
         return predictions.replace_unchecked(

@@ -36,7 +36,6 @@ class DocumentCounts(NamedTuple):
     hits: Ints
 
     def totals(self) -> tuple[int, int]:
-        """Return (units, hits) of all documents."""
         return int(self.units.sum()), int(self.hits.sum())
 
 
@@ -174,7 +173,6 @@ class EntityTokens:
         return starts, has_score, is_touched
 
     def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> DocumentCounts:
-        """Count units and hits by document."""
         n = int(self.documents.max(initial=-1)) + 1
         return DocumentCounts(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
 

@@ -27,7 +27,6 @@ class RecallThreshold:
 
     @property
     def recall(self) -> float | None:
-        """Share of the tokens of gold entities that are found."""
         return self.n_found / self.tokens if self.tokens else None
 
 

@@ -30,7 +30,6 @@ def fewest_of(unit: str) -> int:
 
 
 def is_enough(unit: str, n_units: int) -> bool:
-    """Return whether so many units with gold are enough for a comparison."""
     return n_units >= fewest_of(unit)
 
 

@@ -241,11 +241,9 @@ class ConformalSets:
         }
 
     def clone(self) -> ConformalSets:
-        """Return sets with the same settings, not fitted."""
         return type(self)(**self.settings())
 
     def settings(self) -> dict[str, Any]:
-        """Return the constructor arguments, as plain data."""
         return {"alpha": self.alpha, "coverage": self.coverage, "min_tokens": self.min_tokens, "nonempty": self.nonempty}
 
     def state(self) -> dict[str, Any]:
@@ -259,7 +257,6 @@ class ConformalSets:
         }
 
     def load_learned(self, values: dict[str, Any]) -> ConformalSets:
-        """Set the learned values from a state. RAISES Misfit: they are not of the form declared."""
         fields = _LEARNED_FORM(values, "learned")
         self.groups = fields["groups"]
         for key, cuts in fields["cuts"].items():
@@ -269,7 +266,6 @@ class ConformalSets:
 
     @property
     def n_tags(self) -> int:
-        """Number of tags that it was fitted to; 0 if it is not fitted."""
         return 0 if self.groups is None else len(self.groups.of_tag)
 
 

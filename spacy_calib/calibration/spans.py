@@ -204,12 +204,10 @@ class SpanCalibration:
 
     @property
     def groups(self) -> Groups | None:
-        """The groups of the span labels; None if it is not fitted."""
         return None if self.chosen is None else self.chosen.groups
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """The steps of the calibration, in order."""
         maps = SpanMaps(self.chosen, self.candidates)
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
@@ -224,7 +222,6 @@ class SpanCalibration:
         return scores, self.cutoffs.accepts(scores, spans.labels, labels, self.groups).astype(np.int8)
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays, which SPANS reads."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
         context, cutoffs = (part and part.state() for part in (self.context, self.cutoffs))
         adaptations = [part.state() for part in self.adaptations] or None

@@ -78,7 +78,6 @@ class Predictions:
         return copy
 
     def take(self, index: Ints) -> Predictions:
-        """Return the predictions at ascending indices."""
         columns = {name: getattr(self, name) for name in _COLUMNS}
         parts = {name: column[index] for name, column in columns.items() if column is not None}
         return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))

@@ -112,7 +112,6 @@ class _OffsetProblem:
         return self.margins + np.repeat(offsets[self.present], self.counts)
 
     def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
-        """Return the summed log loss of each unit."""
         return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:
@@ -208,12 +207,10 @@ class TagOffsets:
         self.groups_: Offsets | None = None
 
     def clone(self) -> TagOffsets:
-        """Return tag offsets with the same settings, not fitted."""
         return TagOffsets(self.strength, self.group_strength)
 
     @classmethod
     def from_offsets(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
-        """Build fitted tag offsets."""
         offsets = cls()
         offsets.groups_, offsets.tags_ = groups, tags
         return offsets
@@ -253,7 +250,6 @@ class TagOffsets:
         return {name: None if np.isinf(value) else value for name, value in strengths.items()}
 
     def settings(self) -> dict[str, Any]:
-        """Return the constructor arguments, as plain data."""
         return {"strength": self.strength, "group_strength": self.group_strength}
 
     def state(self) -> dict[str, Any]:
@@ -262,7 +258,6 @@ class TagOffsets:
         return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": states}
 
     def load_learned(self, values: dict[str, Any]) -> TagOffsets:
-        """Set the offsets from a state. RAISES Misfit: they are not of the form declared."""
         fields = _LEARNED_FORM(values, "learned")
         self.tags_, self.groups_ = fields["tags"], fields["groups"]
         return self

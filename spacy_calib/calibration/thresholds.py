@@ -39,12 +39,10 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
-        """Share of the kept spans that are right."""
         return self.right / self.kept if self.kept else None
 
     @property
     def share(self) -> float | None:
-        """Share of the spans that are kept."""
         return self.kept / self.spans if self.spans else None
 
 

@@ -60,12 +60,10 @@ class FitData:
 
     @cached_property
     def kept_pairs(self) -> Pairs:
-        """The pairs that reach the threshold."""
         return self.pairs.take(self.kept_indices)
 
     @cached_property
     def kept_documents(self) -> Ints:
-        """The document of each kept pair."""
         return self.documents[self.kept_indices]
 
     @cached_property

@@ -161,13 +161,11 @@ class TokenCalibration:
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """The steps of the calibration, in order."""
         last = Normalization(self.normalize, self.other) if self.normalize else None
         shrinkage = None if self.context is None else self.context.shrinkage
         return tuple(filter(None, (self.scaling, Cut(), self.context, self.maps, shrinkage, *self.adaptations, last)))
 
     def steps_after(self, step: CalibrationStep) -> tuple[CalibrationStep, ...]:
-        """Return the steps after one of them."""
         steps = self.steps
         return steps[1 + next(i for i, candidate in enumerate(steps) if candidate is step) :]
 
@@ -202,7 +200,6 @@ class TokenCalibration:
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays, which `from_state` takes."""
         names = ("maps", "scaling", "context", "other", "sets", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         states = {name: None if part is None else part.state() for name, part in parts.items()}

@@ -1,23 +1,21 @@
-"""Confidence intervals by a bootstrap over documents: pairs of one document are alike and give less evidence than independent ones.
+"""Confidence intervals by a bootstrap over documents: pairs of one document are alike, so they are not independent evidence.
 
-A figure follows from sums over documents. A resample takes as many documents as there are, with replacement, and adds up
-their sums; the interval comes from the figure's values in the resamples. Each figure has the kind of interval that
-covered the true value most often in simulations (tests/metrics has some):
+A figure follows from sums over documents. A resample takes as many documents as there are, with replacement, and adds up their
+sums; the interval comes from the figure's values in the resamples. Each figure has the kind of interval that covered the true
+value most often in simulations (tests/metrics has some):
 
-- Means (log loss, Brier score, their differences): the studentised one, whose upper bound failed least of five. Each
-  resample's distance from the mean is divided by its own standard error over documents (the bootstrap-t; Efron &
-  Tibshirani 1993, chapter 12).
-- Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. If
-  scores are calibrated, plain percentiles never cover the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015).
-  So that noise, estimated from the variance between documents, is subtracted from the squared error twice: for the data and
-  for the resample.
+- Means (log loss, Brier score, their differences): the studentised one, whose upper bound failed least of five. Each resample's
+  distance from the mean is divided by its own standard error over documents (bootstrap-t; Efron & Tibshirani 1993, chapter 12).
+- Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. If scores
+  are calibrated, plain percentiles never cover the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise,
+  estimated from the variance between documents, is subtracted from the squared error twice: for the data and for the resample.
 - Other figures: the percentiles, at shares that are wider for few documents (Hesterberg 2015).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,10 +27,9 @@ from ..pairs.bins import check_count, make_binner
 from ..pairs.documents import document_codes
 from ..types import Floats, Groups, Ints, Pairs, as_finite, as_hits, as_probabilities, check_lengths
 from .calibration_errors import smce
-from .error_sums import ErrorSums
+from .error_sums import ErrorSums, resample_sums, resamples
 from .proper import brier, log_loss, log_losses, squared_losses
 
-_CELLS_AT_ONCE = 1 << 22
 # Relative size below which a deviation counts as floating-point noise.
 ROUNDING_NOISE = 1e-12
 ONE_DOCUMENT = "all pairs are of one document, so the variance between documents is not known"
@@ -42,10 +39,9 @@ ONE_DOCUMENT = "all pairs are of one document, so the variance between documents
 class Interval:
     """A figure with the confidence interval of its true value.
 
-    estimate (float): The figure as measured. low, high (float | None): Two-sided interval; None if there is none.
-    upper (float | None): One-sided upper bound. coverage (float): Confidence level of the interval, and of the bound.
-    documents (int): Number of documents with pairs. corrected (float | None): A calibration error less the bins' noise,
-        which low .. high contains. reason (str | None): Why there is no interval.
+    estimate (float): The figure as measured. low, high (float | None): Two-sided interval; None if there is none. upper (float |
+        None): One-sided bound. coverage (float): Confidence level of both. documents (int): Number of documents with pairs.
+    corrected (float | None): A calibration error less the bins' noise. reason (str | None): Why there is no interval.
     """
 
     estimate: float
@@ -63,11 +59,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class ResampledFigure:
-    """A figure and its bootstrap distribution.
-
-    estimate (float): The figure as measured. values (Floats): Its values in the resamples, shape (n_samples,).
-    documents (int): Number of documents. corrected (float | None): A calibration error less the bins' noise.
-    """
+    """A figure and its bootstrap distribution: values in the resamples, shape (n_samples,), and the number of documents."""
 
     estimate: float
     values: Floats
@@ -92,23 +84,6 @@ class ResampledFigure:
         return Interval(self.estimate, low, high, upper, coverage, self.documents, self.corrected)
 
 
-def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each document is in each resample, in blocks of columns: shape (n_documents, n_samples) in all."""
-    rng = np.random.default_rng(seed)
-    step = max(1, _CELLS_AT_ONCE // n_documents)
-    for begin in range(0, n_samples, step):
-        size = min(step, n_samples - begin)
-        index = rng.integers(n_documents, size=(size, n_documents))
-        index *= size
-        index += np.arange(size)[:, None]
-        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
-
-
-def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
-    """Add up the documents of each resample, shape (k, n_samples). sums: Shape (k, documents), dense or sparse."""
-    return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
-
-
 def rank_of(share: float, n_samples: int) -> int:
     """Return the rank among n resamples with this share of the distribution below it. RAISES C001: too few resamples."""
     rank = math.floor(share * (n_samples + 1) + 1e-9)
@@ -126,7 +101,6 @@ def check_coverage(coverage: float) -> float:
 
 
 def _check_samples(n_samples: int, coverage: float) -> None:
-    """Check two settings together. RAISES C001: coverage not in (0, 1), n_samples too few for it."""
     rank_of((1 - check_coverage(coverage)) / 2, check_count("n_samples", n_samples))
 
 
@@ -138,12 +112,10 @@ class ResampledMean(ResampledFigure):
 
 
 def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0) -> ResampledMean | None:
-    """Resample the mean of n values by document.
+    """Resample the mean of n values by document; None without values.
 
-    values: One finite number per pair. documents: The document of each pair (numbers or names, in any order).
-    n_samples (int): Resamples; about ten times 1 / (1 - coverage) are needed for bounds of that coverage.
-    RETURNS (ResampledMean | None): None without pairs.
-    RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    values: Finite numbers. documents: The document of each. n_samples (int): Resamples; about ten times 1 / (1 - coverage) are
+        needed for bounds of that coverage. RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
     """
     means = resample_means([values], documents, n_samples, seed)
     return means[0] if means else None
@@ -152,10 +124,9 @@ def resample_mean(values: ArrayLike, documents: ArrayLike, n_samples: int = 1000
 def resample_means(
     columns: Sequence[ArrayLike], documents: ArrayLike, n_samples: int = 1000, seed: int = 0
 ) -> list[ResampledMean]:
-    """Resample the means of several columns of values by document, with the same resamples: faster than one by one.
+    """Resample the means of columns of n values by document, with the same resamples: faster than one by one.
 
-    columns (Sequence[ArrayLike]): n finite numbers each. RETURNS (list[ResampledMean]): One per column; [] without pairs.
-    RAISES C001: values not finite, n_samples below 1. C002: lengths differ.
+    RETURNS (list[ResampledMean]): One per column; [] without values. RAISES C001, C002: as `resample_mean`.
     """
     values = [as_finite("losses", column) for column in columns]
     n = len(values[0]) if values else 0
@@ -212,12 +183,7 @@ def _finite_distances(distances: Floats, n_documents: int) -> Floats:
 def mean_interval(
     values: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0, coverage: float = 0.95
 ) -> Interval | None:
-    """Return the interval of the mean of n values by document; None without pairs.
-
-    values: One finite number per pair. documents: The document of each pair. n_samples (int): Resamples. seed (int): Of the
-        random numbers. coverage (float): Confidence level.
-    RAISES C001: values not finite, n_samples too few for the coverage. C002: lengths differ.
-    """
+    """Return the interval of the mean of n values by document; None without values. RAISES C001, C002: as `resample_mean`."""
     _check_samples(n_samples, coverage)
     mean = resample_mean(values, documents, n_samples, seed)
     return mean.interval(coverage) if mean else None
@@ -226,18 +192,15 @@ def mean_interval(
 def paired_difference(
     loss_a: ArrayLike, loss_b: ArrayLike, documents: ArrayLike, n_samples: int = 1000, seed: int = 0
 ) -> Interval | None:
-    """Return the mean of loss_a - loss_b with its two-sided 95 % interval and one-sided upper bound, by document.
-
-    Below 0, a is better.
+    """Return the mean of loss_a - loss_b with its two-sided 95 % interval and upper bound, by document; below 0, a is better.
 
     loss_a, loss_b (ArrayLike): Loss of each of the same n pairs under two methods (`log_losses`, `squared_losses`).
     documents (ArrayLike): The document of each pair. n_samples (int): Resamples. seed (int): Of the random numbers.
     RETURNS (Interval | None): None without pairs; of zero width if all differences are equal.
     RAISES C001: losses not finite, n_samples too few. C002: lengths differ.
 
-        >>> difference = paired_difference([0.1, 0.3, 0.2, 0.2], [0.4, 0.5, 0.6, 0.7], documents=[0, 0, 1, 2])
-        >>> round(difference.estimate, 6), difference.upper < 0
-        (-0.35, True)
+        >>> paired_difference([0.1, 0.3, 0.2, 0.2], [0.4, 0.5, 0.6, 0.7], documents=[0, 0, 1, 2]).upper < 0
+        True
     """
     first, second = as_finite("losses", loss_a), as_finite("losses", loss_b)
     check_lengths("A paired difference", "first loss", len(first), {"second loss": second})
@@ -245,10 +208,7 @@ def paired_difference(
 
 
 class ResampledError(ResampledFigure):
-    """A calibration error and its bootstrap distribution.
-
-    values (Floats) and corrected (float) are less the bins' noise; they are below 0 if noise alone would show a larger error.
-    """
+    """A calibration error; values and `corrected` are less the bins' noise, below 0 if noise alone would show a larger error."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error.
@@ -256,10 +216,9 @@ class ResampledError(ResampledFigure):
         coverage (float): Confidence level.
         RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples.
 
-            >>> error = resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4)
-            >>> interval = error.interval()
-            >>> round(interval.estimate, 6), interval.low <= interval.corrected <= interval.high
-            (0.15, True)
+            >>> interval = resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).interval()
+            >>> interval.low <= interval.corrected <= interval.high
+            True
         """
         _check_samples(len(self.values), coverage)
         return self.above_zero().interval(coverage)
@@ -267,14 +226,13 @@ class ResampledError(ResampledFigure):
     def difference(self, other: ResampledError, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error less that of another method: below 0, this one is smaller.
 
-        other (ResampledError): Of the same documents, n_samples and seed, so that both have the same resamples.
-        coverage (float): Confidence level.
+        other (ResampledError): Of the same documents, n_samples and seed. coverage (float): Confidence level.
         RAISES C001: coverage not in (0, 1), or too near 1 for so few resamples. C002: other resamples.
 
             >>> hits, documents = [1, 1, 1, 0] * 10, np.arange(40) // 4
-            >>> raw, calibrated = (resample_error([score] * 40, hits, documents) for score in (0.9, 0.76))
-            >>> round(calibrated.difference(raw).estimate, 6)
-            -0.14
+            >>> raw, new = (resample_error([score] * 40, hits, documents) for score in (0.9, 0.76))
+            >>> new.difference(raw).high < 0
+            True
         """
         if self.values.shape != other.values.shape or self.documents != other.documents:
             sizes = {"n_first": len(self.values), "n_second": len(other.values)}
@@ -285,7 +243,6 @@ class ResampledError(ResampledFigure):
         return ResampledFigure(a.estimate - b.estimate, a.values - b.values, self.documents, gap).interval(coverage)
 
     def above_zero(self) -> ResampledFigure:
-        """Return the figure with negative values set to 0."""
         return ResampledFigure(self.estimate, np.maximum(0.0, self.values), self.documents, max(0.0, self.corrected or 0.0))
 
 
@@ -302,9 +259,8 @@ def resample_error(
     RETURNS (ResampledError | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
 
-        >>> error = resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4)
-        >>> round(error.estimate, 6), error.documents, error.values.shape
-        (0.15, 10, (1000,))
+        >>> round(resample_error([0.9] * 40, [1, 1, 1, 0] * 10, documents=np.arange(40) // 4).estimate, 6)
+        0.15
     """
     probabilities, binner = as_probabilities("scores", scores), make_binner(n_bins, bin_size)
     gaps = probabilities - as_hits(hits, len(probabilities))
@@ -330,15 +286,11 @@ def error_interval(
 ) -> Interval | None:  # fmt: skip
     """Return the interval of the true l2 calibration error (SMCE, or GMCE over one group's pairs), by document.
 
-    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may be
-    above `high`. Simulated 95 % intervals covered it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5.
-    The bins stay those of all the data: new bins for each resample give the same coverage, more slowly.
+    The true error is that of the same bins with endless data; the measured one is larger by the bins' noise and may be above
+    `high`. Simulated 95 % intervals covered it in 95 to 100 % of cases with 10 to 300 documents, 87 to 93 % with 5. The bins
+    stay those of all the data: new bins for each resample give the same coverage, more slowly.
 
-    scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
-    bin_size (int | None): Pairs per bin; replaces n_bins. groups (ArrayLike | None): Group of each pair, -1 for none: the
-        error is the unweighted mean of the errors of the groups.
-    RETURNS (Interval | None): None without pairs.
-    RAISES C001: values out of range, n_samples too few for the coverage. C002: lengths differ.
+    Arguments and errors as in `resample_error`, and C001 for too few n_samples. RETURNS (Interval | None): None without pairs.
     """
     _check_samples(n_samples, coverage)
     error = resample_error(scores, hits, documents, n_bins, bin_size, n_samples, seed, groups=groups)
@@ -349,11 +301,7 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """Return the 95 % interval of the true mean GMCE (unweighted, over the groups that have pairs), by document.
-
-    documents: The document of each pair. scores: Replace the pairs' raw scores.
-    RETURNS (Interval | None): None if no group has pairs.
-    """
+    """Return the 95 % interval of the true mean GMCE (unweighted, over the groups with pairs), by document; None without pairs."""
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
 
@@ -364,20 +312,17 @@ def document_bootstrap(
 ) -> Interval | None:  # fmt: skip
     """Return the confidence interval of any figure over pairs, by a bootstrap over documents.
 
-    statistic (Callable): `log_loss`, `brier` or `smce` itself, which are resampled by their sums over documents; or a
-        function of (pairs, scores, weights), called for each resample with a weight of 0, 1, 2 ... for each pair. Its
-        interval is of percentiles, which suits smooth figures but no calibration errors. Resamples for which it returns
-        None are left out.
-    pairs (Pairs): n pairs. documents (ArrayLike): The document of each. scores (ArrayLike | None): n probabilities that
-        replace the raw scores. n_samples (int): Resamples. seed (int): Of the random numbers. coverage (float): Confidence level.
+    statistic (Callable): `log_loss`, `brier` or `smce` itself; or a function of (pairs, scores, weights), called for each
+        resample with a weight of 0, 1, 2 ... for each pair. Its interval is of percentiles, which suits smooth figures but no
+        calibration errors. Resamples for which it returns None are left out.
+    pairs (Pairs): n pairs. documents (ArrayLike): The document of each. scores (ArrayLike | None): Replace the raw scores.
+    n_samples (int): Resamples. seed (int): Of the random numbers. coverage (float): Confidence level.
     RETURNS (Interval | None): None if the figure of all pairs is None.
     RAISES C001: scores out of range, n_samples too few for the coverage. C002: lengths differ.
 
-        >>> hits, n = np.array([1, 1, 1, 0] * 10), 40
-        >>> pairs = Pairs(np.arange(n), np.zeros(n, dtype=int), np.full(n, 0.75), hits, n_units=n)
-        >>> interval = document_bootstrap(brier, pairs, documents=np.arange(n) // 3)
-        >>> round(interval.estimate, 6), interval.low < 0.1875 < interval.high
-        (0.1875, True)
+        >>> pairs = Pairs(np.arange(40), np.zeros(40, int), np.full(40, 0.75), [1, 1, 1, 0] * 10, n_units=40)
+        >>> document_bootstrap(brier, pairs, documents=np.arange(40) // 3).estimate
+        0.1875
     """
     probabilities = as_probabilities("scores", pairs.scores if scores is None else scores)
     hits = as_hits(pairs.hits, len(probabilities))

@@ -11,7 +11,8 @@ from ..pairs.build import JudgedPairs
 from ..pairs.documents import document_codes
 from ..pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
 from ..types import Floats, Ints, Pairs
-from .by_document import Interval, ResampledFigure, resample_error, resample_means, resample_sums
+from .by_document import Interval, ResampledFigure, resample_error, resample_means
+from .error_sums import resample_sums
 from .gaps import errors_of, find_discoveries, gap_of, p_values, totals_of
 from .proper import log_losses
 from .slices import FEWEST_DOCUMENTS, FEWEST_UNITS, RATE, slices_by
@@ -119,7 +120,6 @@ def same_units(model: ScoredCorpus, other_corpus: ScoredCorpus) -> tuple[Ints, I
 
 
 def has_scored_gold(corpus: ScoredCorpus) -> Any:
-    """Return whether each unit has a scored label and gold."""
     return (corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated)
 
 

@@ -1,7 +1,8 @@
-"""Calibration errors as functions of sums over documents, and the noise that the bins add to them."""
+"""Sums over documents: their resampling, calibration errors as functions of them, and the noise that the bins add."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,25 @@ import numpy as np
 
 from ..pairs.bins import Binner, assign
 from ..types import Floats, Ints
+
+_CELLS_AT_ONCE = 1 << 22
+
+
+def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
+    """Yield how often each document is in each resample, in blocks of columns: shape (n_documents, n_samples) in all."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _CELLS_AT_ONCE // n_documents)
+    for begin in range(0, n_samples, step):
+        size = min(step, n_samples - begin)
+        index = rng.integers(n_documents, size=(size, n_documents))
+        index *= size
+        index += np.arange(size)[:, None]
+        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
+
+
+def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
+    """Add up the documents of each resample, shape (k, n_samples). sums: Shape (k, documents), dense or sparse."""
+    return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +31,11 @@ class JudgedView(JudgedPairs):
     kind: str
     labels: Sequence[str]
     groups: Groups
-    n_bins: int
-    seed: int
-    metrics: Mapping[str, Any]
     starts: Ints
     ends: Ints
+    n_bins: int = 10
+    seed: int = 0
+    metrics: Mapping[str, Any] = field(default_factory=lambda: PROPER)
     has_label_columns: bool = True
     span_words: tuple[str, str] = ("entity", "entities")
 
@@ -45,7 +45,6 @@ class JudgedView(JudgedPairs):
         return 20 * self.n_bins
 
     def group_slices(self) -> list[Ints]:
-        """Return the indices of the pairs of each group."""
         return group_slices(self.pairs, self.groups)
 
     def tag_slices(self) -> dict[int, Ints]:
@@ -61,43 +60,28 @@ class JudgedView(JudgedPairs):
         return self.groups.names[group] if group >= 0 else ""
 
 
-def judged_tokens(
-    corpus: ScoredCorpus,
-    labels: Sequence[str],
-    groups: Groups,
-    n_bins: int = 10,
-    seed: int = 0,
-    metrics: Mapping[str, Any] = PROPER,
-) -> JudgedView:
+def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
     """Return the view of the tokens with gold, or of the documents if these have labels.
 
-    labels (Sequence[str]): Labels of the source, the first names of the corpus.
+    labels (Sequence[str]): Labels of the source, the first names of the corpus. settings: Further fields of a `JudgedView`.
     """
-    pairs = corpus.pairs()
-    tags, columns = corpus.tags[corpus.hits >= 0], pairs.pairs.tags
-    return JudgedView(
-        **vars(pairs), kind=f"{corpus.row_unit}s", labels=labels, groups=groups, n_bins=n_bins, seed=seed, metrics=metrics,
-        starts=pairs.pairs.rows, ends=pairs.pairs.rows + 1, has_label_columns=bool((columns == tags)[columns >= 0].all()),
-    )  # fmt: skip
+    pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
+    rows, columns = pairs.pairs.rows, pairs.pairs.tags
+    has_label_columns = bool((columns == corpus.tags[corpus.hits >= 0])[columns >= 0].all())
+    about = {"kind": kind, "labels": labels, "has_label_columns": has_label_columns, **settings}
+    return JudgedView(**vars(pairs), starts=rows, ends=rows + 1, **about)
 
 
-def judged_entities(
-    corpus: ScoredCorpus,
-    labels: Sequence[str],
-    groups: Groups,
-    n_bins: int = 10,
-    seed: int = 0,
-    metrics: Mapping[str, Any] = PROPER,
-    span_words: tuple[str, str] = ("entity", "entities"),
-) -> JudgedView:
-    """Return the view of the entities (or categorized spans) with gold. labels (Sequence[str]): Span labels of the source."""
+def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
+    """Return the view of the entities (or categorized spans) with gold.
+
+    labels (Sequence[str]): Span labels of the source. settings: Further fields of a `JudgedView`.
+    """
     spans = corpus.spans
     keep = np.flatnonzero(spans.right >= 0)
-    first = corpus.doc_starts[spans.docs[keep]]
-    return JudgedView(
-        **vars(corpus.span_pairs(labels)), kind="entities", span_words=span_words, labels=labels, groups=groups, n_bins=n_bins,
-        seed=seed, metrics=metrics, starts=first + spans.starts[keep], ends=first + spans.ends[keep],
-    )  # fmt: skip
+    first, pairs = corpus.doc_starts[spans.docs[keep]], corpus.span_pairs(labels)
+    starts, ends = first + spans.starts[keep], first + spans.ends[keep]
+    return JudgedView(**vars(pairs), kind="entities", labels=labels, starts=starts, ends=ends, **settings)
 
 
 def without_positions(pairs: JudgedPairs, **settings: Any) -> JudgedView:

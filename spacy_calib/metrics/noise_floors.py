@@ -54,8 +54,7 @@ def mean_gmce_floor(
     RETURNS (NoiseFloor | None): Mean and 95 % quantile. None if no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.
 
-        >>> from spacy_calib.types import Groups, Pairs
-        >>> pairs = Pairs(np.arange(2), np.array([0, 1]), np.array([1.0, 1.0]), np.array([True, False]), n_units=2)
+        >>> pairs = Pairs(np.arange(2), np.array([0, 1]), np.array([1.0, 1.0]), [1, 0], n_units=2)
         >>> mean_gmce_floor(pairs, Groups(("1", "2"), np.array([0, 1])))  # scores of 1 leave nothing to chance
         NoiseFloor(mean=0.0, q95=0.0)
     """

@@ -61,9 +61,7 @@ def accuracy(pairs: Pairs) -> float | None:
     pairs (Pairs): Of n_units tokens.
     RETURNS (float | None): None without tokens.
 
-        >>> from spacy_calib.types import Pairs
-        >>> rows, tags, hits = np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([True, False, False])
-        >>> accuracy(Pairs(rows, tags, np.array([0.7, 0.3, 0.6]), hits, n_units=2))
+        >>> accuracy(Pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0.7, 0.3, 0.6]), [1, 0, 0], n_units=2))
         0.5
     """
     return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None

@@ -69,5 +69,4 @@ def warn_of_higher_loss(change: dict[str, dict[str, Any]]) -> str | None:
 
 
 def with_article(noun: str) -> str:
-    """Return the noun after "a" or "an"."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .by_document import error_interval, mean_gmce_interval, paired_difference
+from .by_document import Interval, error_interval, mean_gmce_interval, paired_difference
 from .calibration_errors import calibration_error, calibration_error_interval, ece, group_slices, mean_of
 from .metric import figure_of, losses, select_listed
-from .noise_floors import mean_gmce_floor, noise_floor
+from .noise_floors import NoiseFloor, mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 
 
@@ -58,41 +58,26 @@ class TableSettings:
         raw, new, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
         low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
         floor = noise_floor(new, self.n_bins, seed=self.seed)
-        interval = None
-        if self.documents is not None:
-            interval = error_interval(new, hits, self.documents[index], self.n_bins, seed=self.seed)
-        return ErrorRow(
-            group,
-            tags,
-            len(raw),
-            calibration_error(raw, hits, self.n_bins),
-            calibration_error(new, hits, self.n_bins),
-            low,
-            high,
-            interval.corrected if interval else None,
-            interval.low if interval else None,
-            interval.high if interval else None,
-            floor.mean if floor else None,
-            floor.q95 if floor else None,
-        )
+        documents = None if self.documents is None else self.documents[index]
+        interval = None if documents is None else error_interval(new, hits, documents, self.n_bins, seed=self.seed)
+        error, new_error = (calibration_error(scores, hits, self.n_bins) for scores in (raw, new))
+        return ErrorRow(group, tags, len(raw), error, new_error, low, high, **_true_error(interval, floor))
 
     def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated_scores: Floats, groups: Groups) -> ErrorRow:
-        """Return the unweighted mean of the groups' rows."""
         mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
         floor = mean_gmce_floor(pairs, groups, calibrated_scores, self.n_bins, seed=self.seed)
         interval = None
         if self.documents is not None:
             interval = mean_gmce_interval(pairs, groups, self.documents, calibrated_scores, self.n_bins, seed=self.seed)
-        return ErrorRow(
-            "mean",
-            sum(row.tags for row in rows),
-            sum(row.pairs for row in rows),
-            **mean,
-            debiased=interval.corrected if interval else None,
-            true_low=interval.low if interval else None,
-            true_high=interval.high if interval else None,
-            floor95=floor.q95 if floor else None,
-        )
+        tags, n = sum(row.tags for row in rows), sum(row.pairs for row in rows)
+        return ErrorRow("mean", tags, n, **{**_true_error(interval, floor), **mean})
+
+
+def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
+    """Return the fields of an ErrorRow on the true error and the noise floor."""
+    keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
+    fields = {name: getattr(interval, key, None) for name, key in keys.items()}
+    return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
 
 
 def calibration_table(

@@ -95,7 +95,6 @@ class ScoredCorpus:
 
     @property
     def numbers_of_docs(self) -> Ints:
-        """Number of each Doc in the data."""
         return np.arange(self.n_docs) if self.numbers is None else self.numbers
 
     @cached_property
@@ -104,12 +103,10 @@ class ScoredCorpus:
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
-        """Return the document of each of these Docs."""
         return docs if self.doc_documents is None else self.doc_documents[docs]
 
     @property
     def n_documents(self) -> int:
-        """Number of documents, with or without tokens."""
         return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
 
     @cached_property

@@ -49,7 +49,6 @@ class TrainTestOverlap:
 
     @property
     def is_overlapping(self) -> bool:
-        """Whether more recurs than by chance."""
         return self.seen > 0 or self.share > FEW
 
     def to_dict(self) -> dict[str, Any]:

@@ -236,7 +236,6 @@ class Adaptation(Saved):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior = OF_TOKENS) -> Adaptation:
-        """Fit to the entries of a few labelled documents."""
         subsets = (entries.take(np.flatnonzero(entries.is_top == is_top)) for is_top in (True, False))
         return cls(groups, *(AdaptationMap.fit(subset, groups, prior) for subset in subsets))
 

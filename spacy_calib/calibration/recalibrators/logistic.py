@@ -181,7 +181,6 @@ class LogisticMap(Recalibrator):
         self.coefficients_ = coefficients
 
     def load_learned(self, values: dict[str, Any]) -> LogisticMap:
-        """Set the coefficients from a state. RAISES Misfit: their number is wrong, or the map would fall."""
         if values.get("coefficients_") is not None:
             coefficients = floats()(values["coefficients_"], "learned.coefficients_")
             if len(coefficients) != len(self.no_change) or (coefficients[: self.slopes] < 0).any():

@@ -51,11 +51,9 @@ class Scaling(ABC):
         """Number of tags that it was fitted to; 0 if it is not fitted."""
 
     def clone(self: _AnyScaling) -> _AnyScaling:
-        """Return a scaling with the same settings, not fitted."""
         return type(self)(**self.settings())
 
     def settings(self) -> dict[str, Any]:
-        """Return the constructor arguments, as plain data."""
         return {}
 
     @abstractmethod

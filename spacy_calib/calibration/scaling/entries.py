@@ -199,14 +199,12 @@ class PairwiseScaler:
 
 
 def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
-    """Return single cells of a dense or sparse table."""
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
 
 
 def _column(table: Any, column: int) -> Floats:
-    """Return a column of a dense or sparse table."""
     return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 

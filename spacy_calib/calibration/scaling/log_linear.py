@@ -91,13 +91,11 @@ class LogLinearScaling(Scaling):
         return {"ridge": self.ridge, "bias_ridge": self.bias_ridge}
 
     def size(self) -> int:
-        """Return the number of fitted parameters. RAISES C004: not fitted."""
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         return 1 + int(np.count_nonzero(self.biases_)) + len(self.weights_)
 
     def describe(self) -> dict[str, Any]:
-        """Return "name", "biased", "temperature", "ridge" and "size" (number of parameters) for `info`. RAISES C004: not fitted."""
         size = self.size()
         temperature = float(1.0 / max(self.factor_[0], 1e-12))
         description = {"name": self.registered, "biased": self.biased}
@@ -155,7 +153,6 @@ class LogLinearScaling(Scaling):
         return {name: copy.copy(getattr(self, name)) for name in names}
 
     def load_learned(self, values: dict[str, Any]) -> Scaling:
-        """Set the learned values from a state. RAISES Misfit: they are not of the form declared."""
         for name, value in _LEARNED_FORM(values, "learned").items():
             if value is not None:
                 setattr(self, name, value)
