@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from frame import bare, docs_in, ewt_file, make_parser, one_sentence, say
 
-from spacy_calib.metrics.comparison import all_pairs, error_row, label_pairs, same_units, span_rows, unit_rows
+from spacy_calib.metrics.comparison import all_pairs, error_row, same_units, span_rows, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
@@ -72,7 +72,7 @@ class Population:
 
     def __init__(self, both: list[ScoredCorpus]):
         rows = same_units(*both)
-        self.units = [label_pairs(one, own) for one, own in zip(both, rows, strict=True)]
+        self.units = [one.predicted_pairs(own) for one, own in zip(both, rows, strict=True)]
         self.pairs = [all_pairs(one, own) for one, own in zip(both, rows, strict=True)]
         self.n = 1 + int(self.units[0].documents.max())
         self.starts = {id(one): np.searchsorted(one.documents, np.arange(self.n + 1)) for one in (*self.units, *self.pairs)}

@@ -1,4 +1,4 @@
-"""The choice of the steps for tokens: those of the settings, or the candidate of minimum cross-validated log loss. No Docs are needed."""
+"""The choice of the steps for tokens: those of the settings, or the candidate of minimum cross-validated log loss."""
 
 from __future__ import annotations
 
@@ -60,11 +60,7 @@ class StepSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChoiceInputs:
-    """The arguments of a choice.
-
-    data (FitData): The pairs. group (Callable): Applies a grouping to the labels. scalable (bool): Whether each token has one label.
-    learn_context (LearnContext | None): Fits a context; None for none.
-    """
+    """The arguments of a choice. group (Callable): Applies a grouping to the labels. scalable (bool): One label per token."""
 
     data: FitData
     group: Callable[[Grouping], Groups]
@@ -119,10 +115,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return the table of plans, the best first: their losses, and differences to the best with standard errors.
-
-    units (Ints): The unit of cross-validation of each pair.
-    """
+    """Return the table of plans, the best first, with differences to its loss. units (Ints): Of cross-validation, by pair."""
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
@@ -131,10 +124,7 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the chosen trial: the best, but raw scores only if they are better by more than a standard error.
-
-    On few data raw scores seldom differ significantly from calibrated ones.
-    """
+    """Return the index of the best trial, but of raw scores only if they are better by more than a standard error."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
@@ -153,10 +143,7 @@ def make_plan(
     learn_context: LearnContext | None = None,
     progress: Progress = UNREPORTED,
 ) -> CalibrationPlan:
-    """Make the plan of the settings, or let their selection choose one.
-
-    group: Applies a grouping to the labels. scalable: False if a token may have several labels. learn_context: Fits a context.
-    """
+    """Make the plan of the settings, or let their selection choose one. Arguments as in `Selector.__call__`."""
     groups = group(settings.grouping)
     if settings.selection is not None:
         return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)

@@ -1,6 +1,6 @@
 """The conditional logit: which of several options is right, by features of each (McFadden 1974). No Docs are needed.
 
-The options of one choice are a *stretch* of consecutive rows; `starts` are the first row of each stretch, and the end of the last.
+The options of one choice are a *stretch* of consecutive rows; `starts` are the first rows of stretches, and the end of the last.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
 
 
 def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
-    """Fit the weights of a conditional logit, with an L2 penalty that shrinks them towards `towards`.
-
-    Stretches without a right option are left out.
+    """Fit a conditional logit with an L2 penalty towards given weights; stretches without a right option are left out.
 
     features (Floats): Shape (n_options, n_features). right (NDArray): As in `choice_loss`. towards, penalty (Floats): Of each
         weight, shape (n_features,); penalty / 2 times the squared distance is added to the loss.

@@ -40,10 +40,10 @@ class Convention:
     in_gold: int = 0
 
     def to_dict(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return the fields with tag names: "file", "said", "gold", "tokens", "of" (n_confident), "in_gold". labels: Of the columns."""
+        """Return the fields with names of tags; "of" is n_confident. labels (Sequence[str]): Names of the columns."""
         return {
-            "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows), "of": self.n_confident,
-            "in_gold": self.in_gold,
+            "file": self.file, "said": labels[self.predicted_tag], "gold": labels[self.gold], "tokens": len(self.rows),
+            "of": self.n_confident, "in_gold": self.in_gold,
         }  # fmt: skip
 
 
@@ -78,16 +78,12 @@ def fit_line(pairs: Pairs, conventions: Sequence[Convention]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage:
-    """Step that shrinks log-odds towards a line through the raw log-odds.
-
-    shrink (float): Weight of the line, from 0 to 1. line (Floats): Its slope and constant.
-    """
+    """A step that shrinks log-odds towards a line in the raw log-odds (slope, constant). shrink (float): Weight of the line."""
 
     shrink: float
     line: Floats
 
     def apply(self, predictions: Predictions) -> Predictions:
         on_line = combine(Platt().features(predictions.raw), self.line)
-        return predictions.replace_unchecked(
-            scores=sigmoid((1.0 - self.shrink) * log_odds(predictions.scores) + self.shrink * on_line)
-        )
+        margins = (1.0 - self.shrink) * log_odds(predictions.scores) + self.shrink * on_line
+        return predictions.replace_unchecked(scores=sigmoid(margins))

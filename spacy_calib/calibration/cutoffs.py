@@ -106,10 +106,7 @@ class EntityScores:
         return 1.0 - self._sum_scores(self.types == OUT)
 
     def type_probability(self, type_index: int) -> Floats:
-        """Return P(type) of each token, (n,).
-
-        For a token without an entry of the type it is an upper bound: the threshold times the probability of all missing types.
-        """
+        """Return P(type) of each token; without an entry an upper bound, the threshold times P(all types without entry)."""
         missing = 1.0 - self._sum_scores(np.ones(len(self.types), dtype=bool))
         missing = np.where(self.has_type(OUT), self.inside_probability, missing)
         return np.where(self.has_type(type_index), self._sum_scores(self.types == type_index), self.threshold * missing)

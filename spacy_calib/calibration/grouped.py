@@ -21,7 +21,7 @@ from .tag_offsets import TagOffsets
 
 @dataclass(frozen=True)
 class GroupFit(Saved):
-    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): Why it has no map of its own; "" if it has one."""
+    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): Why it has no map of its own, or ""."""
 
     pairs: int = kept(whole())
     hits: int = kept(whole())
@@ -87,7 +87,7 @@ class GroupedRecalibrator:
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit offsets of tags to the scores after the maps. offsets (TagOffsets): Prototype. RAISES C004: the maps are not fitted."""
+        """Fit offsets of tags to the scores after the maps. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
         groups = self.groups.of(pairs.tags).astype(np.intp)

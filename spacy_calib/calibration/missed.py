@@ -22,7 +22,7 @@ _UNKNOWN = -2
 
 @dataclass(frozen=True, eq=False)
 class GoldEntities:
-    """Gold entities. starts, ends (Ints): First token in the corpus, and the one after the last. labels (Sequence[str]): Of each."""
+    """Gold entities. starts, ends (Ints): First token in the corpus, and the one after the last."""
 
     starts: Ints
     ends: Ints
@@ -43,8 +43,8 @@ class DocumentCounts(NamedTuple):
 class RecallCounts:
     """Counts of flagged tokens, by document.
 
-    scored_tokens (DocumentCounts): Tokens with a score, and the flagged ones. entity_tokens (DocumentCounts): Scored tokens of gold
-    entities, and the flagged ones. entities (DocumentCounts): Gold entities with a score, and those with a flagged token.
+    scored_tokens, entity_tokens (DocumentCounts): Tokens with a score, and those of gold entities; flagged ones are hits.
+    entities (DocumentCounts): Gold entities with a score; those with a flagged token are hits.
     """
 
     scored_tokens: DocumentCounts
@@ -82,7 +82,7 @@ class RecallComparison(NamedTuple):
 class EntityTokens:
     """The n tokens of a corpus with their entity types.
 
-    types (EntityTypes): Of all labels, the n_types (int) of the recognizer first. is_scored (Bools): Whether a token has scores.
+    types (EntityTypes): Of all labels, the n_types of the recognizer first. is_scored (Bools): Whether a token has scores.
     gold, predicted (Ints): Type in the gold and on the Doc, an index in types.names, -1 for O, -2 if unknown.
     documents (Ints): Of each token. entities (GoldEntities): All gold entities.
     """
@@ -102,7 +102,7 @@ class EntityTokens:
     ) -> EntityTokens:
         """Read the tokens of a corpus.
 
-        labels (Sequence[str]): Of the source. has_prefix (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe.
+        labels: Of the source. has_prefix (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe.
         """
         n, types = len(corpus), EntityTypes.from_labels(corpus.names, has_prefix)
         type_of_label = np.append(types.of_label, _UNKNOWN)  # -1 is no label

@@ -91,7 +91,7 @@ def _effects(documents: Ints, n_missed: Ints, share: float) -> Floats:
 
 
 def design_effects(documents: Ints) -> Floats:
-    """Return the design effect of documents if the first i of n scores are missed, for i from 0 to n: shape (n + 1,), at least 1.
+    """Return the design effect of documents, at least 1, if the first i of n scores are missed, i from 0 to n: (n + 1,).
 
     With one document the variance between documents is not known: the effect is n. If each score has its own document it is 1.
 
@@ -110,7 +110,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens those of some documents are worth. sizes, n_found (Ints): Tokens and found tokens of each."""
+    """Return how many independent tokens those of documents are worth. sizes, n_found (Ints): Tokens, and found ones, of each."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

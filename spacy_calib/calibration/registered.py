@@ -82,7 +82,7 @@ def _warn_once(name: str, registry: str, why: str) -> None:
     warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
 
 
-# id of a function, which need not be hashable -> (the function, so that no other gets its id; its prototype, None if it needs arguments).
+# id of a function, which need not be hashable -> (the function, which keeps the id; its prototype, None if it needs arguments).
 _PROTOTYPES: dict[int, tuple[Any, Any]] = {}
 
 
@@ -111,7 +111,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
-    """Return the registered function of this name, or None. kind (str): Such as "@calib_scalings". RAISES C500: it cannot be imported."""
+    """Return the registered function of a name, or None. kind (str): "@calib_scalings". RAISES C500: it cannot be imported."""
     registry = REGISTRIES[kind.removeprefix("@")]
     return registry.get(name) if name in registry else None
 
@@ -136,7 +136,7 @@ def by_short(name: str) -> dict[str, Any]:
 
 
 def fittable_events() -> dict[str, Any]:
-    """Return short name -> event that `fit --unit` can fit: it has `fit(nlp, calib, examples)`. RAISES C185: two have one short name."""
+    """Return short name -> event that `fit --unit` can fit, by its `fit(nlp, calib, examples)`. RAISES C185: a name twice."""
     events = by_short("calib_events")
     return {name: event for name, event in events.items() if getattr(event, "short", "") == name and hasattr(event, "fit")}
 

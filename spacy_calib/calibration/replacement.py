@@ -19,8 +19,8 @@ from .sufficiency import documents_or_blocks
 PRESENT, ADAPTED, FIT = "present", "adapted", "fit"
 # With fewer units with gold neither a fit nor an adaptation counts as better.
 _FEWEST, _FEWEST_TOKENS = 20, 200
-# A fit has more parameters than an adaptation, and needs so many times as many units: cross-validated losses of a few dozen
-# entities mislead (scripts/adapt_or_fit_study.py: fits on 28 to 39 entities that gained .05 to .4 there lost .3 to .8 elsewhere).
+# A fit has more parameters than an adaptation, and needs so many times as many units: losses of a few dozen entities mislead
+# (scripts/adapt_or_fit_study.py: fits on 28 to 39 entities that gained .05 to .4 in cross-validation lost .3 to .8 elsewhere).
 _TIMES_FOR_FIT = 2.5
 
 
@@ -37,9 +37,9 @@ def is_enough(unit: str, n_units: int) -> bool:
 class Replacement(Saved):
     """The comparison of a new fit with the present calibration: mean log losses of the same units, and the winner.
 
-    present (float): Loss of the pipeline's scores now. adapted (float | None): Cross-validated loss of these with an adaptation;
-        None with a single document. fit (float): Cross-validated loss of the new fit. error (float): Standard error, by document,
-        of the difference between the fit and the better one of the others. units (int): Number of units. unit (str): What they are.
+    present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None): That of the
+        present scores with an adaptation; None with a single document. error (float): Standard error, by document, of the
+        difference between the fit and the better one of the others. units (int): Number of units. unit (str): What they are.
     winner (str): PRESENT, ADAPTED or FIT.
     """
 
@@ -58,9 +58,7 @@ class Replacement(Saved):
 
 
 def compare_losses(losses: Mapping[str, Floats], documents: Ints, unit: str = "entity") -> Replacement:
-    """Compare losses: the adaptation wins if it has a lower loss than the present scores, the fit by more than a standard error.
-
-    On too few units the fit does not win.
+    """Compare losses: an adaptation wins by any lower loss, a fit by one lower by more than a standard error, on enough units.
 
     losses (Mapping): PRESENT, FIT and perhaps ADAPTED -> cross-validated log loss of each of n > 0 units.
     documents (Ints): Document of each unit, ascending. unit (str): What the units are.
@@ -87,8 +85,8 @@ def compare_scores(
 ) -> Replacement | None:
     """Compare scores on the units that have all of them; None if there are no such units.
 
-    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, NaN without one. hits (NDArray[bool]): Whether
-        each unit is right. documents (Ints): Document of each unit, ascending. unit (str): What the units are.
+    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, NaN without one. documents (Ints): Document of
+        each unit, ascending. unit (str): What the units are.
     """
     index = np.flatnonzero(np.all([~np.isnan(values) for values in scores.values()], axis=0))
     if not len(index):

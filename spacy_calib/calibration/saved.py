@@ -92,7 +92,7 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """Read the state that `pack` wrote. RAISES UnreadableState: not such bytes, or damaged. OtherVersion: of another version."""
+    """Read the state that `pack` wrote. RAISES UnreadableState: other or damaged bytes. OtherVersion: another version."""
     try:
         outer = _decode(data)
         if outer["format"] != format:

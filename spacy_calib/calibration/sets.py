@@ -20,10 +20,7 @@ COVERAGES = ("marginal", "group", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Cuts(Saved):
-    """The cut of each condition: tags with a nonconformity up to it are in a set.
-
-    values (Floats): The cuts, 1 if no smaller one has the promised coverage, shape (n_conditions,). tokens (Ints): Number of fit tokens.
-    """
+    """Cuts: tags with a nonconformity up to a cut are in a set; 1 if no smaller cut has the coverage. tokens: Of the fit."""
 
     values: Floats = kept(floats(0.0, 1.0))
     tokens: Ints = kept(wholes())
@@ -198,7 +195,7 @@ class ConformalSets:
         return np.where(of_group.tokens >= self.min_tokens, of_group.values, of_all)
 
     def tag_cuts(self) -> Floats:
-        """Return the cut of each tag under "tag", with fallback, (n_tags + 1,); the last for later labels. RAISES C004: not fitted."""
+        """Return the cut of each tag, with fallback, (n_tags + 1,); the last is for later labels. RAISES C004: not fitted."""
         groups, of_all, _, of_tag = self._fitted_cuts()
         # The fallback of tags without a group is the cut of all tokens.
         fallback = np.append(self.group_cuts()[:-1], of_all)[groups.of_tag]
@@ -226,7 +223,7 @@ class ConformalSets:
         return self.groups, float(self.of_all_.values[0]), self.of_group_, self.of_tag_
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return settings, number of fit tokens, "out_of_reach", "empty" and "unreached" labels for `info`. RAISES C004: not fitted."""
+        """Return settings, number of fit tokens, shares and "unreached" labels for `info`. RAISES C004: not fitted."""
         tokens = int(self._fitted_cuts()[2].tokens.sum())
         unreached_labels = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
         return {

@@ -29,8 +29,8 @@ def product_of(spans: Spans) -> Floats:
 def span_features(spans: Spans) -> Floats:
     """Return the features of each span, shape (n_spans, 7), columns as in NAMES.
 
-    They are logits of the minimum and the mean token probability, log p and log(1 - p) of the tokens' product and of the source's
-    own probability (Kull et al. 2017), and log of the number of tokens.
+    They are logits of the minimum and the mean token probability, log p and log(1 - p) of the tokens' product and of the
+    source's own probability (Kull et al. 2017), and log of the number of tokens.
     """
     if not len(spans):
         return np.zeros((0, len(NAMES)))

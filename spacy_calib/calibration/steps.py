@@ -22,8 +22,8 @@ _COLUMNS = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 class Predictions:
     """n labels of tokens, documents or spans, with their probabilities after the steps so far.
 
-    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats):
-        Probability from the source, and after the steps so far. levels (NDArray[int8] | None): Level of each; None if all are KEPT.
+    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
+        from the source, and after the steps so far. levels (NDArray[int8] | None): Level of each; None if all are KEPT.
     before_maps (Floats | None): Scores before the maps; None until these are applied. words: Of all tokens, for a context.
     spans (Spans | None): The spans, if the rows are spans. view: The tokens as the context's features see them, or None.
     """

@@ -133,7 +133,7 @@ class _OffsetProblem:
         return self.solve(best)[0], best
 
     def average(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
-        """Return (mean offsets, strength of maximum evidence). outliers: The pairs with the weights for outliers, if these are possible."""
+        """Return (mean offsets, strength of maximum evidence). outliers: The same pairs, weighted as outliers, if possible."""
         solutions = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
             solutions.append(self.solve(strength, solutions[-1][0]))
@@ -158,7 +158,7 @@ class _OffsetProblem:
         return mixture
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
-        """Return (offsets, log evidence of each unit) for a strength. tolerance (float): Of the last step of Newton's method."""
+        """Return (offsets, log evidence of each unit) for a strength. tolerance (float): Of the last step."""
         offsets = np.zeros(self.n_units) if start is None else start.copy()
         if np.isinf(strength):
             return np.zeros(self.n_units), self.evidence_without()
@@ -189,7 +189,7 @@ class TagOffsets:
     An L2 penalty shrinks the offset of a tag towards 0, and so the tag towards its group; likewise for groups. A tag without
     pairs has exactly its group's map. The registry and the setting name it pooling; elsewhere "pooled" means of all pairs.
 
-    strength (float | None): Penalty on tag offsets; None chooses it by evidence. group_strength (float | None): On group offsets.
+    strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
     tags_, groups_ (Offsets): The fitted offsets.
     RAISES C001: a negative strength.
     """
@@ -216,7 +216,7 @@ class TagOffsets:
         return offsets
 
     def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
-        """Fit the offsets. scores (Floats): Scores of n pairs after the maps. hits, tags, groups: Of each pair; -1 for no group."""
+        """Fit the offsets. scores (Floats): Of n pairs, after the maps. hits, tags, groups: Of each pair; -1 for no group."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
         margins = margins + look_up_offsets(self.groups_.values, groups)
@@ -224,7 +224,7 @@ class TagOffsets:
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """Return the probabilities with offsets; to the bit unchanged if neither the tag nor its group has one. RAISES C004: not fitted."""
+        """Return the probabilities with offsets; unchanged if neither tag nor group has one. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         index = np.flatnonzero(offsets != 0)
         adjusted_scores = scores.copy()

@@ -97,10 +97,7 @@ def check_shares(**settings: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """Return (the highest precision, in thousandths, below `precision` for which there is a cut-off; that cut-off), or None.
-
-    It has no guarantee, since it is chosen on these data: it shows a precision to ask for.
-    """
+    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off): a suggestion, no guarantee."""
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
@@ -113,10 +110,7 @@ def highest_reached(
 
 
 def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
-    """Return the cut-offs at which sequences of tests start: log-equal steps from the fewest spans that could pass to all.
-
-    n_kept (Ints), size (Floats): Spans kept at each cut-off, and how many independent spans they are worth.
-    """
+    """Return the cut-offs where sequences of tests start: log-equal steps from the fewest spans that could pass to all."""
     # With fewer spans a test would fail, even if all were right, at an equal part of the error rate.
     is_enough = size >= log(error / _STARTS) / log(precision)
     first = n_kept[is_enough.argmax() if is_enough.any() else -1]
@@ -167,10 +161,7 @@ def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
-    """Return how many independent spans those kept at each cut-off are worth: their number over the design effect (Kish 1965).
-
-    right (NDArray[bool]), documents (Ints): Of the spans, highest score first.
-    """
+    """Return the number of spans kept at each cut-off over the design effect (Kish 1965). right, documents: By falling score."""
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
@@ -203,7 +194,7 @@ def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Return the two-sided prediction interval of the share among `new_size` spans, given `share` of `size` (beta-binomial, Jeffreys' prior)."""
+    """Return the prediction interval of the share of `new_size` spans, given `share` of `size` (beta-binomial, Jeffreys' prior)."""
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))
@@ -216,7 +207,7 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def find_thresholds(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself. keys (Sequence[str]): The key of each span, shape (n,)."""
+    """Find one threshold per key; the confidence holds for each by itself. keys (Sequence[str]): The key of each span."""
     key_array = np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)

@@ -1,8 +1,8 @@
 """Fitting all steps from a source's probability to a calibrated one, on tokens with gold.
 
-A pair passes through four classes: `Marginals` (probabilities of a source), `FitData` (all pairs of a fit, with gold), `Predictions`
-(their scores after each step) and `JudgedPairs` (raw and calibrated scores with gold, from which tables are made). A fit passes through
-three: `FitInputs` (the data), `CalibrationPlan` (the choice of steps) and `PipeState` (the fitted steps, which are saved).
+A pair passes through four classes: `Marginals` (probabilities of a source), `FitData` (all pairs of a fit, with gold),
+`Predictions` (their scores after each step) and `JudgedPairs` (raw and calibrated scores with gold, for tables). A fit passes
+through three: `FitInputs` (data), `CalibrationPlan` (choice of steps) and `PipeState` (fitted steps, which are saved).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class CalibrationPlan:
     scores (Floats): Out-of-fold score of each pair after scaling and context; the raw score without these.
     scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): Fitted on all pairs.
     uses_context (bool): Whether the context changes scores of tokens.
-    name (str), size (int): Name of a candidate, and its number of parameters. losses (Floats): Out-of-fold log loss of each kept
+    name (str), size (int): Name and number of parameters of a candidate. losses (Floats): Out-of-fold log loss of each kept
         pair. why (str): Why it is not compared, or "". table (dict): The comparison, for `info`; {} if there was none.
     """
 
@@ -128,7 +128,7 @@ class CalibrationPlan:
     table: dict[str, Any] = field(default_factory=dict)
 
     def pairs_of(self, data: FitData) -> Pairs:
-        """Return the pairs that the maps are fitted on: those that reach the threshold, with scores after scaling and context."""
+        """Return the pairs that the maps are fitted on: the kept ones, with scores after scaling and context."""
         return data.kept_pairs.with_scores(self.scores[data.kept_indices])
 
     def in_context(self, data: FitData) -> CalibrationPlan:
@@ -157,7 +157,7 @@ def fit_sets(prototype: ConformalSets, data: FitData, plan: CalibrationPlan, hel
 
 
 def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:
-    """Return the out-of-fold calibrated score of each kept pair, over folds of documents (of tokens, if there is one document)."""
+    """Return the out-of-fold calibrated score of each kept pair; folds are of documents (of tokens, if there is only one)."""
     pairs, documents, maps = plan.pairs_of(data), data.kept_documents, calibration.maps
     assert maps is not None
     if len(np.unique(documents)) < 2:

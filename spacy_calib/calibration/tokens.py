@@ -38,7 +38,7 @@ class CalibratedEntries:
 
     marginals (Marginals): With raw scores. scores (Floats): Calibrated, shape (m,).
     in_set (NDArray[bool] | None): Whether the tag is in the token's set, (m,); None without sets.
-    out_of_reach (NDArray[bool] | None): Whether only a set of all tags has the promised coverage, (n_tokens,); None without sets.
+    out_of_reach (NDArray[bool] | None): Whether only a set of all tags has the coverage, (n_tokens,); None without sets.
     view (Any): The tokens as the features of the context see them; None without context.
     below_threshold (CalibratedEntries | None): Predicted labels below the threshold, not normalized, in no set.
     """
@@ -233,7 +233,7 @@ class TokenCalibration:
         return calibration
 
     def _check_parts(self) -> None:
-        """Check that all parts belong together. RAISES Misfit: one is not fitted, or to another number of tags than the maps."""
+        """Check that all parts belong together. RAISES Misfit: one is not fitted, or to other tags than the maps."""
         if self.other is not None and not self.other.fitted:
             raise Misfit("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)

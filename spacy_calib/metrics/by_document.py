@@ -7,8 +7,8 @@ value most often in simulations (tests/metrics has some):
 - Means (log loss, Brier score, their differences): the studentised one, whose upper bound failed least of five. Each resample's
   distance from the mean is divided by its own standard error over documents (bootstrap-t; Efron & Tibshirani 1993, chapter 12).
 - Calibration errors: noise in the bins makes a resample look worse than the data, and the data worse than the truth. If scores
-  are calibrated, plain percentiles never cover the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that noise,
-  estimated from the variance between documents, is subtracted from the squared error twice: for the data and for the resample.
+  are calibrated, plain percentiles never cover the true error, and nor does Algorithm 2 of Nguyen & O'Connor (2015). So that
+  noise, estimated from the variance between documents, is subtracted from the squared error twice: for data and resample.
 - Other figures: the percentiles, at shares that are wider for few documents (Hesterberg 2015).
 """
 
@@ -39,8 +39,8 @@ ONE_DOCUMENT = "all pairs are of one document, so the variance between documents
 class Interval:
     """A figure with the confidence interval of its true value.
 
-    estimate (float): The figure as measured. low, high (float | None): Two-sided interval; None if there is none. upper (float |
-        None): One-sided bound. coverage (float): Confidence level of both. documents (int): Number of documents with pairs.
+    estimate (float): The figure as measured. low, high, upper (float | None): Two-sided interval and one-sided bound; None if
+        there is none. coverage (float): Confidence level of both. documents (int): Number of documents with pairs.
     corrected (float | None): A calibration error less the bins' noise. reason (str | None): Why there is no interval.
     """
 
@@ -208,7 +208,7 @@ def paired_difference(
 
 
 class ResampledError(ResampledFigure):
-    """A calibration error; values and `corrected` are less the bins' noise, below 0 if noise alone would show a larger error."""
+    """A calibration error; values and `corrected` are less the bins' noise, below 0 if that is larger than the error."""
 
     def interval(self, coverage: float = 0.95) -> Interval:
         """Return the interval of the true error.
@@ -301,7 +301,7 @@ def mean_gmce_interval(
     pairs: Pairs, groups: Groups, documents: ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10,
     n_samples: int = 1000, seed: int = 0,
 ) -> Interval | None:  # fmt: skip
-    """Return the 95 % interval of the true mean GMCE (unweighted, over the groups with pairs), by document; None without pairs."""
+    """Return the 95 % interval by document of the true mean GMCE (unweighted, over groups with pairs); None without pairs."""
     scores = pairs.scores if scores is None else scores
     return error_interval(scores, pairs.hits, documents, n_bins, None, n_samples, seed, groups=groups.of(pairs.tags))
 

@@ -111,7 +111,7 @@ def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
 def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
     """Return the grouped marginal calibration errors (Kranzlein et al. 2021, eq. 3): the l2 error of each group's pairs.
 
-    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): n probabilities that replace the raw scores.
+    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
     n_bins (int): Adaptive bins.
     RETURNS (list): One error per group, None for a group without pairs.
     RAISES C001: values out of range. C002: lengths differ.

@@ -1,4 +1,4 @@
-"""Two pipelines on the same gold: differences of figures on the units that both label, and parts of the data where one is worse."""
+"""Two pipelines on the same gold: differences of figures on the units that both label, and slices where one is worse."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import document_codes
-from ..pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ..types import Floats, Ints, Pairs
+from ..pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus, has_scored_gold
+from ..types import Floats, Ints
 from .by_document import Interval, ResampledFigure, resample_error, resample_means
 from .error_sums import resample_sums
 from .gaps import errors_of, find_discoveries, gap_of, p_values, totals_of
@@ -110,17 +110,13 @@ def part_row(right: Floats, right_other: Floats, documents: Ints) -> dict[str, A
 
 
 def same_units(model: ScoredCorpus, other_corpus: ScoredCorpus) -> tuple[Ints, Ints]:
-    """Return the rows, in either corpus, of units at the same characters of the same Doc, with a scored label in both and gold."""
+    """Return the rows, in either corpus, of units at the same characters of a Doc, with a scored label in both and gold."""
     (start, end), (other_start, end_other) = (_character_offsets(corpus) for corpus in (model, other_corpus))
     width = 1 + int(max(end.max(initial=0), end_other.max(initial=0)))
     _, model_rows, other_rows = np.intersect1d(model.docs * width + start, other_corpus.docs * width + other_start, True, True)
     has_gold = has_scored_gold(model)[model_rows] & has_scored_gold(other_corpus)[other_rows]
     is_same = (end[model_rows] == end_other[other_rows]) & has_gold
     return model_rows[is_same], other_rows[is_same]
-
-
-def has_scored_gold(corpus: ScoredCorpus) -> Any:
-    return (corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated)
 
 
 def _character_offsets(corpus: ScoredCorpus) -> tuple[Ints, Ints]:
@@ -130,12 +126,6 @@ def _character_offsets(corpus: ScoredCorpus) -> tuple[Ints, Ints]:
     begins = ends - sizes - corpus.spaces
     begins = begins - begins[corpus.doc_starts[corpus.docs]] if len(corpus) else begins
     return begins, begins + sizes
-
-
-def label_pairs(corpus: ScoredCorpus, rows: Ints) -> JudgedPairs:
-    """Return one pair for each of these units: its predicted label."""
-    pairs = Pairs(np.arange(len(rows)), corpus.labels[rows], corpus.raw[rows], corpus.right[rows] == RIGHT, len(rows))
-    return JudgedPairs(pairs, corpus.calibrated[rows], corpus.documents[rows], corpus.unit)
 
 
 def all_pairs(corpus: ScoredCorpus, rows: Ints) -> JudgedPairs:
@@ -152,7 +142,7 @@ def compare_units(
 ) -> list[ComparisonRow]:
     """Compare accuracy, log loss and SMCE of the same units. rows (tuple): From `same_units`."""
     first, second = rows
-    comparison = unit_rows(label_pairs(model, first), label_pairs(other_corpus, second))
+    comparison = unit_rows(model.predicted_pairs(first), other_corpus.predicted_pairs(second))
     error = error_row(all_pairs(model, first), all_pairs(other_corpus, second), n_bins)
     return comparison if error is None else [*comparison, error]
 

@@ -1,4 +1,4 @@
-"""The gap between the mean score and the accuracy in a part of the data, its significance, and the control of false discoveries.
+"""The gap between mean score and accuracy in a part of the data, its significance, and the control of false discoveries.
 
 Above 0, scores are too high. Documents are the independent units, so a test is of their sums.
 """

@@ -49,7 +49,7 @@ def mean_gmce_floor(
 
     Its quantile is far below the mean of the groups' own quantiles: seldom are all groups unlucky at once.
 
-    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): n probabilities that replace the raw scores.
+    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
     n_bins (int): Adaptive bins. n_samples (int): Simulated data sets. seed (int): Of the random numbers.
     RETURNS (NoiseFloor | None): Mean and 95 % quantile. None if no group has pairs.
     RAISES C001: values out of range, n_samples below 1. C002: not one score per pair.

@@ -72,7 +72,7 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
 def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> SliceTable:
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
-    view (JudgedPairs): A pair of each unit and its label. among (Ints): Indices of all units, whose documents give the overdispersion.
+    view (JudgedPairs): A pair of each unit and its label. among (Ints): Indices of all units, for the overdispersion.
     """
     slice_gaps: list[tuple[str, Ints, Gap]] = []
     hits = view.pairs.hits

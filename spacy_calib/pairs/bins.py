@@ -112,7 +112,7 @@ def collapse_groups(
 ) -> tuple[WeightedPairs, list[WeightedPairs]]:
     """Merge equal (score, hit) pairs within each group and count them, by sorting integer keys.
 
-    scores, hits: n pairs; scores of float32 or float64 in [0, 1]. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
+    scores, hits: n pairs; scores in [0, 1]. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
     RETURNS (tuple): The weighted pairs of all groups, those of no group first (equal ones of different groups are not
         merged), and the weighted pairs of each group, as views of them.
     """

@@ -151,7 +151,7 @@ class Scores(Protocol):
         """Return the entries that reach the threshold."""
 
     def scores_at(self, rows: Ints, columns: Ints) -> Floats:
-        """Return the probability of each (token, column) entry: 0 where there is none, NaN for a token that the source skips."""
+        """Return the probability of each (token, column) entry: 0 if there is none, NaN for a token that the source skips."""
 
 
 def get_hints(scores: Scores) -> Mapping[str, Floats]:

@@ -115,7 +115,7 @@ class UnknownGold:
     """Gold labels that a component does not know.
 
     n (int): Tokens with such a label (spans, if only these have gold). share (float): Of those with gold other than "O".
-    labels (Sequence[str]): The labels that the component knows. pairs (Sequence[tuple]): (its top label, unknown gold label, tokens).
+    labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (its top label, unknown gold label, tokens).
     counterparts (Mapping): Each of its labels that the gold lacks -> the gold label that most often replaces it.
     unit (str): What n counts; "" for the unit that has labels.
     """
@@ -131,11 +131,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from confusions.
-
-        confusion_counts (Mapping): (top label, gold label) -> tokens. n (int): Tokens whose gold label is unknown.
-        gold (Mapping): Gold label -> its frequency. labels (Sequence[str]): The labels that the component knows.
-        """
+        """Build from confusions: (top label, gold label) -> tokens. n (int): Tokens whose gold label is unknown."""
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)
@@ -150,11 +146,7 @@ class UnknownGold:
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
     def message_fields(self) -> dict[str, Any]:
-        """Return the fields that messages print.
-
-        "unknown": the unknown gold labels, the most frequent first. "map": from each label of the component to the gold label
-        that most often replaces it, as `--map` takes it: "PERSON=PER,GPE=LOC,DATE=".
-        """
+        """Return the fields of messages. "map": as `--map` takes it, from each label to the gold label that most often replaces it."""
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n

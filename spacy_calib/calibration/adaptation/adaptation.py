@@ -56,10 +56,10 @@ OF_TOKENS = Prior()
 # Out of domain, scores of entities are off by more than those of tokens: a recognizer predicts names where there are none.
 # Entities are fewer, and of few labels, none of which is an outlier.
 OF_SPANS = Prior(spreads=(0.0, 0.2, 0.5, 1.0), outliers=False)
-# Pretrained calibrations are fitted on several corpora. On a corpus that was left out, lines through their scores have intercepts
-# of -.3 to .3 and slopes of .92 to 1.08: new texts are assumed to differ by as much.
+# Pretrained calibrations are fitted on several corpora. On a corpus left out, lines through their scores have intercepts of -.3
+# to .3 and slopes of .92 to 1.08: new texts are assumed to differ by as much.
 OF_PRETRAINED = Prior(spreads=(0.0, 0.2), outliers=False)
-# A few dozen entities are of few documents, and one name occurs in many of them. On 15 further corpora entities were off by more.
+# A few dozen entities are of few documents, and one name occurs in many of them. On 15 other corpora they were off by more.
 OF_PRETRAINED_SPANS = Prior(spreads=(0.0, 0.2), tag_spread=3.0, outliers=False, further_spread=0.8)
 
 
@@ -94,7 +94,7 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """Fit a line to each spread of the prior and return their mean, weighted by evidence. margins (Floats): Log-odds of n entries."""
+    """Fit a line to each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds of entries."""
     if not len(margins):
         return Line()
     lines, log_evidence = zip(

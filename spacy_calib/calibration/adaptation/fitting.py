@@ -51,11 +51,7 @@ class AdaptationFit:
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Summarize the adaptation and its evaluation on the top entries, in the form ADAPTED.
-
-        "entries" (their number), "right", both lines as "leading" and "other", "offsets" of labels in log-odds, and the
-        evaluation "before" and, cross-validated, "after". labels (Sequence[str]): Of the tags.
-        """
+        """Summarize the adaptation, and its cross-validation on top entries, in the form ADAPTED. labels: Of the tags."""
         top = np.flatnonzero(self.entries.is_top)
         held_out, top_entries = self.held_out, self.entries.take(top)
         return {

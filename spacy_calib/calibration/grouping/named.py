@@ -27,5 +27,5 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
 
 
 def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Make the grouping of a mapping. Registered as spacy-calib.Mapping.v1. mapping (Dict[str, str]): Tag -> name of its group."""
+    """Make the grouping of a mapping, tag -> name of its group. Registered as spacy-calib.Mapping.v1."""
     return partial(mapped_groups, mapping=mapping)

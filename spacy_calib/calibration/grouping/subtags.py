@@ -146,7 +146,7 @@ def make_subtag_grouping(
     split: Split | None = None,
     n_groups: int | None = 5,
 ) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Make the grouping of tags that share a part. Registered as spacy-calib.Subtags.v1. One of scheme, pattern and split is required.
+    """Make the grouping of tags that share a part. Registered as spacy-calib.Subtags.v1. Give one of scheme, pattern and split.
 
     scheme (str | None): What the tags are made of. A tag that is not of this form is its own sub-tag.
         "ccg": CCG categories. Parts: result ("(S[dcl]\\NP)/NP" -> "S"), featured_result ("S[dcl]"), arity ("2").

@@ -138,7 +138,7 @@ def minimize_smooth(
 
 @cache
 def _thread_pools() -> Any:
-    """Return the thread pools of the loaded linear algebra libraries; cached, since finding them takes longer than a short search."""
+    """Return the thread pools of the loaded libraries; cached, since finding them takes longer than a short minimization."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

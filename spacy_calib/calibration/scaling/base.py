@@ -99,7 +99,7 @@ class Scaling(ABC):
         return cross_fit(folds_of(documents, n_folds), score, folds)
 
     def scale_pairs(self, pairs: Pairs) -> Floats:
-        """Return the scaled score of each pair. pairs (Pairs): All pairs of a token that reach the floor, and perhaps others."""
+        """Return the scaled score of each pair. pairs (Pairs): All of a token that reach the floor, and perhaps others."""
         return self.scale(pairs.rows, pairs.tags, pairs.scores, pairs.scores >= self.floor)
 
     def fit_documents(self, pairs: Pairs, documents: Ints, n_tags: int) -> None:

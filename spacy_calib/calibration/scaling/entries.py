@@ -74,11 +74,8 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
     if pairwise:
         n_sources = np.minimum(np.bincount(token, minlength=n), MOST_INPUTS)[tokens]
         targets = np.repeat(np.arange(len(tokens)), n_sources)
-        sources = (
-            np.arange(len(targets))
-            - np.repeat(np.cumsum(n_sources) - n_sources, n_sources)
-            + np.repeat(starts[tokens], n_sources)
-        )
+        firsts = np.cumsum(n_sources) - n_sources
+        sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
     origin = np.where(is_rest, -1, order)
     return Entries(starts, tokens, columns, logs, inputs, origin, sources, targets, n_tags)
 
@@ -131,11 +128,7 @@ class PairwiseScaler:
         self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
 
     def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
-        """Return the scaled probabilities of n > 0 entries.
-
-        tokens (Ints): Token of each entry, ascending. tags (Ints), scores (Floats): All tags of the token that reach the floor.
-        is_input (NDArray[bool] | None): False for a further entry below the floor, which influences no other.
-        """
+        """Return the scaled probabilities of n > 0 entries, tokens ascending. Arguments as in `Scaling.scale`."""
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
@@ -209,7 +202,7 @@ def _column(table: Any, column: int) -> Floats:
 
 
 def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Return the entries of each token but its MOST_INPUTS highest. starts, lengths (Ints): First entry and number of entries."""
+    """Return the entries of each token but its MOST_INPUTS highest. starts, lengths (Ints): First entry, number of entries."""
     offsets = np.arange(lengths.max())
     is_entry = offsets < lengths[:, None]
     index = np.where(is_entry, starts[:, None] + offsets, 0)

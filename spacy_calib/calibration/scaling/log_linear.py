@@ -175,7 +175,7 @@ class TemperatureScaling(LogLinearScaling):
 
 
 class VectorScaling(LogLinearScaling):
-    """Vector scaling: a factor and a bias for each tag; an L2 penalty shrinks them to one factor (Guo et al. 2017, section 4.2)."""
+    """Vector scaling: a factor and a bias for each tag, shrunk to one factor (Guo et al. 2017, section 4.2)."""
 
     registered = "spacy-calib.VectorScaling.v1"
     short = "vector"

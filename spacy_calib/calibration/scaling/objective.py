@@ -75,11 +75,7 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: ScalingWeights | None, tolerance: float) -> ScalingWeights:
-        """Return the weights of minimum loss.
-
-        start (ScalingWeights | None): Initial weights; None is no change. tolerance (float): The search ends with a step that
-            lowers the loss by less than this share of it.
-        """
+        """Return the weights of minimum loss. start: Initial weights; None is no change. tolerance: Relative, of the last step."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if start is not None:

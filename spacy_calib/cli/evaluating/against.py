@@ -120,7 +120,8 @@ def compare(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | No
 
 def _compare_units(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | None] | None) -> Comparison:
     """RAISES C617: no unit has a label by both."""
-    from ...metrics.comparison import compare_slices, compare_units, has_scored_gold, same_units
+    from ...metrics.comparison import compare_slices, compare_units, same_units
+    from ...pairs.scored_corpus import has_scored_gold
 
     rows = same_units(side.corpus, other.corpus)
     n_units = len(rows[0])
