@@ -65,7 +65,7 @@ def token_probabilities(audited: Any) -> tuple[list[list[int]], list[Any], list[
     component = calib.lookup.component()
     names = calib.source.labels(component)
     column = {name: i for i, name in enumerate(names)}
-    marginals = calib.source.read(component, [one.predicted for one in audited.examples]).above(0.0)
+    marginals = calib.source.read(component, [one.predicted for one in audited.examples]).marginals_above(0.0)
     dense = np.zeros((len(corpus), len(names)))
     dense[marginals.rows, marginals.tags] = marginals.scores
     gold = np.array([column.get(corpus.names[one], -1) if one >= 0 else -1 for one in corpus.gold])

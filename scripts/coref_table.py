@@ -89,7 +89,7 @@ def train(nlp: Language, file: Path, penalty: float | None) -> None:
     print(f"Trained on {len(examples)} documents in {took:.0f} s of CPU time: {size}.")
 
 
-def judge_held_out(pipe: CoreferenceResolver) -> None:
+def evaluate_held_out(pipe: CoreferenceResolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
     assert pipe.recalibrator is not None
@@ -238,7 +238,7 @@ def main() -> None:
     print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
     show(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
     if given.train is not None:
-        judge_held_out(component_of(nlp))
+        evaluate_held_out(component_of(nlp))
     save_tables(given.output)
     if given.plot is not None:
         draw(found, given.plot)

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
-from spacy_calib.calibration.steps import Predictions, walk
+from spacy_calib.calibration.steps import Predictions, apply_steps
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.cli.shared.examples import run_pipes, stream_examples
 from spacy_calib.cli.shared.run import pipes_to_run
@@ -119,14 +119,14 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     assert record is not None
     top = np.sort(top_pairs(new.pairs))
     given = Predictions.of_pairs(new.pairs, 0.0, new.words)
-    scores = walk(calibration.steps, given).scores[top]
+    scores = apply_steps(calibration.steps, given).scores[top]
     labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
     tokens = UnitScores(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}
     true = {"accuracy": float(new.pairs.hits[top].mean())}
     judged = material.spans_in(test)
     if of_spans is not None and of_spans.calibration.chosen is not None and judged is not None and record.entities is not None:
-        known = judged.known
+        known = judged.known_indices
         calibrated = of_spans.calibration.chosen.predict(judged.spans.take(known), judged.raw[known])
         spans = UnitScores(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
         sums = entity_sums(tokens, spans)

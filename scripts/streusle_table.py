@@ -109,7 +109,7 @@ def read(nlp: Any, component: str, golds: Sequence[Any]) -> Read:
     docs = list(nlp.pipe((Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds), batch_size=32))
     pipe = nlp.get_pipe(component)
     source = registered_sources()[source_for(pipe)]
-    found = source.read(pipe, docs).above(0.0)
+    found = source.read(pipe, docs).marginals_above(0.0)
     chances = np.zeros((found.n_tokens, len(source.labels(pipe))))
     chances[found.rows, found.tags] = found.scores
     tags = [token.tag_ for gold in golds for token in gold]

@@ -34,7 +34,7 @@ from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntrie
 from spacy_calib.calibration.token_fit import fit_tokens
 from spacy_calib.context.words import Words
 from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.types import Floats, Groups
 
 # Of a tag, to be judged by itself; and how far it may be off.
@@ -119,7 +119,7 @@ class Target:
         chosen, _ = task.chosen
         scores = applied(fit_tokens(task.data, chosen), task)
         pairs = task.test
-        entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
+        entries = GoldEntries(scores, pairs.hits, find_top(pairs.rows, pairs.scores), pairs.tags, task.documents)
         return cls(held.name, entries, pairs.scores, task.groups)
 
     def judge(self, n_documents: int, draws: int) -> Floats:
@@ -134,7 +134,7 @@ class Target:
         seen = np.isin(self.entries.documents, labelled)
         rest = self.entries.take(np.flatnonzero(~seen))
         adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups)
-        adapted, own = adaptation.move(rest.scores, rest.leads, rest.tags), rest.leads
+        adapted, own = adaptation.adjust(rest.scores, rest.is_top, rest.tags), rest.is_top
         scores = (self.raw[~seen], rest.scores, adapted)
         raw, before, after = (log_losses(one[own], rest.hits[own]).mean() for one in scores)
         off = [worst_tag(one, rest) for one in scores[1:]]

@@ -1,4 +1,4 @@
-"""What a fit reports of itself, as it is saved: losses on held-out data, the comparison of candidates, an adaptation."""
+"""Saved summaries of a fit: cross-validated losses, the comparison of candidates, an adaptation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .adaptation.adaptation import Line
 
 _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
 
-# The saved form of what a choice compared, and of what it left out.
+# The saved form of a choice: the candidates that were compared, and those left out.
 SELECTION = record(
     {
         "chosen": text, "pairs": whole(), "documents": whole(), "trials": list_of(_TRIAL),
@@ -29,7 +29,7 @@ _JUDGED = record(
     }
 )
 
-# What `AdaptationFit.describe` gives.
+# The saved form of `AdaptationFit.describe`.
 ADAPTED = record(
     {
         "entries": whole(),
@@ -44,18 +44,17 @@ ADAPTED = record(
 
 # A loss that rises by less than this share does not count as worse.
 _MATERIAL = 0.01
-
-# On fewer tokens a lower loss is not yet a gain.
+# On fewer tokens a lower loss does not count as better.
 _FEWEST_TOKENS = 100
 
 
 @dataclass(frozen=True)
 class HeldOut(Serializable):
-    """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
+    """Comparison of raw and out-of-fold calibrated scores on the fit data.
 
-    raw, calibrated (float): Mean log loss. error (float): Standard error of the difference. tokens (int): With a pair.
-    off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of likeliest labels less
-        the share of them that is right.
+    raw, calibrated (float): Mean log loss per pair. error (float): Standard error of the difference. tokens (int): Number of
+        tokens with a pair. off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of the top
+        labels less their accuracy.
     """
 
     raw: float = saved_field(number())
@@ -68,8 +67,10 @@ class HeldOut(Serializable):
 
     @property
     def verdict(self) -> str:
-        """One of "worse" (calibrated scores lose by over a standard error and a hundredth of the raw loss), "better"
-        (they gain over two standard errors, on 100 tokens at least), "unclear", and "same" where nothing is changed.
+        """Result of the comparison: "worse", "better", "unclear", or "same" if no score has changed.
+
+        "worse": the loss rises by more than a standard error and a hundredth of the raw loss. "better": it falls by more than
+        two standard errors, on 100 tokens at least.
         """
         difference = self.calibrated - self.raw
         if difference == 0.0 and self.error == 0.0:
@@ -79,5 +80,4 @@ class HeldOut(Serializable):
         return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
 
     def state(self) -> dict[str, Any]:
-        """Plain data, with the verdict."""
         return {**super().state(), "verdict": self.verdict}

@@ -258,7 +258,7 @@ def count_training(
     RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
     """
     from ..gold.reading import texts_of
-    from ..pairs.seen_texts import SeenTexts
+    from ..pairs.seen_texts import FitTextDigests
 
     if path is None:
         return {}
@@ -269,8 +269,8 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts().plus(texts_of(annotation, training))
-    check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
+    texts = FitTextDigests().with_texts(texts_of(annotation, training))
+    check_apart(texts.overlap_with(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 
@@ -289,9 +289,9 @@ def fit_pipe(
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
         reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
-        reading.at(0.0)
+        reading.update(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, done=done)
-        calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
+        calib.fit(reading.track(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
 
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
+from ..pairs.documents import DOCUMENT, LABEL_WORDS, count_in_words
 from ..pipe.loading import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
@@ -116,7 +116,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
     """Print what one pipe holds. description (dict): What `describe` gave."""
     from ..annotations import plain_name
-    from ..pairs.documents import extent
+    from ..pairs.documents import extent_in_words
 
     info = pipe.fit_info
     msg.divider(pipe.name)
@@ -142,7 +142,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
-        "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
+        "Fitted on": f"{extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
@@ -237,7 +237,7 @@ def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
 
 def show_selection(selection: Mapping[str, Any]) -> None:
     """Print the candidates that were compared, the best first."""
-    msg.divider(f"Chosen by cross-validation over {counted('document', selection['documents'])}")
+    msg.divider(f"Chosen by cross-validation over {count_in_words('document', selection['documents'])}")
     columns = (
         Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
         Column("Size", "size", whole),

@@ -77,7 +77,7 @@ def threshold(
     tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
     them to be looked at. Best on gold that was not used for `calib fit`.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.SeenShare`); for a precision "event", "precision", "confidence", "per",
+    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision", "confidence", "per",
         "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
         "misses": the same with "recall", see `calibration.missed.rows_of`; for both "review": see `calibration.missed.review_of`. Of several
         pipes: those of the first, and "others": pipe -> its own.
@@ -182,10 +182,10 @@ def find_cutoffs(
             code = "C310" if corpus.row_unit == DOCUMENT else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
-        if not tokens.wanted("all", "all").any():
+        if not tokens.in_gold("all", "all").any():
             raise calib_error("C309", data=data)
-        flagging = tokens.find(recall, confidence, per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, flagging)}
+        flagging = tokens.find_cutoffs(recall, confidence, per)
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result, accepting, flagging

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds, sigmoid
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
@@ -40,9 +40,9 @@ class TokenScores:
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
-        self.is_top: Flags = leading(rows, scores)
+        self.is_top: Flags = find_top(rows, scores)
         top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        runner_up = not_top[leading(rows[not_top], scores[not_top])]
+        runner_up = not_top[find_top(rows[not_top], scores[not_top])]
         entries = np.empty((2, n), dtype=np.intp)
         entries[:] = _NO_TOP
         entries[0, rows[top]], entries[1, rows[runner_up]] = top, runner_up
@@ -70,7 +70,7 @@ class TokenScores:
         docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
         # One token after the other, whatever the batch: a fit answers to the last bit of its inputs.
         sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
-        sums += prior_sums
+        sums = sums + prior_sums
         return (sums[1:] / sums[0])[:, docs]
 
 

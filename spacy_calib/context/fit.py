@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanData, held_out_scores, without_useless
+from ..calibration.span_fit import SpanData, drop_useless_scores, held_out_scores
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import interleave, leading
+from ..pairs.build import find_top, interleave
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
@@ -129,11 +129,11 @@ def fit_further_scores(
     """
     context = FurtherScores()
     context.names_ = tuple(names)
-    progress.at(0.0)
-    top, unlabelled_top = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw_pairs)
+    progress.update(0.0)
+    top, unlabelled_top = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw_pairs)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
     top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
-    useful = without_useless(top_data, groups).spans.further_scores.shape[1] > 0
+    useful = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0
     held_out = held_out_scores(top_data, groups) if useful else spans.scores
     new_scores, unlabelled_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out), unlabelled_pairs.scores
     if useful:
@@ -157,7 +157,7 @@ def fit_further_scores(
 
 def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
     """Share of tokens whose top tag changes."""
-    was_top, is_top = (leading(pairs.rows, scores) for scores in (pairs.scores, new_scores))
+    was_top, is_top = (find_top(pairs.rows, scores) for scores in (pairs.scores, new_scores))
     return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 

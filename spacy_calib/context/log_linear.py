@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
-from ..calibration.scaling.objective import lowest_from
+from ..calibration.scaling.objective import descend
 from ..metrics.proper import log_losses
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
@@ -164,20 +164,20 @@ def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinea
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
     if n_documents >= DOCUMENTS_TO_CHOOSE:
         ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_SEARCH_PAIRS)), choosing)
-    fitting.at(0.0)
+    fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
     return model, _score_out_of_fold(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
     """Return the ridge with the lowest cross-validated loss, of ties the strongest, by a search from the usual one downhill."""
-    progress.at(0.0)
+    progress.update(0.0)
     start, folds = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE), folds_of(data.documents, _SEARCH_FOLDS)
 
     def loss(index: int) -> float:
         return float(log_losses(_score_out_of_fold(data, RIDGES[index], folds, start), data.hits).sum())
 
-    return RIDGES[lowest_from(_FIRST_RIDGE, len(RIDGES), loss, progress)]
+    return RIDGES[descend(_FIRST_RIDGE, len(RIDGES), loss, progress)]
 
 
 def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:

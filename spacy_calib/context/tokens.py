@@ -127,7 +127,7 @@ class TokenContext:
         columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
         word_indices = self.vocabulary_.find_indices(words)
         if self.model_ is None:
-            return predictions.having(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
+            return predictions.replace_unchecked(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
         pair_log_odds, is_top = tokens.log_odds, tokens.is_top
         if is_kept is not None:
             pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
@@ -136,7 +136,7 @@ class TokenContext:
         inputs = pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
         scores = self.model_.predict(pair_log_odds, inputs)
         view = TokenView(tokens, columns, word_indices[0], scores if is_kept is None else scores[is_kept])
-        return predictions.having(scores=scores, view=view)
+        return predictions.replace_unchecked(scores=scores, view=view)
 
     # Saving
 
@@ -207,8 +207,8 @@ class FurtherScores:
     def apply(self, predictions: Predictions) -> Predictions:
         if self.model_ is None:
             return predictions
-        top = np.flatnonzero(predictions.leads)
-        return predictions.having(
+        top = np.flatnonzero(predictions.is_top)
+        return predictions.replace_unchecked(
             scores=self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
         )
 
@@ -315,13 +315,13 @@ class SpanContextModel(Serializable):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the scores of the spans on the Docs."""
-        index = predictions.kept
+        index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions
         columns = span_columns(predictions.view, predictions.spans.take(index), self.groups, self.tags)
         scores = predictions.scores.copy()
         scores[index] = self.model.predict(log_odds(scores[index], CLIP), self.model.margins(columns))
-        return predictions.having(scores=scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
 def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.keyed import keyed
+from ..pairs.keyed import salt_digests
 from ..schema import Serializable, digests, saved_field, text
 from ..types import Floats, Ints
 
@@ -94,7 +94,7 @@ class _DigestIndex:
         new = [key for key in keys if key not in self._index_by_value]
         if len(self._index_by_value) + len(new) > _MAX_CACHED:
             self._index_by_value, new = {}, list(keys)
-        digests = keyed(np.array(new, dtype=np.uint64), salt)
+        digests = salt_digests(np.array(new, dtype=np.uint64), salt)
         first, last = self.digests.searchsorted(digests), self.digests.searchsorted(digests, side="right")
         self._index_by_value.update(zip(new, np.where(first < last, first, -1).tolist(), strict=True))
 
@@ -117,7 +117,7 @@ class KnownWords(Serializable):
 
     def with_salt(self, salt: str) -> tuple[KnownWords, dict[str, Ints]]:
         """Return the salted vocabulary, which has another order, and the new index of each "form" and each "ending"."""
-        digests = {"form": keyed(self.forms, salt), "ending": keyed(self.endings, salt)}
+        digests = {"form": salt_digests(self.forms, salt), "ending": salt_digests(self.endings, salt)}
         orders = {name: np.argsort(values) for name, values in digests.items()}
         forms, endings = (digests[name][orders[name]] for name in ("form", "ending"))
         return KnownWords(forms, endings, salt), {name: np.argsort(order) for name, order in orders.items()}

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..calibration.registered import entry_points_of, load_point
 from ..errors import calib_error
-from ..pairs.documents import counted
+from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
 from .rows import document_block, find_spans, link_values, rows_of
 
@@ -81,7 +81,7 @@ class DocCalib(dict):
 
     def __repr__(self) -> str:
         spans = f", {len(self.ents)} entities" if self.ents else ""
-        units = counted(self.unit, len(self.scored))
+        units = count_in_words(self.unit, len(self.scored))
         return f"<DocCalib: {int(self.scored.sum())} of {units} scored ({plain_name(self.layer)}), {len(self)} entries{spans}>"
 
     @property

@@ -13,7 +13,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
-from ..calibration.tokens import Calibrated
+from ..calibration.tokens import CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .block import COLUMNS, UNIT
 from .blocks import BLOCK_VERSION, WORD_DIGEST, BlockData, HashedBlock, digest_labels, label_rows, unit_digests, word_digests
@@ -107,7 +107,7 @@ class CalibratedBatch:
         without cut-offs. token_scores (bool): Whether tokens show their scores.
     """
 
-    calibrated: Calibrated
+    calibrated: CalibratedEntries
     annotation: Annotation
     labels: tuple[str, ...]
     label_hashes: NDArray[np.uint64]
@@ -128,7 +128,7 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
 
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]:
     """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
-    annotation, extra = batch.annotation, batch.calibrated.below
+    annotation, extra = batch.annotation, batch.calibrated.below_threshold
     units_by_doc = [annotation.places(doc) for doc in docs]
     bounds, indptr = [0, *accumulate(map(len, units_by_doc))], batch.calibrated.marginals.indptr
     columns, (labels, codes) = _batch_columns(batch, np.concatenate(units_by_doc)), _coded_labels(batch)
@@ -187,7 +187,7 @@ def _named_entries(labels: Sequence[str], codes: Ints) -> BlockData:
     return {"tags": tags, "tag": is_named.cumsum(dtype=np.uint32)[codes] - np.uint32(1)}
 
 
-def _extra_data(entries_below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> BlockData:
+def _extra_data(entries_below: CalibratedEntries, labels: Sequence[str], first: int, end: int, start: int) -> BlockData:
     """Return the "extra" part of a block: labels below the threshold. start (int): First token of the Doc in the batch."""
     marginals = entries_below.marginals
     columns = {"raw": marginals.scores[first:end].copy(), "calibrated": entries_below.scores[first:end].copy()}

@@ -16,7 +16,7 @@ from ..annotations.spans import LINK
 from ..errors import brief, calib_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN
-from ..pairs.label_map import shorter
+from ..pairs.label_map import shorten_list
 from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 
@@ -80,7 +80,7 @@ class GoldWatch:
         if self._present and (names or not self._absent):
             names = names or list(self._present)
             n = sum(self._present[name] for name in names)
-            raise calib_error("C801", n=f"{n:,}", names=shorter(names), component=component)
+            raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
 
 def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | None:

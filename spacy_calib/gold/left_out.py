@@ -13,7 +13,7 @@ from ..annotations.base import judged_labels
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT, TOKEN
-from ..pairs.label_map import shorter
+from ..pairs.label_map import shorten_list
 from .contradictions import CATS, NER, GoldConflicts
 
 # Name of an annotation -> the layer under which its conflicts are counted, and what is counted.
@@ -101,7 +101,7 @@ class DroppedGold:
                 "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
             )
         if self.unused:
-            names = shorter([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
+            names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
             sentences.append(
                 f"{sum(self.unused.values()):,} predictions have a type that the gold never uses ({names}) and are not judged; --all-types counts them as wrong"
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..annotations import Annotation, label_hashes
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
-from ..calibration.tokens import Calibrated, silent_tokens
+from ..calibration.tokens import CalibratedEntries, find_silent
 from ..doc.write import CalibratedBatch, CalibratedSpans, Flags
 from ..pairs.build import Scores
 from ..sources.bound import BoundSource
@@ -33,26 +33,26 @@ def calibrated_spans(
 def flag_tokens(
     cutoffs: RecallCutoffs,
     scores: Scores,
-    calibrated: Calibrated,
+    calibrated: CalibratedEntries,
     labels: Sequence[str],
     annotation: Annotation,
     threshold: float,
 ) -> Flags:
     """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
-    types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
+    types, marginals = EntityTypes.from_labels(labels, annotation.prefixed), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)
     is_flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
-    is_flagged[silent_tokens(scores, marginals.rows)] = False
+    is_flagged[find_silent(scores, marginals.rows)] = False
     rows = np.flatnonzero(is_flagged)
     likelihood = _likelihoods(scores, entries, types, rows)
     if cutoffs.per == "label":  # only types whose own cut-off is reached
         likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
     kinds = likelihood.argmax(axis=0)
-    certainty = entries.inside[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
+    certainty = entries.inside_probability[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
     values = is_flagged.astype(np.int8)
-    values[silent_tokens(scores, marginals.rows)] = -1
+    values[find_silent(scores, marginals.rows)] = -1
     return Flags(values, rows, types.names, kinds, certainty)
 
 
@@ -61,15 +61,15 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     likelihoods = np.zeros((len(types.names), len(rows)))
     for column, kind in enumerate(types.of_label.tolist()):
         if kind >= 0:
-            likelihoods[kind] += scores.at(rows, np.full(len(rows), column))
+            likelihoods[kind] += scores.scores_at(rows, np.full(len(rows), column))
     for kind in range(len(types.names)):
-        likelihoods[kind] = np.where(entries.has(kind)[rows], entries.of_type(kind)[rows], likelihoods[kind])
+        likelihoods[kind] = np.where(entries.has_type(kind)[rows], entries.type_probability(kind)[rows], likelihoods[kind])
     return likelihoods
 
 
 def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
     """Return whether each predicted label reaches its cut-off: 1 or 0, -1 without a score. groups (Groups): Of the labels."""
-    calibrated, entries_below = batch.calibrated, batch.calibrated.below
+    calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
     marginals = calibrated.marginals
     scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
     hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)

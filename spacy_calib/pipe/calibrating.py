@@ -14,7 +14,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT, TOKEN, counted
+from ..pairs.documents import DOCUMENT, TOKEN, count_in_words
 from ..types import Groups
 from .annotating import AnnotatingPipe, WarnOnce
 from .fit_info import FitInfo
@@ -52,7 +52,9 @@ def facts(pipe: Any) -> dict[str, str]:
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
     of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
-    adaptations = "".join(f", adapted to {counted(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations)
+    adaptations = "".join(
+        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
+    )
     return {
         "Name": pipe.name,
         "Calibrates": f"{source} ({plain_name(info.layer)})",

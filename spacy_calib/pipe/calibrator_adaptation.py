@@ -15,7 +15,7 @@ from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData, SpanFit
 from ..calibration.spans import SpanCalibration
-from ..calibration.steps import Predictions, walk
+from ..calibration.steps import Predictions, apply_steps
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
@@ -57,7 +57,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         # A card's cut-off holds for adapted scores too: it was chosen to hold on different sources.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
-    share = None if state_before.seen_texts is None else state_before.seen_texts.share_of(inputs.texts)
+    share = None if state_before.seen_texts is None else state_before.seen_texts.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
@@ -73,7 +73,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
     record, texts_before = None, state_before.seen_texts
-    seen_texts = inputs.seen_texts if texts_before is None else texts_before.plus(inputs.texts)
+    seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
@@ -113,21 +113,21 @@ def adapt_tokens(
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
-    predictions = walk(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
+    predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
     index = np.flatnonzero(all_pairs.scores >= threshold)
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
     has_gold = order[index] < len(data.pairs)
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
-    entries = GoldEntries(predictions.scores, pairs.hits, predictions.leads, pairs.tags, documents)
-    fit = AdaptationFit.of(entries.take(with_gold), groups, prior)
+    entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
+    fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     calibration.sets = calibration.recall_cutoffs = calibration.label_cutoffs = None
-    last_steps = calibration.behind(fit.adaptation)
-    new_scores = walk((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
+    last_steps = calibration.steps_after(fit.adaptation)
+    new_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
     judged_pairs, held_out = None, fit.held_out
     if held_out is not None:
-        scores = walk(last_steps, predictions.take(with_gold).having(scores=held_out)).scores
+        scores = apply_steps(last_steps, predictions.take(with_gold).replace_unchecked(scores=held_out)).scores
         judged_pairs = JudgedPairs(pairs.take(with_gold), scores, documents[with_gold], inputs.unit)
     return (
         calibration,
@@ -146,14 +146,14 @@ def adapt_spans(
         return None, None
     calibration = copy(calibration_before)
     calibration.cutoffs = None
-    index = np.concatenate([data.known, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
+    index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
     spans = data.spans.take(index)
     scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
-    fit = AdaptationFit.of(entries, calibration_before.groups, prior)
+    fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
-    return SpanFit(calibration, data, held_out[: len(data.known)]), fit
+    return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
 
 
 def fit_sets(

@@ -19,7 +19,7 @@ from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
-from ..calibration.sufficiency import judge_held_out
+from ..calibration.sufficiency import evaluate_held_out
 from ..calibration.token_fit import (
     CalibrationPlan,
     LearnContext,
@@ -61,9 +61,9 @@ def fit_calibrator(
     inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
-    learning.at(0.0)
+    learning.update(0.0)
     conventions = conventions_in(inputs)
-    if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
+    if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
@@ -92,7 +92,7 @@ def fit_calibrator(
     if inputs.source.component is not None and record is not None:  # else there are no out-of-fold scores
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
-    learning.at(1.0)
+    learning.update(1.0)
     return state, judged_pairs, spans
 
 
@@ -110,9 +110,9 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
     if not source.unsettled:
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    for setting, value in source.settle(component, examples, choosing.over).items():
+    for setting, value in source.settle(component, examples, choosing.track).items():
         pipe.lookup.restore_setting(setting, value)  # so that it is saved in the config
-    return reading.over(examples)
+    return reading.track(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
@@ -154,8 +154,8 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
     if context is None or context.view is None:
         return fit_spans(data, inputs.span_groups())
     without = without_token_model(context.context)
-    if not plan.moves:
-        predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
+    if not plan.uses_context:
+        predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
     tags = LabelMatch.from_labels(
         inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
@@ -174,7 +174,7 @@ def figures(
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
-        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
+        scores |= calib_scores(spans.data.pairs_with(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
     return scores
 
 
@@ -197,20 +197,20 @@ def _describe(
         unit=inputs.unit,
         tokens=inputs.data.pairs.n_units,
         unknown_gold=inputs.unknown.n,
-        unknown=inputs.unknown.words() if inputs.unknown.n else None,
+        unknown=inputs.unknown.message_fields() if inputs.unknown.n else None,
         label_map=map_of(settings.source),
         pairs=maps.pooled_fit_.pairs,
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
-        context=None if context is None else {**context.about, "kept": plan.moves, "why": context.why},
+        context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         sets=None if tokens.sets is None else tokens.sets.describe(inputs.source.labels),
         selection=plan.table or None,
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
         ),
-        held_out=judge_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
+        held_out=evaluate_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
@@ -225,7 +225,7 @@ def _describe(
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     """Summarize the fit of spans."""
     judged_pairs, chosen_map, candidate_map = (
-        spans.data.judged(spans.held_out),
+        spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,
         spans.calibration.candidates,
     )
@@ -246,7 +246,7 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
             inputs.arguments.n_bins,
         ),
         context=spans.context,
-        held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
+        held_out=evaluate_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
 
 

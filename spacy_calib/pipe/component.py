@@ -13,15 +13,15 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import columns_of, get_annotation
-from ..calibration.tokens import CarriedLabels
+from ..calibration.tokens import PredictedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.view import doc_view
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import Scores, further_scores_of
-from ..pairs.documents import DOCUMENT, several
+from ..pairs.build import Scores, get_further_scores
+from ..pairs.documents import DOCUMENT, pluralize
 from ..sources.base import labels_unless_it_fails
 from ..sources.find import check_loaded
 from ..sources.mapped import MappedScores, with_map
@@ -81,7 +81,7 @@ class Calibrator(CalibratingPipe):
         """Give the top labels to Docs without labels."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
-        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
+        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).marginals_above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
@@ -89,7 +89,7 @@ class Calibrator(CalibratingPipe):
         """Calibrate the scores of the Docs."""
         source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
-        predicted = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
+        predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
         calibrated = state.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), predicted)
         batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         batch.token_scores = self.token_scores or not source.annotation.of_entities
@@ -110,8 +110,8 @@ class Calibrator(CalibratingPipe):
         if context is None:
             return None
         if annotation.unit == DOCUMENT:
-            return Words.of_documents(scores.n_tokens, further_scores_of(scores))
-        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, further_scores_of(scores))
+            return Words.of_documents(scores.n_tokens, get_further_scores(scores))
+        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_further_scores(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
         """Replace the block of each Doc that was read, and remove the block of each other Doc."""
@@ -261,7 +261,7 @@ def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
         available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        available_units = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        available_units = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
         raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")

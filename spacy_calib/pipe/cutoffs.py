@@ -28,7 +28,7 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged_pairs = corpus.span_pairs(labels) if entities else corpus.carried_pairs()
+    judged_pairs = corpus.span_pairs(labels) if entities else corpus.predicted_pairs()
     keys = keys_of(per, judged_pairs.pairs.tags, labels, groups)
     scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
     thresholds = find_thresholds(scores, hits, documents, keys, precision, confidence)
@@ -62,7 +62,7 @@ def parts_for_review(
     is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[index]]
     for start, end in zip((first + spans.starts[index]).tolist(), (first + spans.ends[index]).tolist(), strict=True):
         is_accepted[start:end] = True
-    is_flagged = np.any(list(tokens.flagged(flagging).values()), axis=0)
+    is_flagged = np.any(list(tokens.flag(flagging).values()), axis=0)
     right = spans.right[index][spans.right[index] >= 0]
     parts: dict[str, Any] = review_of(tokens, is_flagged, is_accepted)
     parts["accept"] |= {"entities": len(right), "right": int(right.sum())}

@@ -90,7 +90,7 @@ def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
         flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
     if pipe.learned.seen_texts is not None:
-        share = pipe.learned.seen_texts.share_of(texts_of(annotation, examples))
+        share = pipe.learned.seen_texts.overlap_with(texts_of(annotation, examples))
         overlap = None if share is None else share.to_dict()
     return PipeScores(
         name=pipe.name,
@@ -142,7 +142,7 @@ def evaluate_raw_scores(pipe: Calibrator, inputs: FitInputs, examples: Sequence[
         scorer=scorer_like(pipe.scorer),
         fitted=False,
         span_labels=inputs.source.span_labels,
-        spans=None if spans is None else spans.judged(spans.pairs.scores, inputs.unit),
+        spans=None if spans is None else spans.pairs_with(spans.pairs.scores, inputs.unit),
         span_groups=None if spans is None else inputs.span_groups(),
         misaligned_tokens=misaligned_tokens(inputs.source.annotation, examples),
     )

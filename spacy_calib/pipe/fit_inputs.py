@@ -14,7 +14,7 @@ from spacy.training import Example
 
 from ..annotations import Annotation
 from ..calibration.choice import lowest_taken
-from ..calibration.grouping.tag_frequency import group_beside
+from ..calibration.grouping.tag_frequency import group_with_singletons
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
 from ..context.tokens import FurtherScores, TokenContext
@@ -27,7 +27,7 @@ from ..pairs.build import JudgedPairs
 from ..pairs.documents import TOKEN
 from ..pairs.label_map import UnknownGold
 from ..pairs.progress import UNREPORTED, Progress
-from ..pairs.seen_texts import SeenTexts, TextUnits
+from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.bound import BoundSource
 from ..types import Floats, Grouping, Groups, Ints
 from .calibrating import CalibratingPipe
@@ -87,7 +87,7 @@ class FitInputs:
     n_gold: int
     unknown: UnknownGold
     texts: TextUnits
-    seen_texts: SeenTexts
+    seen_texts: FitTextDigests
 
     @property
     def of_spans_alone(self) -> bool:
@@ -97,12 +97,14 @@ class FitInputs:
     def groups(self, grouping: Grouping) -> Groups:
         """Apply a grouping to the labels."""
         source = self.settings.source
-        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
+        return group_with_singletons(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
 
     def span_groups(self) -> Groups:
         """Apply the grouping of the settings to the span labels."""
         counts = self.arguments.span_counts
-        return group_beside(self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts)
+        return group_with_singletons(
+            self.settings.grouping, self.source.span_labels, self.span_counts if counts is None else counts
+        )
 
     def judged_pairs(self, scores: Floats) -> JudgedPairs:
         """Return the pairs that reach the threshold, with these calibrated scores."""
@@ -119,19 +121,19 @@ class FitInputs:
         if not self.n_docs:
             raise calib_error("C032", component=name, why=why_missing or "there are no tokens")
         if not self.n_gold and span_labels and unknown.n and unknown.share == 1:
-            raise calib_error("C697", component=name, **unknown.words())
+            raise calib_error("C697", component=name, **unknown.message_fields())
         if self.of_spans_alone:
             if unknown.share > self.arguments.max_unknown:
-                raise calib_error("C164", component=name, **unknown.words())
+                raise calib_error("C164", component=name, **unknown.message_fields())
             return
         if not self.n_gold:
             raise calib_error("C030", layer=self.source.annotation.gold.name, component=name)
         if unknown.n == self.n_gold:
-            raise calib_error("C031", n_tags=n_labels, component=name, **unknown.words())
+            raise calib_error("C031", n_tags=n_labels, component=name, **unknown.message_fields())
         # A high share of unknown identities is no sign of another label scheme.
         if unknown.share > self.arguments.max_unknown and not self.source.annotation.spans_are_units:
-            raise calib_error("C164", component=name, **unknown.words())
-        n_pairs, threshold = len(self.data.kept), self.settings.threshold
+            raise calib_error("C164", component=name, **unknown.message_fields())
+        n_pairs, threshold = len(self.data.kept_indices), self.settings.threshold
         if not n_pairs:
             raise calib_error("C003", what="calibrator", threshold=threshold)
         if n_pairs < self.arguments.min_pairs:
@@ -176,7 +178,7 @@ def read_fit_inputs(
         n_gold=reader.n_gold,
         unknown=reader.unknown_gold(),
         texts=texts,
-        seen_texts=SeenTexts(salt=token_hex(16)).plus(texts),
+        seen_texts=FitTextDigests(salt=token_hex(16)).with_texts(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from ..calibration.registered import registered_maker
-from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
+from ..calibration.saved import FORMAT_VERSION, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
 from ..schema import InvalidState
 
@@ -58,12 +58,12 @@ def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) 
         yield
         return
     except OtherVersion as error:
-        raise state_format.error(state_format.other_version, name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise state_format.error(state_format.other_version, name=name, given=error.version, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
         why = error.message
-    except (Unreadable, InvalidState) as error:
+    except (UnreadableState, InvalidState) as error:
         why = str(error)
     except Exception as error:  # parts from other packages, spaCy, thinc or json may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"
@@ -76,5 +76,5 @@ def load_part(state: dict[str, Any], *, name: str) -> Any:
     """Rebuild a registered part from its state. RAISES C012: it is not registered. InvalidState: the state has another form."""
     try:
         return make_part(state, registered_maker)
-    except NotInstalled as error:
-        raise calib_error("C012", name=name, given=error.given) from None
+    except MissingPart as error:
+        raise calib_error("C012", name=name, given=error.name) from None

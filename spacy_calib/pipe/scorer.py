@@ -14,7 +14,7 @@ from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.registered import by_short
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
-from ..metrics.metric import figure_of, listed
+from ..metrics.metric import figure_of, select_listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
 from ..types import Groups
@@ -38,7 +38,7 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
     groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs, metrics = judged_pairs.pairs, listed(by_short("calib_metrics"))
+    pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
     index_by_group = {} if groups is None else dict(zip(groups.names, group_slices(pairs, groups), strict=True))
     per_group: dict[str, dict[str, Any]] = {name: {} for name in index_by_group}
     scores: dict[str, Any] = {}
@@ -63,7 +63,7 @@ def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[st
 
 def score_names() -> list[str]:
     """Return the figures of `calib_scores` that are single numbers. RAISES C185, C190: as for `calib_scores`."""
-    return ["smce", "gmce", "ece", *listed(by_short("calib_metrics"))]
+    return ["smce", "gmce", "ece", *select_listed(by_short("calib_metrics"))]
 
 
 class CalibScorer:

@@ -16,7 +16,7 @@ from ..types import Groups
 from .fit_info import FitInfo
 
 if TYPE_CHECKING:
-    from ..pairs.seen_texts import SeenTexts
+    from ..pairs.seen_texts import FitTextDigests
 
 
 def _span_context(value: Any, where: str) -> Any:
@@ -94,11 +94,11 @@ class PipeState:
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property
-    def seen_texts(self) -> SeenTexts | None:
+    def seen_texts(self) -> FitTextDigests | None:
         """Digests of the fit documents, to recognize them in other data; built when needed, None for a pipe fitted without."""
-        from ..pairs.seen_texts import SeenTexts  # scoring does not need it
+        from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
-        return None if self.seen_state is None else SeenTexts.read(self.seen_state)
+        return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
 
     def state(self) -> dict[str, Any]:
         """Return plain data and arrays, in the form STATE."""

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 
 from ..annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.build import Scores, further_scores_of
-from ..pairs.label_map import LabelMap, merge_labels, shorter
+from ..pairs.build import Scores, get_further_scores
+from ..pairs.label_map import LabelMap, merge_labels, shorten_list
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
 
@@ -37,10 +37,10 @@ class MappedScores:
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
         self.inner, self._column, self._highest = inner, column, highest
         self.n_tokens, self.spans = inner.n_tokens, spans
-        self.further_scores = further_scores_of(inner)
+        self.further_scores = get_further_scores(inner)
 
-    def above(self, threshold: float) -> Marginals:
-        marginals = self.inner.above(min(threshold, _SMALLEST))
+    def marginals_above(self, threshold: float) -> Marginals:
+        marginals = self.inner.marginals_above(min(threshold, _SMALLEST))
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
@@ -52,12 +52,12 @@ class MappedScores:
         rows, tags = np.divmod(cells[enough], max(1, width))
         return Marginals(rows, tags, merged[enough], self.n_tokens)
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         merged = np.full(len(rows), np.nan)
         for new in np.unique(columns).tolist():
             place = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
-                scores = self.inner.at(rows[place], np.full(len(place), old))
+                scores = self.inner.scores_at(rows[place], np.full(len(place), old))
                 with_known = np.fmax(merged[place], scores) if self._highest else merged[place] + np.nan_to_num(scores)
                 merged[place] = np.where(np.isnan(merged[place]), scores, with_known)
         return np.minimum(merged, 1.0)
@@ -126,7 +126,7 @@ def _token_scores(
         prefixes = biluo_prefixes(end - start) if annotation.prefixed else [""] * (end - start)
         rows += range(start, end)
         columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
-    return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
+    return mapped.scores_at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
 
 
 def with_map(source: Source, table: LabelMap | None) -> Source:
@@ -146,4 +146,4 @@ def check_labels(source: Source, pipe: Any, table: LabelMap) -> None:
     known = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
     for label in table if known else ():  # else they are learned
         if label not in known:
-            raise calib_error("C165", label=label, component=source.component, known=shorter(known))
+            raise calib_error("C165", label=label, component=source.component, known=shorten_list(known))

@@ -67,7 +67,7 @@ class SoftmaxSource(ComponentSource):
         normalized, temperature = self._output_form(pipe.model)
         scores: DenseScores | LogitScores = DenseScores(output) if normalized else LogitScores(output, temperature)
         if isinstance(pipe, EditTreeLemmatizer):
-            return SparseScores(_merge_trees(pipe, docs, scores.above(_SMALLEST_TREE)))
+            return SparseScores(_merge_trees(pipe, docs, scores.marginals_above(_SMALLEST_TREE)))
         return scores
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:

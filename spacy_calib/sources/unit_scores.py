@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Token
 from ..annotations import Annotation, CatsAnnotation, get_annotation
 from ..annotations.cats import CATS
 from ..errors import calib_error
-from ..pairs.build import DenseScores, SparseScores, leading
+from ..pairs.build import DenseScores, SparseScores, find_top
 from ..types import ROUNDING, Marginals
 from .base import OutputSource, to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, named_scores
@@ -187,7 +187,7 @@ class DocScoresSource(UnitScoresSource):
         """Read scores, with the further scores of the top category as hints; 0 for a document without any score."""
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
-        leads = np.flatnonzero(leading(marginals.rows, marginals.scores))
+        leads = np.flatnonzero(find_top(marginals.rows, marginals.scores))
         units = [doc for doc in docs if len(doc)]
         for name in self.further_names:
             column = np.zeros(scores.n_tokens)

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
-from spacy_calib.calibration.tokens import Calibrated
+from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
@@ -39,7 +39,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
+    batch = CalibratedBatch(CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 
@@ -194,7 +194,7 @@ def test_in_a_corpus_a_document_is_a_row():
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.labels] == ["pos", "pos", "", "pos"]
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.gold] == ["pos", "neg", "neg", ""]
     assert corpus.right.tolist() == [RIGHT, WRONG, UNKNOWN, UNKNOWN]
-    assert corpus.counted.tolist() == [True, True, False, True]
+    assert corpus.is_counted.tolist() == [True, True, False, True]
     judged = corpus.pairs()
     assert judged.pairs.hits.tolist() == [False, True, True, False]
     assert judged.calibrated.tolist() == [0.3, 0.7, 0.3, 0.7]

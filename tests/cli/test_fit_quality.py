@@ -249,7 +249,7 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.pipe.calibrator_fit.judge_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
+    monkeypatch.setattr("spacy_calib.pipe.calibrator_fit.evaluate_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):

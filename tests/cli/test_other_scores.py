@@ -115,7 +115,7 @@ def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_pa
     assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
 
 
-def test_further_scores_of_documents(place, tmp_path):
+def test_get_further_scores_documents(place, tmp_path):
     """Categories are right as often as the second score says, of which the first knows nothing."""
     plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)
     for name in ("dev", "test"):

@@ -49,7 +49,7 @@ def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
     assert (misses["recall"], misses["confidence"], misses["per"]) == (RECALL, 0.95, "all")
     assert misses["cutoffs"] == {"all": row["cutoff"]}
     assert row["cutoff"] == pytest.approx(expected.cutoff, abs=1e-6)
-    assert (row["tokens"], row["found"], row["recall"]) == (expected.tokens, expected.found, pytest.approx(expected.recall))
+    assert (row["tokens"], row["found"], row["recall"]) == (expected.tokens, expected.n_found, pytest.approx(expected.recall))
     assert row["recall"] >= RECALL
     assert misses["scored"] == len(wanted)
     assert row["low"] <= row["share"] <= row["high"] < 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
-from spacy_calib.calibration.steps import ASKED, Predictions
+from spacy_calib.calibration.steps import OUTPUT_ONLY, Predictions
 from spacy_calib.context.blocks import TokenView, pair_inputs
 from spacy_calib.context.features import NO_ENTRY, DocumentConfidence, FurtherScoresFeature, NeighbourConfidence, TokenScores
 from spacy_calib.context.fit import ContextComparison, fit_token_context
@@ -14,7 +14,7 @@ from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
 from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.schema import InvalidState
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
@@ -40,7 +40,7 @@ def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), (
         Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
     )
     return context.apply(
-        given.with_asked(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
+        given.with_output_only(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
     )
 
 
@@ -198,10 +198,10 @@ def test_settings_out_of_range():
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     found, words, pairs = fitted()
-    others = np.flatnonzero(~leading(pairs.rows, pairs.scores))
+    others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
     seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
-    assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])
+    assert np.array_equal(seen.scores[seen.levels == OUTPUT_ONLY], seen.scores[seen.kept_indices][others])
 
 
 def test_what_a_fit_says_does_not_depend_on_its_salt():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.context.words import KnownWords
-from spacy_calib.pairs.keyed import keyed
+from spacy_calib.pairs.keyed import salt_digests
 from tests.context.made_up import words_of
 
 
@@ -14,7 +14,7 @@ from tests.context.made_up import words_of
 def test_what_stands_there_three_times_is_known(salt):
     words = words_of([[5, 5, 3, 3, 3], [9, 9, 9, 9, 1]])
     found, places = KnownWords.from_words(words).with_salt(salt)
-    assert sorted(found.forms) == sorted(keyed(np.array([3, 9], dtype=np.uint64), salt))
+    assert sorted(found.forms) == sorted(salt_digests(np.array([3, 9], dtype=np.uint64), salt))
     forms, endings = found.find_indices(words_of([[1, 3, 5, 9, 77]]))
     assert (forms >= 0).tolist() == [False, True, False, True, False]
     assert (endings >= 0).tolist() == [
@@ -24,7 +24,7 @@ def test_what_stands_there_three_times_is_known(salt):
         True,
         False,
     ]  # 77 ends as 0 does: digests of endings are numbers modulo 7
-    assert found.forms[forms[1]] == keyed(np.array([3], dtype=np.uint64), salt)[0]
+    assert found.forms[forms[1]] == salt_digests(np.array([3], dtype=np.uint64), salt)[0]
     assert places["form"].tolist() == [forms[1], forms[3]]
 
 

@@ -83,7 +83,7 @@ class WithoutSpans(Drawn):
         return ()
 
     def read(self, pipe, docs):
-        return SparseScores(super().read(pipe, docs).above(0.0))
+        return SparseScores(super().read(pipe, docs).marginals_above(0.0))
 
 
 def other_pipe(nlp: Language, layer: str) -> Calibrator:

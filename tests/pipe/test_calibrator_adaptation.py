@@ -99,7 +99,7 @@ def test_labels_below_the_threshold_are_adapted_too(nlp):
     (adaptation,) = calib.tokens.adaptations
     leads = np.arange(len(doc)) > 0  # the label of the first one is not the likeliest
     tags = np.array([calib.labels.index(token.tag_) for token in doc])
-    np.testing.assert_allclose(after, adaptation.move(before, leads, tags), atol=1e-12)
+    np.testing.assert_allclose(after, adaptation.adjust(before, leads, tags), atol=1e-12)
 
 
 def test_an_adaptation_that_fails_changes_nothing(fitted):
@@ -163,7 +163,7 @@ def test_an_adaptation_stands_after_the_context(nlp):
     (adaptation,) = calib.tokens.adaptations
     tags = np.array([calib.labels.index(token.tag_) for token in doc])
     after = [token._.calib_score for token in calib(doc)]
-    np.testing.assert_allclose(after, adaptation.move(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
+    np.testing.assert_allclose(after, adaptation.adjust(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
     assert calib.fit_info.adaptations[0]["tokens"]["entries"] == sum(len(example.predicted) for example in examples) - 12
 
 

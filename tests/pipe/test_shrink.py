@@ -154,7 +154,7 @@ def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
     assert (context.shrink, context.line_.tolist()) == (0.5, line)
     tags = np.array([halfway.labels.index(token.tag_) for token in doc])
     after = [token._.halfway_score for token in halfway(doc)]
-    np.testing.assert_allclose(after, adaptation.move(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
+    np.testing.assert_allclose(after, adaptation.adjust(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
     assert np.abs(np.array(after) - before).max() > 1e-4
 
 

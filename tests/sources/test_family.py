@@ -157,7 +157,7 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     assert len(set(labels)) == len(labels)
     assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
     scores = source.read(pipe, docs)
-    marginals = scores.above(0.0)
+    marginals = scores.marginals_above(0.0)
     n_units = source.annotation(pipe).n_units
     assert scores.n_tokens == marginals.n_tokens == sum(map(n_units, docs))
     some = not source.distributions or source.annotation(pipe).spans_are_units
@@ -169,9 +169,9 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     if not source.annotation(pipe).overlapping:
         assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-6
     cut = float(np.median(marginals.scores))
-    kept = scores.above(cut)
+    kept = scores.marginals_above(cut)
     assert len(kept) == np.count_nonzero(marginals.scores >= cut)
-    assert scores.at(kept.rows, kept.tags) == pytest.approx(kept.scores)
+    assert scores.scores_at(kept.rows, kept.tags) == pytest.approx(kept.scores)
     assert [doc.to_bytes() for doc in docs] == before
 
 
@@ -184,7 +184,7 @@ def test_reads_each_doc_as_if_it_were_alone(case, world):
     def table(docs: list[Doc]) -> Any:
         scores = source.read(pipe, docs)
         dense = np.zeros((scores.n_tokens, len(columns)))
-        marginals = scores.above(1e-5)
+        marginals = scores.marginals_above(1e-5)
         dense[marginals.rows, marginals.tags] = marginals.scores
         return dense
 

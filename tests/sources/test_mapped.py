@@ -23,14 +23,14 @@ def test_probabilities_of_merged_labels_add_up():
     probabilities = np.array([[0.5, 0.3, 0.15, 0.05], [0.004, 0.007, 0.0, 0.989], [np.nan] * 4])
     column = np.array([0, 1, 1, -1])
     mapped = MappedScores(DenseScores(probabilities), column, False, None)
-    found = mapped.above(0.01)
+    found = mapped.marginals_above(0.01)
     assert list(zip(found.rows.tolist(), found.tags.tolist(), found.scores.round(9).tolist(), strict=True)) == [
         (0, 0, 0.5), (0, 1, 0.45),
     ]  # fmt: skip
     assert found.n_tokens == 3
-    assert mapped.at(np.array([0, 1, 2]), np.array([1, 1, 0]))[:2] == pytest.approx([0.45, 0.007])
-    assert np.isnan(mapped.at(np.array([2]), np.array([1]))).all()
-    assert MappedScores(DenseScores(probabilities), column, True, None).above(0.2).scores.tolist() == [0.5, 0.3]
+    assert mapped.scores_at(np.array([0, 1, 2]), np.array([1, 1, 0]))[:2] == pytest.approx([0.45, 0.007])
+    assert np.isnan(mapped.scores_at(np.array([2]), np.array([1]))).all()
+    assert MappedScores(DenseScores(probabilities), column, True, None).marginals_above(0.2).scores.tolist() == [0.5, 0.3]
 
 
 def test_a_layer_maps_what_is_predicted_and_not_the_gold():
@@ -85,7 +85,7 @@ def test_entities_of_a_recognizer_keep_their_labels_and_lose_those_without_count
 
 def summed(scores):
     """The probabilities of each token, together."""
-    sums, entries = np.zeros(scores.n_tokens), scores.above(0.0)
+    sums, entries = np.zeros(scores.n_tokens), scores.marginals_above(0.0)
     np.add.at(sums, entries.rows, entries.scores)
     return sums
 

@@ -64,7 +64,7 @@ def test_a_span_has_the_score_of_its_start_times_that_of_its_end_and_what_was_le
     assert chosen == found
     assert 0 < len(found) < len(got)
     inside = [max((score for (start, end), score in got.items() if start <= i < end), default=0.0) for i in range(len(doc))]
-    assert read.at(np.arange(len(doc)), np.ones(len(doc), dtype=np.intp)) == pytest.approx(inside)
+    assert read.scores_at(np.arange(len(doc)), np.ones(len(doc), dtype=np.intp)) == pytest.approx(inside)
 
 
 def test_gold_spans_are_right_whatever_their_labels_and_one_that_ends_elsewhere_is_not():

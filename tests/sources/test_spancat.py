@@ -394,4 +394,4 @@ def test_texts_too_short_for_the_suggester_have_no_candidates():
     gold.spans["sc"] = [Span(gold, 0, 3, "P")]
     nlp.initialize(lambda: [Example(doc, gold)])
     read = SpancatSource("spancat", lowest=0.1).read(pipe, [nlp("Hi"), nlp("Yo")])
-    assert (len(read.spans), read.above(0.0).n_tokens) == (0, 2)
+    assert (len(read.spans), read.marginals_above(0.0).n_tokens) == (0, 2)

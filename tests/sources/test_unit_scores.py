@@ -306,7 +306,7 @@ AUTO = {"@calib_selections": "spacy-calib.Auto.v1"}
 @pytest.mark.parametrize(
     ("settings", "score"), [({"selection": AUTO}, "cats,sure"), ({}, ["cats", "of"])], ids=["auto", "bins"]
 )
-def test_further_scores_of_documents_take_part_where_they_help(score, settings):
+def test_get_further_scores_documents_take_part_where_they_help(score, settings):
     alone, more = (pipe_with("Doc", source={"score": one}, **settings).fit(further_examples(150, 0)) for one in ("cats", score))
     assert more.fit_info.context["kept"]
     assert more.fit_info.context["columns"] == [score.split(",")[1] if isinstance(score, str) else score[1]]

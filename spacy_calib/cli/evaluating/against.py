@@ -120,13 +120,14 @@ def compare(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | No
 
 def _compare_units(side: Side, other: Side, run: EvaluateRun, values: Sequence[str | None] | None) -> Comparison:
     """RAISES C617: no unit has a label by both."""
-    from ...metrics.comparison import compare_slices, compare_units, judged, same_units
+    from ...metrics.comparison import compare_slices, compare_units, same_units
+    from ...pairs.scored_corpus import has_scored_gold
 
     rows = same_units(side.corpus, other.corpus)
     n_units = len(rows[0])
     if not n_units:
         raise calib_error("C617", component=side.component or "the source", model=run.model, other=run.against)
-    left_out = {key: int(judged(scored.corpus).sum()) - n_units for key, scored in (("model", side), ("other", other))}
+    left_out = {key: int(has_scored_gold(scored.corpus).sum()) - n_units for key, scored in (("model", side), ("other", other))}
     figures = compare_units(side.corpus, other.corpus, rows, run.bins or 10)
     sentence = verdict(figures, f"{side.corpus.row_unit}s")
     comparison = Comparison(units=n_units, left_out=left_out, rows=figures, verdict=sentence)

@@ -108,7 +108,7 @@ _RECALL = (
 
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
     """Print the cut-offs for a recall and their guarantee. result (dict): "misses" of `threshold`."""
-    from ...pairs.documents import by_unit, counted
+    from ...pairs.documents import by_unit, count_in_words
 
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a recall of {target} (tokens of gold entities)")
@@ -128,7 +128,7 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
         f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Of the tokens of gold entities "
         f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {confidence} confidence{per_label} "
         f"({by_unit(**by)}): of 100 files of gold like this one, {100 * result['confidence']:g} give cut-offs of which that is true. "
-        f"Elsewhere: where the share of flagged tokens in {counted(**by)} of other texts lies, with the same confidence. Predicted "
+        f"Elsewhere: where the share of flagged tokens in {count_in_words(**by)} of other texts lies, with the same confidence. Predicted "
         "only: the tokens of entities that were found."
     )
 

@@ -52,7 +52,7 @@ class PipeEvaluation:
     @cached_property
     def units(self) -> dict[str, JudgedView]:
         """ "entities", where there are, then "tokens" or "documents" -> their scores, by the groups of the fit or by as many as were asked for."""
-        from ...metrics.judged_view import judged_entities, judged_tokens, without_places
+        from ...metrics.judged_view import judged_entities, judged_tokens, without_positions
         from ...pipe.registered import metrics
         from ...pipe.scorer import scorer_like
 
@@ -61,11 +61,11 @@ class PipeEvaluation:
         about: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
         spans, of_tokens = {}, {**about, "labels": judged.labels, "groups": scorer.judging(judged.groups, judged.labels)}
         if judged.spans is not None and judged.span_groups is not None:
-            about["called"], about["labels"] = judged.annotation.span_words, judged.span_labels
+            about["span_words"], about["labels"] = judged.annotation.span_words, judged.span_labels
             about["groups"] = scorer.judging(judged.span_groups, judged.span_labels)
-            unplaced = partial(without_places, judged.spans, kind=ENTITIES)
+            unplaced = partial(without_positions, judged.spans, kind=ENTITIES)
             spans[ENTITIES] = unplaced(**about) if corpus is None else judged_entities(corpus, **about)
-        unplaced = partial(without_places, judged.tokens, kind=f"{judged.annotation.unit}s")
+        unplaced = partial(without_positions, judged.tokens, kind=f"{judged.annotation.unit}s")
         tokens = unplaced(**of_tokens) if corpus is None else judged_tokens(corpus, **of_tokens)
         return {**spans, tokens.kind: tokens}
 
@@ -87,7 +87,12 @@ class PipeEvaluation:
             **self._figures(tokens),
         }
         for view in spans:
-            about = {"called": list(view.called), "event": judged.event, "accepted": judged.accepted, "flagged": judged.flagged}
+            about = {
+                "called": list(view.span_words),
+                "event": judged.event,
+                "accepted": judged.accepted,
+                "flagged": judged.flagged,
+            }
             table[ENTITIES] = {**about, **self._figures(view)}
         if judged.events:
             table["events"] = [event_table(bins or 10, _SEED) for event_table in judged.events]
@@ -183,10 +188,10 @@ class Evaluation:
 
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | None]) -> SliceTable:
-    from ...metrics.judged_view import carried_places
+    from ...metrics.judged_view import predicted_units
     from ...metrics.slices import judge_slices, slices_by
 
-    docs, places = carried_places(corpus, view)
+    docs, places = predicted_units(corpus, view)
     return judge_slices(view, slices_by(values, docs, places), places, view.n_bins, view.seed)
 
 

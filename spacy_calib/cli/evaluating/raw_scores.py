@@ -38,7 +38,7 @@ def judge_raw(run: EvaluateRun, nlp: Language) -> tuple[PipeScores, list[dict[st
     inputs = read_fit_inputs(calib, examples_done, FitArguments())
     report_dropped(inputs.source.annotation, examples_done, run.silent)
     if inputs.unknown.n and not run.silent:
-        words = inputs.unknown.words()
+        words = inputs.unknown.message_fields()
         warn(unknown_sentence(words, inputs.source.name, inputs.source.annotation.unit))
     conventions = [convention.to_dict(inputs.source.labels) for convention in conventions_in(inputs)]
     return evaluate_raw_scores(calib, inputs, examples_done), conventions

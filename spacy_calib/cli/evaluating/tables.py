@@ -130,7 +130,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
     """ece (str), labels (str): How these are called. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
-    from ...metrics.sentences import warning_of, worse_of
+    from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...pipe.registered import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))
@@ -140,7 +140,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -
         for key, row in table["scores"].items()
     ]
     show_rows(scores, _SCORES[:2] if raw_only else _SCORES)
-    warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
+    warnings = (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"]))
     for warning in filter(None, warnings):
         msg.warn(warning)
 

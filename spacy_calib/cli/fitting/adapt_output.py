@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...pairs.documents import counted
+from ...pairs.documents import count_in_words
 from ..shared.evidence import show_other_weights
 from ..shared.screen import first_of, msg, number, print_table
 from .fit_output import few_sentence
@@ -47,7 +47,7 @@ def what_it_gains(calib: Calibrator, made: Mapping[str, Any]) -> tuple[Callable[
     before, after = part["before"], part["after"]
     if before is None or after is None:
         return msg.info, ""
-    losses = f"Held-out log loss of {counted(unit, part['entries'])}: {number(before['log_loss'])} before, {number(after['log_loss'])} adapted"
+    losses = f"Held-out log loss of {count_in_words(unit, part['entries'])}: {number(before['log_loss'])} before, {number(after['log_loss'])} adapted"
     if few := few_sentence(unit, part["entries"]):
         return msg.info, f"{losses}. {few}."
     is_better = after["log_loss"] < before["log_loss"]
@@ -58,7 +58,7 @@ def what_it_gains(calib: Calibrator, made: Mapping[str, Any]) -> tuple[Callable[
 def how_many(made: Mapping[str, Any], unit: str) -> str:
     """unit (str): What has labels, "token" or "document"."""
     entities = "" if made["spans"] is None else f", {made['spans']['entries']:,} entities"
-    return f"{counted(made['unit'], made['docs'])} ({made['tokens']['entries']:,} {unit}s{entities})"
+    return f"{count_in_words(made['unit'], made['docs'])} ({made['tokens']['entries']:,} {unit}s{entities})"
 
 
 def show_part(part: Mapping[str, Any], what: str, unit: str) -> None:
@@ -89,7 +89,7 @@ def line_in_words(line: Mapping[str, float]) -> str:
     import numpy as np
 
     scores = np.array([0.6, 0.9, 0.99])
-    moved = sigmoid(Line(**line).move(log_odds(scores)))
+    moved = sigmoid(Line(**line).adjust(log_odds(scores)))
     each = ", ".join(f"{score:g} becomes {new:.3f}" for score, new in zip(scores, moved, strict=True))
     return f"{each} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
 
@@ -121,7 +121,7 @@ def show_trust(made: Mapping[str, Any], unit: str) -> None:
         )
         return
     msg.text(
-        f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score of "
+        f"Each document was judged by what the others teach ({count_in_words(made['unit'], made['docs'])}). On texts of this kind the mean score of "
         f"{', that of '.join(gaps)}, with 95 % confidence; more documents make that narrower."
     )
     if made["tokens"]["after"] is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
-from ...pairs.documents import counted
+from ...pairs.documents import count_in_words
 from ...pipe.label_names import match_labels
 from ...pipe.loading import load_pipeline
 from ..shared.screen import msg, number
@@ -124,7 +124,7 @@ def show_comparison(outcome: FitOutcome) -> None:
     with_adapt = "" if result.adapted is None else f", {number(result.adapted)} with that adapted"
     tell = msg.good if outcome.gains else msg.info
     tell(
-        f"Held-out log loss of the same {counted(result.unit, result.units)}: {number(result.present)} with the calibration that was there"
+        f"Held-out log loss of the same {count_in_words(result.unit, result.units)}: {number(result.present)} with the calibration that was there"
         f"{with_adapt}, {number(result.fit)} with the new fit (standard error of its difference to the better of the others "
         f"{number(result.error)}). Written: {choice}."
     )

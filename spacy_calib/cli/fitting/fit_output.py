@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.replacement import fewest_of, is_enough
 from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER_SCORES
-from ...pairs.documents import LABEL_WORDS, caveat_of, counted
+from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
 from ..shared.evidence import unknown_sentence
 from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
@@ -190,7 +190,7 @@ def few_sentence(unit: str, n: int) -> str:
     """unit (str): Of what has gold; n (int): How many."""
     if is_enough(unit, n):
         return ""
-    return f"Too little gold to show that scores got better: {counted(unit, n)}, and {fewest_of(unit)} are wanted; label more"
+    return f"Too little gold to show that scores got better: {count_in_words(unit, n)}, and {fewest_of(unit)} are wanted; label more"
 
 
 def verdict_on(info: FitInfo) -> str:

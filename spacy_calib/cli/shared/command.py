@@ -293,9 +293,9 @@ def check_registered(setting: str, registry: str, given: object) -> None:
 
 def with_names(help: str) -> str:
     """Return the help of an option with the short names of what is registered, read when the help is shown."""
-    from ...calibration.registered import fitted_events, recalibrators
+    from ...calibration.registered import fittable_events, recalibrators
 
-    for mark, names in ((METHODS, recalibrators), (UNITS, fitted_events)):
+    for mark, names in ((METHODS, recalibrators), (UNITS, fittable_events)):
         help = help.replace(mark, ", ".join(names())) if mark in help else help
     return help
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import CalibError, calib_error
 from ...errors.advice import UNKNOWN_LABELS, advise
 from ...pairs.documents import DOCUMENT
-from ...pairs.label_map import UnknownGold, shorter
+from ...pairs.label_map import UnknownGold, shorten_list
 from ...types import OPEN, OUTSIDE
 from .command import check_option
 from .screen import inform, msg, shorten, warn
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...annotations import Annotation
     from ...pairs.scored_corpus import ScoredCorpus
-    from ...pairs.seen_texts import SeenShare
+    from ...pairs.seen_texts import TrainTestOverlap
     from ...pipe.component import Calibrator
 
 
@@ -110,7 +110,7 @@ def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent
         spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted]))
     names = {get_string_id(label): label for label in (*labels, *gold)}
     pairs = {(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}
-    of_tokens = UnknownGold.of(pairs, unknown_pairs.total(), gold, labels)
+    of_tokens = UnknownGold.from_confusions(pairs, unknown_pairs.total(), gold, labels)
     check_gold(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens), silent)
 
 
@@ -128,7 +128,9 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
     unknown_pairs = Counter(
         {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
-    check_gold(pipe, gold, UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels()), silent)
+    check_gold(
+        pipe, gold, UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels()), silent
+    )
 
 
 def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silent: bool) -> None:
@@ -138,7 +140,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silen
     """
     if pipe.fit_info.layer in OPEN or pipe.source.annotation(pipe.lookup.component()).any_label:
         return
-    labels, words = pipe.lookup.labels(), unknown.words()
+    labels, words = pipe.lookup.labels(), unknown.message_fields()
     gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
     component = pipe.source.component or "the source"
     if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
@@ -189,7 +191,7 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
         return
     component, foreign = pipe.source.component or "the source", annotation.foreign(references)
     if foreign:
-        raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
+        raise calib_error("C263", component=component, unknown=shorten_list(foreign), known=shorten_list(pipe.lookup.labels()))
     nlp = pipe.lookup.nlp
     others = [name for name in readable_in(nlp) if name != component and is_gold_of(nlp, name, references)]
     if others:
@@ -275,17 +277,17 @@ class Seen:
         self._texts, self.over = pipe.learned.seen_texts, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the fields of `pairs.seen_texts.SeenShare`; None without a record, or without texts."""
-        share = None if self._texts is None else self._texts.share_of(self._watch.units())
+        """Return the fields of `pairs.seen_texts.TrainTestOverlap`; None without a record, or without texts."""
+        share = None if self._texts is None else self._texts.overlap_with(self._watch.units())
         return None if share is None else share.to_dict()
 
 
-def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
+def check_apart(share: TrainTestOverlap | None, is_allowed: bool) -> None:
     """Warn that a pipe is fitted, in part, on its component's training data. RAISES C482: in great part, and not allowed."""
-    if share is None or not share.some:
+    if share is None or not share.is_overlapping:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
-    if not share.many:
+    if not share.is_fit_data:
         warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
     elif not is_allowed:
         raise calib_error("C482", part=part)
@@ -297,9 +299,9 @@ def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
 
 def show_seen(overlap: dict[str, Any] | None) -> None:
     """Warn that the data overlap with those of the fit."""
-    from ...pairs.seen_texts import warning_of
+    from ...pairs.seen_texts import format_overlap_warning
 
-    warning = warning_of(overlap)
+    warning = format_overlap_warning(overlap)
     if warning:
         msg.fail(warning)
 

@@ -85,11 +85,11 @@ def score_blocks(
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(first.over(batch)), how):
         if collector.n_rows >= BLOCK and not (how.gold or one):
             corpus = collector.take()
-            any_scored, n_blocks = any_scored or bool(corpus.counted.any()), n_blocks + 1
+            any_scored, n_blocks = any_scored or bool(corpus.is_counted.any()), n_blocks + 1
             yield corpus
     if collector.n_docs or not n_blocks:
         corpus = collector.take()
-        any_scored = any_scored or bool(corpus.counted.any())
+        any_scored = any_scored or bool(corpus.is_counted.any())
         if any_scored:
             yield corpus
     if not any_scored:
@@ -230,7 +230,7 @@ class Run:
         what: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Return the scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are freed one by one.
+        """Return the scored corpus of the data, and its overlap with the fit data (`TrainTestOverlap`); the Docs are freed one by one.
 
         sentences (bool): Whether sentences have to be found too. also (Callable): Sees the examples as they pass. RAISES C075:
         no token got a score. C151: the component knows none of the gold labels.
@@ -316,13 +316,13 @@ def fit_in_words(pipe: Calibrator) -> str:
     """Describe how a pipe was fitted, in a line."""
     from ...annotations import get_annotation
     from ...metrics.sentences import with_article
-    from ...pairs.documents import extent
+    from ...pairs.documents import extent_in_words
 
     info = pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
         f"method {info.steps}",
-        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if pipe.spans.groups is not None:

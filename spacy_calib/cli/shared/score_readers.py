@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...calibration.registered import fitted_events
+from ...calibration.registered import fittable_events
 from .command import check_option
 from .examples import run_pipes
 from .screen import msg, number, print_table, warn
@@ -24,7 +24,7 @@ Read = Callable[[], "list[Example]"]
 
 def unit_named(name: str) -> Any:
     """Return the event that `fit --unit` fits. RAISES C056: none is registered under this name."""
-    events = fitted_events()
+    events = fittable_events()
     wanted = f"one of {', '.join(events)}" if events else "left out, as nothing that is installed fits whole units"
     check_option("--unit", name in events, wanted, repr(name))
     return events[name]

@@ -58,7 +58,7 @@ class UnitScores:
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
         """Select the counted tokens of a corpus. labels (Sequence[str]): Of the source; these may be edit trees, not lemmas."""
-        rows = np.flatnonzero(corpus.counted)
+        rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
         # Of several edit trees that yield one lemma, the most probable overwrites the others.
         entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]

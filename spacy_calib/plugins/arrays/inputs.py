@@ -20,8 +20,8 @@ from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
-from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, from_sparse, leading, pair_up
-from ...pairs.label_map import shorter
+from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
+from ...pairs.label_map import shorten_list
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error
 
@@ -139,7 +139,7 @@ class Gold:
         """Return what warning CW21 reports of the unknown labels: their number, share and names."""
         n = self.unknown.total()
         names = [label for label, _ in self.unknown.most_common()]
-        return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorter(names)}
+        return {"n": f"{n:,}", "share": f"{100 * n / self.counts.total():.1f}", "unknown": shorten_list(names)}
 
 
 def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
@@ -153,14 +153,14 @@ def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
     if not counts and not unknown:
         raise calib_error("C071", what="TagCalibrator")
     if not counts:
-        raise calib_error("C296", gold=shorter(list(unknown)), known=shorter([str(label) for label in labels]))
+        raise calib_error("C296", gold=shorten_list(list(unknown)), known=shorten_list([str(label) for label in labels]))
     return Gold(columns, counts + unknown, unknown)
 
 
 def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     """Return the column of each unit's highest score, the first of equals; -1 without entries. scores: One per entry."""
     columns = np.full(marginals.n_tokens, -1, dtype=np.intp)
-    top = leading(marginals.rows, scores)
+    top = find_top(marginals.rows, scores)
     columns[marginals.rows[top]] = marginals.tags[top]
     return columns
 
@@ -169,7 +169,7 @@ def normalize_rows(dense: Floats, scores: Scores) -> Floats:
     """Divide rows of calibrated scores by their sums, in place. A row of zeros gets its raw scores, or equal shares."""
     is_zero = dense.sum(axis=1) == 0
     if is_zero.any():
-        entries = scores.above(0.0)
+        entries = scores.marginals_above(0.0)
         index = is_zero[entries.rows]
         dense[entries.rows[index], entries.tags[index]] = entries.scores[index]
         dense[dense.sum(axis=1) == 0] = 1.0
@@ -189,7 +189,7 @@ def number_documents(groups: Any, n_units: int) -> Ints:
 
 def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, minimum: float) -> FitData:
     """Pair scores with gold, units sorted by document. gold, documents (Ints): Of each unit. minimum: Lowest score kept."""
-    entries = scores.above(minimum)
+    entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():
         order = np.argsort(documents, kind="stable")
         new_rows = np.empty(len(order), dtype=np.intp)

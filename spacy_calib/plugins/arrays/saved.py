@@ -10,7 +10,7 @@ import numpy as np
 from ...calibration.fit_summaries import SELECTION, HeldOut
 from ...calibration.recalibrators import Recalibrator
 from ...calibration.registered import registered_maker
-from ...calibration.saved import FORMAT_VERSION, KINDS, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
+from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
 from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
@@ -121,13 +121,13 @@ def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
     try:
         return _make_estimator(estimator_class, STATE(unpack(data, FORMAT), "state"))
     except OtherVersion as error:
-        why = f"it has format version {error.given}, and this spacy-calib reads version {FORMAT_VERSION}"
+        why = f"it has format version {error.version}, and this spacy-calib reads version {FORMAT_VERSION}"
         raise calib_error("C299", path=path, why=why) from None
-    except NotInstalled as error:
-        raise calib_error("C299", path=path, why=f"it names {brief(repr(error.given))}, which is not installed") from None
+    except MissingPart as error:
+        raise calib_error("C299", path=path, why=f"it names {brief(repr(error.name))}, which is not installed") from None
     except CalibError as error:
         why = error.message
-    except (Unreadable, InvalidState) as error:
+    except (UnreadableState, InvalidState) as error:
         why = str(error)
     except Exception as error:  # a part from another package may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"

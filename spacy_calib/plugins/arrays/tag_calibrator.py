@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ...calibration.choice import lowest_taken, make_plan
 from ...calibration.fit_summaries import HeldOut
 from ...calibration.grouping.tag_frequency import regroup_by_frequency
-from ...calibration.sufficiency import judge_held_out
+from ...calibration.sufficiency import evaluate_held_out
 from ...calibration.token_fit import fit_sets, fit_tokens, score_held_out
-from ...calibration.tokens import Calibrated, TokenCalibration, check_normalize
+from ...calibration.tokens import CalibratedEntries, TokenCalibration, check_normalize
 from ...metrics.proper import PROPER, log_losses
 from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
@@ -126,7 +126,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.calibration_.sets = fit_sets(steps.sets, data, plan, predictions.calibrated)
         self.groups_: Groups = plan.evaluation_groups
         self.selection_: dict[str, Any] = plan.table
-        self.held_out_: HeldOut = judge_held_out(predictions)
+        self.held_out_: HeldOut = evaluate_held_out(predictions)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
         return self
 
@@ -165,7 +165,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
         without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
         if len(without_score):
-            raw = scores.above(0.0)
+            raw = scores.marginals_above(0.0)
             columns[without_score] = inputs.find_top_columns(raw, raw.scores)[without_score]
         return self.classes_[np.maximum(columns, 0)]
 
@@ -185,7 +185,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return inputs.read_triple(P, self.classes_.tolist(), None)
         return _read_matrix(_validate(self, P, reset=False))
 
-    def calibrate(self, P: Any) -> Calibrated:
+    def calibrate(self, P: Any) -> CalibratedEntries:
         """Calibrate the entries that reach the threshold. RAISES C001: scores out of range. C294: an unknown tag."""
         scores = self._read(P)
         return self.calibration_.calibrate(scores, self.threshold)
@@ -336,7 +336,7 @@ def _read_matrix(array: Any) -> Scores:
     return inputs.read_sparse(array) if issparse(array) else inputs.read_dense(array)
 
 
-def _fill_array(calibrator: TagCalibrator, entries: Calibrated, values: NDArray[Any]) -> Floats:
+def _fill_array(calibrator: TagCalibrator, entries: CalibratedEntries, values: NDArray[Any]) -> Floats:
     """Return an array (n, k) with a value for each entry, 0 elsewhere."""
     array = np.zeros((entries.marginals.n_tokens, len(calibrator.classes_)))
     array[entries.marginals.rows, entries.marginals.tags] = values

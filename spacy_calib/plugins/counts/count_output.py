@@ -8,7 +8,7 @@ from typing import Any
 
 from ...cli.shared.evidence import show_drift_of_counts, show_other_weights
 from ...cli.shared.screen import Column, msg, number, show_rows, whole
-from ...pairs.documents import several
+from ...pairs.documents import pluralize
 
 # Columns of the CSV file.
 COLUMNS = (
@@ -40,7 +40,7 @@ def show_counts(result: dict[str, Any]) -> None:
     per = result["per"]
     show_other_weights(result["weights_changed"])
     for query in result["queries"]:
-        msg.divider(f"{query['name']} ({several(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
+        msg.divider(f"{query['name']} ({pluralize(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
         rows = [*query["rows"], {**query["total"], "group": "all"}]
         show_rows([_as_rates(row, per) for row in rows], _make_columns(result["by"] or "Texts", result["confidence"], per))
         if not query["matched"]:

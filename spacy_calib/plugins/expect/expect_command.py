@@ -112,7 +112,7 @@ def expect(
         `summary.estimate_quality`; with --gold also those of `few_labels.correct_by_gold`, and "seen" in "gold". On request
         "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
         "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
-        `pairs.seen_texts.SeenShare`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
+        `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
         the same; "skipped": why others have no result.
     RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels.
         CalibError: every other fault of the input.

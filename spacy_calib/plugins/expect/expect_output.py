@@ -7,7 +7,7 @@ from typing import Any
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
 from ...cli.shared.screen import Column, interval, msg, number, percent, show_rows, whole
 from ...errors.advice import FITTED, PRETRAINED
-from ...pairs.documents import caveat_of, counted, extent
+from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
 _MAX_DOCUMENTS = 40
 # Origin of the intervals of a pipe; the others are FITTED and PRETRAINED.
@@ -41,7 +41,7 @@ def show_result(result: dict[str, Any]) -> None:
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     unit = unit_of(result["layer"])
     title, caveat = interval_title(result), find_caveat(result)
-    msg.text(extent(result["by"], result["documents"], unit, result["tokens"]))
+    msg.text(extent_in_words(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])
     show_seen(result.get("seen"))
     show_seen(result["gold"]["seen"] if "gold" in result else None)
@@ -66,7 +66,7 @@ def describe_shortage(result: dict[str, Any]) -> str:
     if learned_from["n"] >= result["documents"]:
         return TOO_FEW_TO_TELL
     how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
-    return FEW_FITTED.format(how=how, n=counted(learned_from["unit"], learned_from["n"]))
+    return FEW_FITTED.format(how=how, n=count_in_words(learned_from["unit"], learned_from["n"]))
 
 
 def find_caveat(result: dict[str, Any]) -> str:
@@ -130,7 +130,7 @@ def show_gold(result: dict[str, Any], unit: str) -> None:
     )
     show_rows(({"of": _name_share(name), **share["classical"], **share} for name, share in gold["shares"].items()), columns)
     msg.text(
-        f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
+        f"Corrected by {count_in_words(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
         f"Docs are among the texts, and are counted once. Accuracy: the mean score is {percent(result['accuracy']['mean_score'])}, "
         f"which the labels change by {100 * gold['correction']:+.2f} a {unit}. This holds for labelled documents that were "
         "picked at random from such texts."

@@ -37,7 +37,7 @@ class ScoredTexts:
 
     def has_gold(self) -> Mask:
         """Return which Docs have gold labels, shape (n_docs,)."""
-        tokens = self.corpus.docs[self.corpus.counted & (self.corpus.right != UNKNOWN)]
+        tokens = self.corpus.docs[self.corpus.is_counted & (self.corpus.right != UNKNOWN)]
         return np.asarray(np.bincount(tokens, minlength=self.corpus.n_docs) > 0)
 
 
@@ -162,8 +162,8 @@ def _sum_docs(
     only_gold (bool): Whether to leave out tokens and entities without gold.
     """
     corpus, n = texts.corpus, texts.corpus.n_docs
-    right, spans_right = corpus.right[corpus.counted], corpus.spans.right
-    tokens = replace(UnitScores.from_tokens(corpus, labels), documents=corpus.docs[corpus.counted], n_docs=n)
+    right, spans_right = corpus.right[corpus.is_counted], corpus.spans.right
+    tokens = replace(UnitScores.from_tokens(corpus, labels), documents=corpus.docs[corpus.is_counted], n_docs=n)
     spans = replace(UnitScores.from_spans(corpus), documents=corpus.spans.docs, n_docs=n)
     if only_gold:
         index, spans_index = (np.flatnonzero(column != UNKNOWN) for column in (right, spans_right))

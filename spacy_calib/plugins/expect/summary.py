@@ -170,7 +170,7 @@ def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any])
     RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined; "inside" is None
         if some documents have no gold.
     """
-    is_right = corpus.right[corpus.counted & (corpus.right != UNKNOWN)]
+    is_right = corpus.right[corpus.is_counted & (corpus.right != UNKNOWN)]
     spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
     n_right, n_predicted = int((spans == RIGHT).sum()), len(spans)
     all_checked = result["checked"] == result["checkable"]
@@ -190,7 +190,7 @@ def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any])
 
 def count_checked(corpus: ScoredCorpus) -> dict[str, int]:
     """Count the documents with scores ("checkable"), and those with gold too ("checked")."""
-    is_counted = corpus.counted
+    is_counted = corpus.is_counted
     return {
         "checkable": len(np.unique(corpus.docs[is_counted])),
         "checked": len(np.unique(corpus.docs[is_counted & (corpus.right != UNKNOWN)])),
@@ -211,8 +211,8 @@ def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidenc
     check (bool): Whether to compute the true accuracy. RETURNS (list): "doc" (number, from 0), "text" (first words), "tokens",
         "expected", "low" and "high" (None without a record), "true" (None without gold).
     """
-    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    with_gold = corpus.counted & (corpus.right != UNKNOWN)
+    sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
+    with_gold = corpus.is_counted & (corpus.right != UNKNOWN)
     n_gold, n_right = (
         np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.saved import Unreadable, unpack
+from ...calibration.saved import UnreadableState, unpack
 from ...errors import CalibError
 from ...schema import InvalidState, anything, dict_of, list_of, maybe, number, record, text, whole
 from .messages import calib_error
@@ -112,7 +112,7 @@ class Card:
         file = self.folder / str(self.data["parameters"])
         try:
             return dict(unpack(zlib.decompress(file.read_bytes()), FORMAT))
-        except (OSError, zlib.error, Unreadable, ValueError) as error:
+        except (OSError, zlib.error, UnreadableState, ValueError) as error:
             raise calib_error("C831", card=self.name, path=file, why=error) from None
 
 

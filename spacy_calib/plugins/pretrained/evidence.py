@@ -103,7 +103,7 @@ class EntityEvidence(Part):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Show the words of all tokens to the step of entities."""
-        return predictions.having(view=predictions.words)
+        return predictions.replace_unchecked(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
         """What is known of each token, of shape (n_tokens, len(COLUMNS))."""
@@ -127,7 +127,7 @@ class EntityEvidence(Part):
         if places:
             scores = source.read(tagger, [docs[i] for i in places])
             rows = np.arange(scores.n_tokens)
-            probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+            probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
             parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
             for i, part in zip(places, parts, strict=True):
                 proper[i] = part
@@ -210,7 +210,7 @@ class EntityMap(Part):
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Replace the scores of the entities on the Docs."""
-        indices = predictions.kept
+        indices = predictions.kept_indices
         if predictions.spans is None or not len(indices):
             return predictions
         spans = predictions.spans.take(indices)
@@ -221,7 +221,7 @@ class EntityMap(Part):
             if is_scored.any():
                 scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
             open_spans &= ~is_scored
-        return predictions.having(scores=scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
 class SpanEvidence:

@@ -22,7 +22,9 @@ class RawLabels:
 
     def apply(self, predictions: Predictions) -> Predictions:
         shrunk = predictions if self.shrinkage is None else self.shrinkage.apply(predictions)
-        return shrunk.having(scores=np.where(np.isin(predictions.tags, self.columns), predictions.raw, shrunk.scores))
+        return shrunk.replace_unchecked(
+            scores=np.where(np.isin(predictions.tags, self.columns), predictions.raw, shrunk.scores)
+        )
 
 
 class GatedContext(Part):

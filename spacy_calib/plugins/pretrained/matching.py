@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
 from ...calibration.registered import REGISTRIES
-from ...pairs.build import leading
-from ...pairs.label_map import shorter
+from ...pairs.build import find_top
+from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator
 from ...pipe.loading import component_faults, trained_pipes
 from ...sources.fingerprint import fingerprint
@@ -95,7 +95,7 @@ def _reads(card: Card, pipe: Any) -> bool:
 def _compare_labels(expected: Sequence[str], labels: Sequence[str]) -> str:
     """How labels differ from those of a card."""
     more, fewer = ([label for label in one if label not in other] for one, other in ((labels, expected), (expected, labels)))
-    parts = [f"{what} {shorter(some)}" for what, some in (("has also", more), ("lacks", fewer)) if some]
+    parts = [f"{what} {shorten_list(some)}" for what, some in (("has also", more), ("lacks", fewer)) if some]
     return f"it {' and '.join(parts)}" if parts else "it has the labels of the card in another order"
 
 
@@ -146,8 +146,8 @@ def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     if scores.spans is not None:
         entities = scores.spans.take(scores.spans.on_doc)
         return log_odds(source.raw_span_scores(entities), CLIP)
-    marginals = scores.above(0.01)
-    return log_odds(marginals.scores[leading(marginals.rows, marginals.scores)], CLIP)
+    marginals = scores.marginals_above(0.01)
+    return log_odds(marginals.scores[find_top(marginals.rows, marginals.scores)], CLIP)
 
 
 def read_evidence(nlp: Language, docs: Sequence[Doc]) -> dict[str, dict[str, list[int]]]:

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ...about import __version__
 from ...annotations.label_schemes import coarse_name
-from ...calibration.adaptation.adaptation import Adaptation, Line, Side
+from ...calibration.adaptation.adaptation import Adaptation, AdaptationMap, Line
 from ...calibration.grouped import GroupedRecalibrator
 from ...calibration.recalibrators.identity import Identity
 from ...calibration.spans import SpanCalibration, SpanRecalibrator
@@ -110,7 +110,7 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
     no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)
     maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
-    line = Adaptation(span_groups, Side(LINE), Side())
+    line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
         component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
-from ...metrics.judged_view import JudgedView, carried_by
-from ...metrics.metric import listed, losses, title_of
+from ...metrics.judged_view import JudgedView, predicted_indices
+from ...metrics.metric import losses, select_listed, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
-from ...pairs.documents import by_unit, counted
+from ...pairs.documents import by_unit, count_in_words
 from ...types import Floats, Ints
 from .passages import in_context
 from .plot_data import bins_for, coverage_curves, reliability_curve
@@ -38,7 +38,7 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
 
     view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-    "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
+    "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe. RETURNS (dict): facts and the
     results of this module: "verdict", "accuracy", "table", ...
     """
     table, never = {key: found[key] for key in TABLE}, found["never_right"]
@@ -50,11 +50,11 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     return {
         **facts,
         "unit": view.kind,
-        "called": view.called,
+        "called": view.span_words,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": view.n_bins,
         "documents": n_documents,
-        "counted": counted(view.unit, n_documents),
+        "counted": count_in_words(view.unit, n_documents),
         "by": by_unit(view.unit, n_documents),
         "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
@@ -124,7 +124,7 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
     of_pair = losses(view.metrics)
     columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
-    metrics = listed(view.metrics)
+    metrics = select_listed(view.metrics)
     figures = []
     for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
         raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
@@ -183,7 +183,7 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    predicted_pairs = carried_by(corpus, view)
+    predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]
     errors: list[dict[str, Any]] = []

@@ -38,12 +38,12 @@ FOUND_SLICES = Writer(found_sections, fitted_only=True)
 
 def _find(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str | None]]) -> dict[str, Any]:
     """Return a `SliceTable` whose rows have "examples". fields (Mapping): Key -> the name that each Doc has under it."""
-    from ...metrics.judged_view import carried_places
+    from ...metrics.judged_view import predicted_units
     from ...metrics.slices import Slice, judge_slices
     from .properties import Placed, properties_of
     from .slice_search import find_slices
 
-    _, units = carried_places(corpus, view)
+    _, units = predicted_units(corpus, view)
     scores = view.calibrated[units]
     placed = Placed(view.starts[units], view.ends[units], view.pairs.tags[units], view.labels, scores)
     properties = properties_of(corpus, placed, fields)

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ...errors.visible import visible
-from ...pairs.seen_texts import warning_of
+from ...pairs.seen_texts import format_overlap_warning
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .plot_data import error_marks
 
@@ -43,7 +43,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
             {
                 **view,
                 "cut": MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None,
-                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"]),
+                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else format_overlap_warning(view["seen"]),
             }
             for view in contents["views"]
         ],

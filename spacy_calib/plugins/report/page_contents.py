@@ -53,7 +53,7 @@ def pipe_contents(
 
     facts, views, skipped = facts_of(pipe, evaluated.judged), [], []
     for unit, view in evaluated.units.items():
-        name = f"{facts['component'] or 'Doc'}: {view.called[1] if unit == 'entities' else unit}"
+        name = f"{facts['component'] or 'Doc'}: {view.span_words[1] if unit == 'entities' else unit}"
         if len(view.pairs):
             check_bins(len(view.pairs), evaluation.run.bins, pipe.threshold)
             views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...optional import figure_class
-from ...pairs.documents import several
+from ...pairs.documents import pluralize
 from .plot_data import cut_text
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, quiet_frame, wrap_title
 
@@ -68,7 +68,7 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
 
 def _title(query: Mapping[str, Any]) -> str:
     """Return a query's name, or the query with its unit."""
-    return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({several(query['unit'])})"
+    return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({pluralize(query['unit'])})"
 
 
 def _caption(result: Mapping[str, Any]) -> str:

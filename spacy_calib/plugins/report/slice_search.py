@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.gaps import documents_apart, errors_of, p_values, stand
+from ...metrics.gaps import document_overdispersion, errors_of, find_discoveries, p_values
 from ...metrics.slices import FEWEST_UNITS, Slice
 from ...types import Floats, Ints
 from .messages import calib_error
@@ -26,7 +26,7 @@ Part = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """n units of D documents. gaps (Floats): Score minus hit. variances (Floats): score (1 - score). apart: `documents_apart`."""
+    """n units of D documents. gaps (Floats): Score minus hit. variances (Floats): score (1 - score). apart: `document_overdispersion`."""
 
     gaps: Floats
     variances: Floats
@@ -36,7 +36,7 @@ class Judged:
     @classmethod
     def of(cls, scores: Floats, hits: NDArray[np.bool_], documents: Ints) -> Judged:
         codes = np.unique(documents, return_inverse=True)[1]
-        return cls(scores - hits, scores * (1.0 - scores), codes, documents_apart(scores, hits, codes))
+        return cls(scores - hits, scores * (1.0 - scores), codes, document_overdispersion(scores, hits, codes))
 
     def tested(self, codes: Ints, gaps: Floats) -> tuple[Ints, Floats, Floats]:
         """Return (codes, t, p) of the parts with enough units and documents. codes (Ints): Part of each unit, -1 for none."""
@@ -60,7 +60,7 @@ def find_slices(
     """Find parts of one property, or of two, whose scores are off.
 
     On half of the documents the clearest part is taken, then the clearest once that is explained, ten at most. Returned are
-    those that the other half confirms (`metrics.gaps.stand`), by themselves and beside those found before. RETURNS: The slices,
+    those that the other half confirms (`metrics.gaps.find_discoveries`), by themselves and beside those found before. RETURNS: The slices,
     with their units of the confirming half; all its units. RAISES C610: there are too few documents.
     """
     names, codes = np.unique(documents, return_inverse=True)
@@ -77,7 +77,7 @@ def find_slices(
         tests = [other_half.tested(np.where(in_part, 0, -1), gaps)[2] for gaps in (other_half.gaps, residual_gaps)]
         p.append(max((float(prop[0]) if len(prop) else 1.0) for prop in tests))
         residual_gaps = residual_gaps - gap * in_part
-    standing = np.flatnonzero(stand(p))
+    standing = np.flatnonzero(find_discoveries(p))
     names_of_parts = [", ".join(properties[i].levels[level] for i, level in part) for part, _ in parts]
     slices = [Slice(names_of_parts[i], confirming[members[i]]) for i in standing.tolist()]
     return slices, confirming

@@ -32,7 +32,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
-    has_names = view.kind != "entities" and view.named
+    has_names = view.kind != "entities" and view.has_label_columns
     return [
         {
             "tag": view.labels[tag],
@@ -50,7 +50,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
 def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Any]:
     """Return (gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
     n = len(view.labels)
-    if view.kind == "entities" or not view.named:
+    if view.kind == "entities" or not view.has_label_columns:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
     has_gold = (corpus.right >= 0) & (corpus.labels >= 0)
@@ -63,7 +63,7 @@ def _scores_of(view: JudgedView, index: Ints | None) -> dict[str, Any]:
     if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
     raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
-    enough = len(index) >= view.enough
+    enough = len(index) >= view.min_tag_pairs
     return {
         "pairs": len(index),
         "mean_raw": float(raw.mean()),
@@ -81,7 +81,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (of perfectly calibrated scores), "mean", "right",
     "leaning" ("sure", "modest", "both"), "examples".
     """
-    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.enough}
+    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.min_tag_pairs}
     excess = {
         tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
         for tag, part in slices.items()
@@ -89,7 +89,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
     rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
     worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
-    return {"enough": view.enough, "judged": len(slices), "beyond": len(rows), "tags": worst}
+    return {"enough": view.min_tag_pairs, "judged": len(slices), "beyond": len(rows), "tags": worst}
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:

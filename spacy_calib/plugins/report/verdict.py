@@ -10,7 +10,7 @@ import numpy as np
 
 from ...metrics.calibration_errors import table_of
 from ...metrics.judged_view import JudgedView
-from ...metrics.sentences import ONE_WAY, PROMISED, warning_of, with_article, worse_of
+from ...metrics.sentences import ONE_WAY, PROMISED, warn_of_higher_loss, warn_of_never_right, with_article
 from ...pairs.bins import make_binner
 from ...types import Floats
 
@@ -130,7 +130,7 @@ def verdict(
     """Summarize the figures.
 
     table (dict): Of `metrics.table.calibration_table`. noun (str): Name of the component. seen (dict | None): Of
-    `pairs.seen_texts.SeenShare`. never (Sequence): Of `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
+    `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Of `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS),
     "heading", "sentence", "more" and "warnings" (lists of sentences).
     """
     rows = table["errors"]
@@ -141,22 +141,22 @@ def verdict(
         overall["floor95"],
         overall["true_low"],
         overall["true_high"],
-        few=len(view.pairs) < view.enough,
+        few=len(view.pairs) < view.min_tag_pairs,
         said=percent_right,
         leaning=leaning_of(view.calibrated, view.pairs.hits, view.n_bins),
         uneven=is_uneven(rows[-1]) or sum(row["promised"] for row in never) >= PROMISED,
         seen=bool(seen and seen["many"]),
     )
     status = status_of(evidence)
-    says = f"is 90 % sure of {with_article(view.called[0])}" if view.kind == "entities" else "says 90 %"
+    says = f"is 90 % sure of {with_article(view.span_words[0])}" if view.kind == "entities" else "says 90 %"
     opening = _opening(status, noun, percent_right, says)
-    worse = worse_of(table["change"])
+    worse = warn_of_higher_loss(table["change"])
     return {
         "status": status,
         "heading": HEADINGS[status],
         "sentence": f"{opening}{_figures(status, view, evidence)}.",
         "more": [_raw_sentence(view, overall, evidence.error), *([worse] if worse else []), *_of_groups(rows[1:-1])],
-        "warnings": [sentence for sentence in (warning_of(never),) if sentence],
+        "warnings": [sentence for sentence in (warn_of_never_right(never),) if sentence],
     }
 
 

@@ -23,7 +23,7 @@ from ...doc.attributes import RIGHT
 from ...doc.zones import memory_zone
 from ...errors import CalibError
 from ...gold.collect import scored_corpus
-from ...pairs.documents import DOCUMENT, counted
+from ...pairs.documents import DOCUMENT, count_in_words
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
@@ -187,7 +187,7 @@ def summary_of(passages: dict[str, Passage], what: str) -> str:
     calibrated_scores, raw_scores = (_scores_in(passages[name]) for name in ("calibrated", "raw"))
     if not calibrated_scores:
         return "Nothing in it has a score."
-    return f"Expected to be right: {sum(calibrated_scores):.1f} of {counted(what, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
+    return f"Expected to be right: {sum(calibrated_scores):.1f} of {count_in_words(what, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
 
 
 def _scores_in(page: Passage) -> list[float]:
@@ -220,7 +220,7 @@ def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
     record, labels = read_record(pipe), pipe.lookup.labels()
     bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
-    if record is None or not corpus.counted.any():
+    if record is None or not corpus.is_counted.any():
         return _VERDICTS[""]
     spans = None if record.entities is None else UnitScores.from_spans(corpus)
     comparison = record.profile.compare(UnitScores.from_tokens(corpus, labels), spans)

@@ -45,7 +45,7 @@ def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorp
             continue
         rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in able])
         raw_gold[rows] = 0.0
-        marginals = calib.source.read(component, [examples[i].predicted for i in able]).above(0.0)
+        marginals = calib.source.read(component, [examples[i].predicted for i in able]).marginals_above(0.0)
         scored_rows = gold[rows[marginals.rows]] == marginals.tags
         raw_gold[rows[marginals.rows[scored_rows]]] = marginals.scores[scored_rows]
     raw_gold[gold < 0] = np.nan

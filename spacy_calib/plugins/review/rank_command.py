@@ -83,7 +83,7 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold it tells how soon each order finds the errors.
 
-    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `plugins.review.queue.findings.findings`; "seen": see `pairs.seen_texts.SeenShare`; "accepted",
+    RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `plugins.review.queue.findings.findings`; "seen": see `pairs.seen_texts.TrainTestOverlap`; "accepted",
         "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `plugins.review.queue.formats.record_of`; a sequence
         that makes each record when it is read.
     RAISES CalibError: every fault of the input.

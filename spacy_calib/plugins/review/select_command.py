@@ -244,9 +244,9 @@ def sums_of(corpus: ScoredCorpus, kind: str, links: bool = False) -> dict[str, A
     return {
         "units": len(units),
         "words": int(units.counts(corpus.lengths).sum()),
-        "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
+        "expected_errors": float((1 - corpus.calibrated[corpus.is_counted]).sum()),
         "docs": corpus.n_docs,
-        **({"entities": int(corpus.counted.sum())} if links else {}),
+        **({"entities": int(corpus.is_counted.sum())} if links else {}),
     }
 
 

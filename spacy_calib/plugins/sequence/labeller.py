@@ -15,7 +15,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.util import get_array_module
 
-from ...calibration.saved import Unreadable
+from ...calibration.saved import UnreadableState
 from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
 from ...pipe.saved import StateFormat
@@ -298,7 +298,7 @@ class SavedLabeller(ChainLabeller, AnnotatingPipe):
     def _read_state(self, state: Any) -> dict[str, Any]:
         kind = state.get("kind") if isinstance(state, dict) else None
         if kind != self.kind:
-            raise Unreadable(f"it was written by a {brief(kind)}, and this is a {self.kind}")
+            raise UnreadableState(f"it was written by a {brief(kind)}, and this is a {self.kind}")
         fields: dict[str, Any] = self.form(state.get("state"), "state")
         return fields
 

@@ -875,10 +875,10 @@ def test_unfitted_and_bad_input_are_refused(kind):
             learned(kind, 3, seed=0).scale(none, none, np.array(bad))
 
 
-@pytest.mark.parametrize("short", ["rows", "tags", "counted"])
+@pytest.mark.parametrize("short", ["rows", "tags", "is_input"])
 def test_arrays_of_unequal_length_are_refused(short):
     """With too few rows the scores behind them used to be whatever the memory held."""
-    arrays = {"rows": np.zeros(3, np.intp), "tags": np.arange(3), "scores": np.full(3, 0.2), "counted": np.ones(3, bool)}
+    arrays = {"rows": np.zeros(3, np.intp), "tags": np.arange(3), "scores": np.full(3, 0.2), "is_input": np.ones(3, bool)}
     arrays[short] = arrays[short][:2]
     with pytest.raises(CalibError, match=r"\[C002\]"):
         learned(VectorScaling, 3, seed=0).scale(**arrays)

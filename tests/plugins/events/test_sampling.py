@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span, Token
 
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation
-from spacy_calib.calibration.tokens import Calibrated
+from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.write import CalibratedBatch, CalibratedSpans, build_blocks
@@ -39,7 +39,7 @@ def write(doc: Doc, layer: str, scores: list[dict[str, float]], spans: list[tupl
         parts = Spans(starts, ends, kinds, np.full((ends - starts).sum(), 0.5), own, chosen)
         held = CalibratedSpans(parts, labels, own, own, np.full(len(spans), -1, dtype=np.int8), "exact")
     batch = CalibratedBatch(
-        Calibrated(marginals, calibrated), get_annotation(layer), labels, get_annotation(layer).hashes(doc), held
+        CalibratedEntries(marginals, calibrated), get_annotation(layer), labels, get_annotation(layer).hashes(doc), held
     )
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc

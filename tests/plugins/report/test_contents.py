@@ -34,7 +34,7 @@ COUNTS = {"N": 30, "V": 10}
 
 
 def small():
-    return judged_tokens(SMALL, NAMES, tag_frequency_groups(NAMES, COUNTS, 2), n_bins=1)
+    return judged_tokens(SMALL, NAMES, groups=tag_frequency_groups(NAMES, COUNTS, 2), n_bins=1)
 
 
 def test_a_row_for_each_tag_worked_out_by_hand():
@@ -62,8 +62,8 @@ def test_columns_that_do_not_name_the_label_give_no_gold_and_no_precision():
 
     trees = replace(SMALL, columns=SMALL.columns + 3)
     labels = ("0", "1", "2", "3", "4")
-    judged = judged_tokens(trees, labels, tag_frequency_groups(labels, {}, 1), n_bins=1)
-    assert not judged.named
+    judged = judged_tokens(trees, labels, groups=tag_frequency_groups(labels, {}, 1), n_bins=1)
+    assert not judged.has_label_columns
     assert [(row["tag"], row["gold"], row["precision"]) for row in tag_rows(trees, judged)] == [
         ("4", None, None),
         ("3", None, None),

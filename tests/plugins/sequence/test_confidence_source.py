@@ -61,7 +61,7 @@ def test_entities_have_types_and_are_as_sure_as_their_least_sure_tag(way):
     doc = nlp(with_entities(nlp)[0].reference.text)
     found = source.read(pipe, [doc])
     assert source.labels(pipe) == ("O", "LOC", "PER")
-    assert np.bincount(found.above(0.0).rows, weights=found.above(0.0).scores) == pytest.approx(np.ones(5))
+    assert np.bincount(found.marginals_above(0.0).rows, weights=found.marginals_above(0.0).scores) == pytest.approx(np.ones(5))
     of_tags = dict(zip(pipe.labels, source.confidences(pipe, [doc])[0].T, strict=True))
     assert found.spans.scores == pytest.approx([min(of_tags["B-LOC"][1], of_tags["L-LOC"][2]), of_tags["U-PER"][3]])
 
@@ -108,7 +108,7 @@ def test_the_head_of_a_tagger():
     docs = [example.predicted for example in examples_for(nlp, 3, 5)]
     for _, component in nlp.components[:-1]:
         docs = list(component.pipe(docs))
-    found = source.read(pipe, docs).above(0.0)
+    found = source.read(pipe, docs).marginals_above(0.0)
     assert np.bincount(found.rows, weights=found.scores) == pytest.approx(np.ones(sum(map(len, docs))))
     assert not ConfidenceSource("tagger").supports(pipe)
 

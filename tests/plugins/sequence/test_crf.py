@@ -64,7 +64,7 @@ def test_the_source_sums_the_tags_of_a_type_and_knows_whole_entities():
     source = ChainSource()
     found = source.read(pipe, [doc, nlp("Ann ran")])
     assert source.labels(pipe) == ("O", "LOC", "PER")
-    table = found.above(0.0)
+    table = found.marginals_above(0.0)
     assert np.bincount(table.rows, weights=table.scores) == pytest.approx(np.ones(7))
     assert [(int(a), int(b)) for a, b in zip(found.spans.starts, found.spans.ends, strict=True)][:2] == [(1, 3), (3, 4)]
     chains, _ = pipe.chains([doc])

@@ -120,7 +120,7 @@ def test_a_labeller_and_its_source(device):  # noqa: F811
     pipe.set_annotations(docs, pipe.predict(docs))
     assert [own.tolist() for own in pipe.predict(docs)] == [own.tolist() for own in host.predict(docs)]
     found, wanted = (ChainSource().read(one, docs) for one in (pipe, host))
-    assert found.above(0.0).scores == pytest.approx(wanted.above(0.0).scores)
+    assert found.marginals_above(0.0).scores == pytest.approx(wanted.marginals_above(0.0).scores)
     assert found.spans.scores == pytest.approx(wanted.spans.scores)
     assert len(found.spans.scores)
 

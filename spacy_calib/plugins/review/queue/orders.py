@@ -67,7 +67,7 @@ def priorities(corpus: ScoredCorpus, units: Units, order: Order, values: Floats,
     if order.over == "any":
         found = any_probability(units, values, entity_events(corpus))
         return np.where(found <= 0, -np.inf, found)
-    return units.sums(values) / (np.maximum(1, units.counts(corpus.counted)) if order.over == "mean" else 1)
+    return units.sums(values) / (np.maximum(1, units.counts(corpus.is_counted)) if order.over == "mean" else 1)
 
 
 def unit_doubts(corpus: ScoredCorpus, units: Units, by: str = "calibrated", seed: int = 0) -> Floats:
@@ -98,7 +98,7 @@ def doubts(corpus: ScoredCorpus, by: str = "calibrated") -> Floats:
         found = entropies(corpus, tag_scores)
     else:
         found = 1 - label_scores
-    return np.where(corpus.counted, found, np.nan)
+    return np.where(corpus.is_counted, found, np.nan)
 
 
 def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
@@ -149,7 +149,7 @@ def tag_probability(corpus: ScoredCorpus, tags: Collection[str]) -> Floats:
     wanted = np.array([name in tags for name in corpus.names], dtype=bool)
     own = wanted[corpus.tags]
     found = np.bincount(corpus.rows[own], corpus.tag_calibrated[own], minlength=len(corpus))
-    return np.where(corpus.counted, np.minimum(found, 1.0), np.nan)
+    return np.where(corpus.is_counted, np.minimum(found, 1.0), np.nan)
 
 
 def any_probability(units: Units, probability: Floats, events: Ints) -> Floats:

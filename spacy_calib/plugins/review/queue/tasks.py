@@ -84,7 +84,7 @@ def tasks_of(
     tags (Collection[str]): Those that were hunted. each_asked (bool): See Task. gold_names (Mapping | None): Label of an entity -> what the gold calls it,
         which is what people know and answer; other labels of the corpus are the gold's already.
     """
-    errors = queue.units.sums(np.where(queue.corpus.counted, 1 - queue.corpus.calibrated, np.nan))
+    errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
     return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags, each_asked, gold_names or {}))
 
 
@@ -162,7 +162,7 @@ def _spans(
     elif len(corpus.spans):
         found = _spans_inside(corpus, first, last)
     else:
-        counted = (i for i in range(first, last) if corpus.counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
+        counted = (i for i in range(first, last) if corpus.is_counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
         found = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in counted]
     of_entities = units.kind == "entity" or (units.labels[number] < 0 and len(corpus.spans) > 0)
     renamed = gold_names if of_entities else {}

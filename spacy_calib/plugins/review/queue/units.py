@@ -68,7 +68,7 @@ def units_of(corpus: ScoredCorpus, kind: str) -> Units:
 
 def _rows(corpus: ScoredCorpus) -> Units:
     """The rows that are counted: tokens, or documents where these have the labels."""
-    index = np.flatnonzero(corpus.counted)
+    index = np.flatnonzero(corpus.is_counted)
     raw, calibrated = corpus.raw[index], corpus.calibrated[index]
     return Units(corpus.row_unit, index, index + 1, corpus.labels[index], raw, calibrated, corpus.right[index])
 
@@ -82,7 +82,7 @@ def _entities(corpus: ScoredCorpus) -> Units:
 
 def _stretches(corpus: ScoredCorpus, kind: str, starts: Ints) -> Units:
     """The stretches with a counted token: wrong if any is, right if all counted ones are. starts: First tokens, and the end."""
-    index = np.flatnonzero(corpus.counted)
+    index = np.flatnonzero(corpus.is_counted)
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
         none = np.zeros(0)

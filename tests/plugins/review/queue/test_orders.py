@@ -112,7 +112,7 @@ def test_scores_that_sum_to_more_than_one_are_divided_by_their_sum():
 
 @pytest.mark.parametrize("by", DOUBTS)
 def test_every_signal_is_about_the_counted_tokens(by):
-    np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.counted)
+    np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.is_counted)
 
 
 def test_an_unknown_signal_is_refused():
