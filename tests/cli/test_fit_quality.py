@@ -11,6 +11,7 @@ from spacy_calib.calibration.fit_summaries import HeldOut
 from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, ok, refuses, scaling, setting
 from tests.cli.test_fit_command import loaded, some_docs
 from tests.conftest import made_up_sentences
+from tests.sentences import says
 
 SCALINGS = ("Temperature", "Vector", "Matrix")
 EVERYTHING = [
@@ -118,7 +119,7 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
     below, few = 0.9 / n_tokens, 5 / n_tokens
     refuses(
         calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", below), "-m", "platt"),
-        f"Sets that miss at most {below:g} of the tokens are to be made of {n_tokens} tokens, and {ceil(1 / below) - 1} at least",
+        says("C131", alpha=below, n=n_tokens, least=ceil(1 / below) - 1),
     )
     assert not (tmp_path / "out").exists()
     outcome = ok(calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", few), "-m", "platt"))
@@ -254,7 +255,7 @@ def judged(monkeypatch, *figures):
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
     judged(monkeypatch, 0.288, 0.999, 0.2, 88)
-    sentence = "Isotonic calibrated on 88 tokens loses more than the raw scores on parts of the data held out in turn (log loss 0.288 raw, 0.999 calibrated)"
+    sentence = says("C130", method="Isotonic", n=88, rows="tokens", calibrated=0.999, raw=0.288)
     refuses(calib("fit", model, dev, tmp_path / "out", "--method", "isotonic"), sentence)
     assert not (tmp_path / "out").exists()
 
@@ -280,8 +281,8 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is none"),
-        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is none; registered are:"),
+        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
+        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
         ([setting("scaling", "")], "scaling is '', but a block with @calib_scalings is wanted"),
         ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
         ([setting("normalize", "")], "normalize must be true, false or \"other\""),

@@ -286,13 +286,11 @@ def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
     if not share.many:
-        warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
+        warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
     elif not is_allowed:
         raise calib_error("C482", part=part)
     else:
-        msg.fail(
-            f"FITTED ON THE TRAINING DATA: {part} stand in --train-data too, so that scores on any other text will be too high."
-        )
+        msg.fail(f"FITTED ON THE TRAINING DATA: {part} are in --train-data too, so scores on any other text will be too high.")
 
 
 def show_seen(overlap: dict[str, Any] | None) -> None:

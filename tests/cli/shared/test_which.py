@@ -44,11 +44,11 @@ CHOSEN = [
 ]
 REFUSED = [
     ([TAGS, ENTITIES], {}, "choose one: --component tagger (tag) or --component ner (ner)."),
-    ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"]}, "Several calib pipes are possible here, 'calib' and 'calib_ent'"),
+    ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"]}, "Several calib pipes are possible, 'calib' and 'calib_ent'"),
     ([TAGS, ENTITIES], {"unit": "sentence"}, "choose one: --component tagger (tag) or --component ner (ner)."),
     ([ENTITIES, SECOND], {"component": "ner"}, "choose one: --attr calib_ent (ner) or --attr again (ner)."),
     ([TAGS, EXTERNAL], {}, "choose one: --component tagger (tag) or --attr scores (tag)."),
-    ([TAGS, ENTITIES], {"with_gold": []}, "no gold annotation for what is calibrated (tag for tagger, ner for ner)"),
+    ([TAGS, ENTITIES], {"with_gold": []}, "no gold annotation for any calibrated component (tag for tagger, ner for ner)"),
     ([TAGS, ENTITIES], {"component": "parser"}, "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner."),
     ([TAGS, ENTITIES], {"attr": "x"}, "no fitted calib pipe with the prefix 'x'; its prefixes are: calib, calib_ent."),
     (
