@@ -164,7 +164,7 @@ def run_over(nlp: Any, names: Sequence[str], file: Path, *, gold_preproc: bool =
     """The examples of gold, whose predicted Docs have been through these pipes. RAISES CalibError: the file cannot be read."""
     from spacy_calib.cli.shared.examples import read_examples, run_pipes
 
-    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc), names, silent=True, what=""))
+    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc), names, silent=True, title=""))
 
 
 @dataclass(frozen=True)

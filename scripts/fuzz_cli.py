@@ -126,13 +126,13 @@ class Runner:
 
     def __init__(self) -> None:
         self.runner, self.n_called = CliRunner(), 0
-        checked = Command.checked
+        checked = Command.check_arguments
 
         def counting(command: Any, *args: Any, **kwargs: Any) -> Any:
             self.n_called += 1
             return checked(command, *args, **kwargs)
 
-        Command.checked = counting  # type: ignore[assignment,method-assign]
+        Command.check_arguments = counting  # type: ignore[assignment,method-assign]
 
     def __call__(self, line: list[str]) -> tuple[int, str]:
         """Return (exit status, what is bad about it or "")."""
@@ -161,7 +161,7 @@ def fuzz(seeds: range, folder: Path) -> tuple[Counter[str], dict[str, list[list[
     before = Path.cwd()
     (folder / "here").mkdir(parents=True)
     os.chdir(folder / "here")
-    checked = Command.checked
+    checked = Command.check_arguments
     try:
         with no_server():
             run = Runner()
@@ -176,7 +176,7 @@ def fuzz(seeds: range, folder: Path) -> tuple[Counter[str], dict[str, list[list[
                     bad.setdefault(wrong[:200], []).append(line)
             return seen, bad, run.n_called - n_before
     finally:
-        Command.checked = checked  # type: ignore[method-assign]
+        Command.check_arguments = checked  # type: ignore[method-assign]
         os.chdir(before)
 
 

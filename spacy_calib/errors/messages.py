@@ -1,4 +1,4 @@
-"""Every message of the core, each with a code; a plug-in has its own beside its modules."""
+"""All messages of the core by code. Each plug-in has its own messages module."""
 
 MESSAGES = {
     # Arrays and settings

@@ -111,7 +111,7 @@ def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
     assert f"The sets can promise nothing for {what}" in outcome.text
     shown = calib("info", tmp_path / "out").text
-    assert f"99.8 % of tokens, coverage: {coverage}; no promise for " in shown
+    assert f"99.8 % of tokens, coverage: {coverage}; not guaranteed for " in shown
 
 
 def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, dev, tmp_path):
@@ -151,7 +151,7 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
     assert None not in {token._.calib_set for token in tokens_of(tmp_path / "out")}
     named, others = ", ".join(held["unreached"]), held["tags"] - len(held["unreached"])
     assert f"{named}; it holds for each of the other {others}" in outcome.text
-    assert f"no promise for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
+    assert f"not guaranteed for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
 
 
 @pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])

@@ -29,7 +29,7 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import Output, wanted_output
+from ...cli.shared.outputs import Output, output_files
 from ...cli.shared.run import Run
 from ...cli.shared.screen import inform
 from ...cli.shared.writing import deliver, write_picture, write_pieces
@@ -109,7 +109,7 @@ def count(
     how |= {"code": code, "force": force, "silent": silent}
     run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **how)
     check_groups(run, every)
-    outputs = [*wanted_output(output), *([] if plot is None else [Output("--plot", plot)])]
+    outputs = [*output_files(output), *([] if plot is None else [Output("--plot", plot)])]
     nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
     pipes, queries = make_queries(run, nlp, query, unit, draws)
     result = {**QueryRun(run, nlp, pipes, queries, every).count(names, gold, confidence), "per": per}
@@ -178,7 +178,7 @@ def make_queries(
     from .text_counts import asked_of
 
     events = all(split_query(text)[0] == "event" for text in texts)
-    pipes = [] if events else run.pipes(nlp, several=True)
+    pipes = [] if events else run.pipes(nlp, allow_many=True)
     for pipe in pipes:
         check_readable(nlp, pipe)
     labels = asked_of(nlp, pipes)
@@ -236,14 +236,14 @@ class QueryRun:
 
     def _count_texts(self, path: Path, gold: bool = False) -> Counting:
         """Ask every Doc of texts, or of --gold. RAISES C075: no unit got a score. C396, C397: see `Counting`."""
-        from ...cli.shared.evidence import FirstDoc, check_whole_documents
+        from ...cli.shared.evidence import SilenceCheck, check_whole_documents
         from ...cli.shared.examples import read_through
         from .text_counts import Counting, pipes_for
 
         run = self.run
         for pipe in self.pipes:
             check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-        first = [FirstDoc(self.nlp, pipe) for pipe in self.pipes[:1]]
+        first = [SilenceCheck(self.nlp, pipe) for pipe in self.pipes[:1]]
         counting = Counting(self.pipes, self.queries, None if gold else run.by, None if gold else self.every, path, gold)
 
         def read(examples: Iterator[Example]) -> None:
@@ -252,10 +252,10 @@ class QueryRun:
             counting.add(examples)
 
         examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), pipes_for(self.nlp, self.pipes, self.queries)
-        for _ in read_through(self.nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
+        for _ in read_through(self.nlp, examples, pipe_names, read, run.make_settings("Counting", path, gold)):
             pass
         if first and not counting.scored:
-            raise first[0].silent()
+            raise first[0].error()
         return counting
 
     def _count_gold(self, path: Path) -> Gathered:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.evidence import GoldSays, Seen, check_gold_of_corpus
+from ...cli.shared.evidence import FitOverlap, GoldCheck, check_gold_of_corpus
 from ...cli.shared.examples import data_files, holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
@@ -27,7 +27,7 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import wanted_output
+from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, score
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
@@ -127,8 +127,8 @@ def expect(
         "code": code,
     }
     run = Run(model, data, attr=attr, component=component, columns=columns, by=by, force=force, silent=silent, **how)
-    nlp = run.begin(wanted_output(output), read=[] if gold is None else data_files(gold))
-    pipes = run.pipes(nlp, several=True)
+    nlp = run.begin(output_files(output), read=[] if gold is None else data_files(gold))
+    pipes = run.pipes(nlp, allow_many=True)
     result = expected_of_all(nlp, pipes, lambda pipe: expected_quality(run, nlp, pipe, gold, confidence, check, per_doc))
 
     def show_all() -> None:
@@ -239,7 +239,7 @@ def scored_gold(
     """
     from ...gold.checks import EXPECTED
 
-    says = GoldSays(pipe)
+    says = GoldCheck(pipe)
     corpus, seen = run.score(nlp, pipe, sentences=False, also=lambda examples: says.over(also(examples)))
     says.check(corpus, run.silent, EXPECTED)
     return corpus, seen
@@ -256,12 +256,12 @@ def labelled_documents(
     from ...gold.reading import Noted
     from .few_labels import Read
 
-    noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
+    noted, seen, says = Noted(annotation), FitOverlap(pipe), GoldCheck(pipe)
     corpus = score(
         nlp,
         pipe,
         says.over(seen.over(noted.over(run.stream(nlp, gold, True, [pipe])))),
-        run.passing("Scoring --gold", gold, True),
+        run.make_settings("Scoring --gold", gold, True),
     )
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)

@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.examples import RunSettings, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
@@ -129,7 +129,7 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
 def test_workers_give_the_same_corpus(calibrated, test_file):
     nlp, pipe = opened(calibrated, "calib")
     one = score(nlp, pipe, stream_examples(nlp, test_file))
-    two = score(nlp, pipe, stream_examples(nlp, test_file), Pass(n_process=2))
+    two = score(nlp, pipe, stream_examples(nlp, test_file), RunSettings(n_process=2))
     assert one.words.tolist() == two.words.tolist()
     assert one.labels.tolist() == two.labels.tolist()
     np.testing.assert_allclose(one.calibrated, two.calibrated, atol=1e-5)
@@ -161,7 +161,7 @@ def test_every_text_says_where_it_stood(calibrated, tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "a duck .", "id": 7, "meta": {"source": "pond"}, "label": []}\n')
     nlp, pipe = opened(calibrated)
     assert score(nlp, pipe, stream_examples(nlp, tmp_path / "a.txt")).origins == ({"line": 1}, {"line": 3})
-    both = score(nlp, pipe, stream_examples(nlp, tmp_path), Pass(n_process=2))
+    both = score(nlp, pipe, stream_examples(nlp, tmp_path), RunSettings(n_process=2))
     assert [both.origin(doc) for doc in range(3)] == [
         {"file": "a.txt", "line": 1},
         {"file": "a.txt", "line": 3},

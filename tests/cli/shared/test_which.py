@@ -32,15 +32,15 @@ CHOSEN = [
     ([TAGS, ENTITIES, TEXTS], {"unit": "document"}, ["topics"], "--unit document is of 'textcat'"),
     ([TAGS, ENTITIES], {"unit": "entity", "flag": "--not-accepted"}, ["calib_ent"], "--not-accepted is of 'ner'"),
     ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"], "unit": "entity"}, ["calib_ent"], "--unit entity is of 'ner'"),
-    ([TAGS, ENTITIES], {"several": True}, ["calib", "calib_ent"], ""),
-    ([TAGS, ENTITIES], {"several": True, "with_gold": ["calib", "calib_ent"]}, ["calib", "calib_ent"], ""),
+    ([TAGS, ENTITIES], {"allow_many": True}, ["calib", "calib_ent"], ""),
+    ([TAGS, ENTITIES], {"allow_many": True, "with_gold": ["calib", "calib_ent"]}, ["calib", "calib_ent"], ""),
     (
         [TAGS, ENTITIES, TEXTS],
-        {"several": True, "with_gold": ["calib", "topics"]},
+        {"allow_many": True, "with_gold": ["calib", "topics"]},
         ["calib", "topics"],
         "The data has no gold that concerns 'calib_ent' (ner of 'ner'): left out",
     ),
-    ([ENTITIES, SECOND], {"several": True, "component": "ner"}, ["calib_ent", "calib_again"], ""),
+    ([ENTITIES, SECOND], {"allow_many": True, "component": "ner"}, ["calib_ent", "calib_again"], ""),
 ]
 REFUSED = [
     ([TAGS, ENTITIES], {}, "choose one: --component tagger (tag) or --component ner (ner)."),

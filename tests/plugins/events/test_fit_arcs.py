@@ -146,6 +146,6 @@ def test_an_event_of_the_other_kind(place, model, dev, tmp_path):
     refuses(calib(*fit), "Option --unit sentence is for the labels of tokens, but 'parser' predicts arcs")
     other = ("fit", model, dev, tmp_path / "out", "-C", "tagger", "--unit", "tree")
     refuses(
-        calib(*other), "Option --unit tree is about the arcs of a parser, but 'tagger' gives labels of tokens; leave it out."
+        calib(*other), "Option --unit tree is for the arcs of a parser, but 'tagger' predicts labels of tokens; leave it out."
     )
     assert not (tmp_path / "out").exists()

@@ -233,7 +233,7 @@ def test_refusals(calibrated, pool, options, sentence):
 def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
     refuses(calib("select", model, save_gold(tmp_path / "two.spacy", 2, seed=2)), "The pipeline has no fitted calib pipe")
     (tmp_path / "two.spacy").unlink()
-    refuses(calib("select", calibrated, tmp_path), "holds no texts")
+    refuses(calib("select", calibrated, tmp_path), says("C073"))
     gold = save_gold(tmp_path / "one.spacy", 1, seed=1)
     assert len(select(calibrated, gold)["rows"]) == 1
     refuses(calib("select", calibrated, save_docs(tmp_path / "none.spacy", [])), says("C052"))
