@@ -61,7 +61,7 @@ def help_lines() -> dict[str, str]:
 
 
 def first_line(module: str) -> str:
-    """Read the first line of a module's docstring from its source, since importing a broken or slow package would break `calib --help`."""
+    """Read the first line of a module's docstring from its source: `calib --help` must not import a broken or slow package."""
     name, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(name)
@@ -93,7 +93,7 @@ def load_command(name: str) -> "Command[Any, Any]":
 
 
 def click_command(name: str) -> Any:
-    """Build the click command. RAISES KeyError: there is none of this name. C105: the entry point of a plug-in cannot be imported."""
+    """Build the click command. RAISES KeyError: there is none of this name. C105: a plug-in cannot be imported."""
     command = load_command(name)
     # \b keeps click from wrapping the lines.
     example = f"\b\nExample:\n  python -m spacy calib {name} {command.example}"

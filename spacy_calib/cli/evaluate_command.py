@@ -61,6 +61,7 @@ def evaluate(
     **added_options: Any,
 ) -> dict[str, Any]:
     """
+
     Show on gold how well the probabilities of a pipeline are calibrated (are nine in ten right of those scored .9?): the
     calibration errors of raw and calibrated scores, over all tags and by group, with 95 % intervals by document, and the error
     that perfectly calibrated scores would show on as little data (the floor). --output writes the same as numbers, as a page
@@ -70,9 +71,9 @@ def evaluate(
 
     RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "events": the
         `pipe.evaluation.event_table` of each event pipe; "misaligned": number of tokens that align with no single gold token;
-        "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of --against;
-        "conventions": as in `FitInfo`, None if not known; and the sections of writers under their own keys. For raw scores the
-        calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
+        "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of
+        --against; "conventions": as in `FitInfo`, None if not known; and the sections of writers under their own keys. For raw
+        scores the calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())

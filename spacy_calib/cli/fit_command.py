@@ -122,6 +122,7 @@ def fit(
     overrides: Mapping[str, Any] | None = None,
 ) -> Calibrator | list[Calibrator]:
     """
+
     Calibrate the scores of a component of a trained pipeline on gold, and write the whole pipeline, with calibrated
     probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
 
@@ -130,20 +131,14 @@ def fit(
 
     A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents.
 
-    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list in the order
-        of the pipeline.
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list in the
+        order of the pipeline.
     RAISES CalibError: any error in the input.
     """
     from .shared.writing import write_pipeline
 
-    single_options = {
-        "--attr": attr,
-        "--event": event,
-        "--unit": unit,
-        "--config": config,
-        "--second-pass": second_pass or None,
-    }
-    components = check_components(component, single_options, overrides)
+    for_one = {"--attr": attr, "--event": event, "--unit": unit, "--config": config, "--second-pass": second_pass or None}
+    components = check_components(component, for_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
@@ -153,7 +148,7 @@ def fit(
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    components = components or component_with_gold(nlp, gold_paths, {**single_options, **(overrides or {})}, silent)
+    components = components or component_with_gold(nlp, gold_paths, {**for_one, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, table, calib_options)
     read = partial(_read_gold, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
@@ -195,7 +190,8 @@ def _fit_all(
 ) -> None:
     """Fit each pipe, and compare it with the calibration that it may replace, in one run of the pipeline.
 
-    count: Returns the training counts of a pipe. comparison_options: Arguments of `ComponentFit.compare`. limits: Arguments of `fit_pipe`.
+    count: Returns the training counts of a pipe. comparison_options: Arguments of `ComponentFit.compare`. limits: Arguments of
+    `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
@@ -208,16 +204,12 @@ def _fit_all(
 
 
 def _choose_pipes(
-    nlp: Language,
-    fits: Sequence[ComponentFit],
-    unit_event: Any | None,
-    read: Callable[[bool], list[Example]],
-    silent: bool,
+    nlp: Language, fits: Sequence[ComponentFit], unit_event: Any | None, read: Callable[[bool], list[Example]], silent: bool
 ) -> tuple[Language, Any | None]:
     """Return (pipeline to write, event pipe fitted to the new scores or None).
 
-    read: Reads the examples of all gold. RAISES C130: a fit is worse than raw scores. C131: too little data for prediction sets.
-    CalibError: any error of the fit of the event.
+    read: Reads the examples of all gold. RAISES C130: a fit is worse than raw scores. C131: too little data for prediction
+    sets. CalibError: any error of the fit of the event.
     """
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0], None
@@ -255,7 +247,8 @@ def count_training(
     """Count the gold labels of training data; return arguments of `Calibrator.fit`, {} without training data.
 
     examples: Of the fit, which should not be in the training data.
-    RAISES C030: the training data have no gold for the component. C482: most of the fit data are in them, and `allow_seen` is false.
+    RAISES C030: the training data have no gold for the component. C482: most of the fit data are in them, and `allow_seen` is
+    false.
     """
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import SeenTexts
@@ -299,9 +292,7 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """Check that a fit is good enough to be written. RAISES C130: its cross-validated log loss is clearly above that of raw scores. C131: too
-    little data for prediction sets with this error rate.
-    """
+    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores. C131: too little data for the sets."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}

@@ -53,11 +53,12 @@ def info(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show the fitted calib pipes of a pipeline: source, groups with their tags
-    and frequencies, method, size of the fit data, versions.
 
-    RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" if
-        other pipes read its scores: what each learned at its fit, None if it does not report that.
+    Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
+    versions.
+
+    RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency;
+        "events" if other pipes read its scores: what each learned at its fit, None if it does not report that.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.score_readers import info_of, score_readers

@@ -70,14 +70,16 @@ def threshold(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
+
     Find the lowest score cut-offs at which the accepted entities have a precision (--precision), or the highest at which the
     flagged tokens have a recall (--recall), with the stated confidence; or both, with the tokens between them for review. Use
     gold that was not used for `calib fit`.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.SeenShare`); for a precision "event", "precision", "confidence", "per",
-        "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key; for a recall "misses": the
-        same with "recall" and `calibration.missed.rows_of`; for both "review": `calibration.missed.review_of`. With several
-        pipes this is the result of the first one, and "others": pipe name -> its result.
+    RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.SeenShare`); for a precision "event", "precision",
+        "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
+        for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
+        `calibration.missed.review_of`. With several pipes this is the result of the first one, and "others": pipe name -> its
+        result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
@@ -122,11 +124,7 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
 
 
 def _set_cutoffs(
-    pipe: Calibrator,
-    examples: list[Example],
-    data: Path,
-    targets: tuple[float | None, float | None, str, float],
-    silent: bool,
+    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[float | None, float | None, str, float], silent: bool
 ) -> dict[str, Any]:
     """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
@@ -139,7 +137,7 @@ def _set_cutoffs(
 
 
 def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
-    """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, or --per group with --recall."""
+    """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, --per group with --recall."""
     if precision is None and recall is None:
         raise calib_error("C307")
     for flag, value in (("--precision", precision), ("--recall", recall)):

@@ -15,8 +15,8 @@ from .messages import WARNINGS as WARNINGS
 class CalibError(ValueError):
     """An error that the user can correct.
 
-    code (str): Code of the message, "C056". message (str): The sentence that the command line prints; `str(error)` begins with the code.
-    pipe (str): Name of the pipe whose saved state cannot be read; "" for any other error.
+    code (str): Code of the message, "C056". message (str): The sentence that the command line prints; `str(error)` begins with
+    the code. pipe (str): Name of the pipe whose saved state cannot be read; "" for any other error.
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file

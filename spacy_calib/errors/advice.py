@@ -1,4 +1,4 @@
-"""What to do about an error, by the command that reports it and by the state of the pipeline: no advice names an option that the command lacks."""
+"""What to do about an error, by the command that reports it (no advice names an option that it lacks) and the pipeline."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def entered_by(command: str) -> Iterator[None]:
 
 
 def advise(key: str, state: str = ANY, **values: object) -> str:
-    """Return what to do: the advice of the core, then that of plug-ins. state (str): Of the pipeline. values: Fields of the advice."""
+    """Return what to do: the advice of the core, then of plug-ins. state (str): Of the pipeline. values: Its fields."""
     entry = _entry.get()
     lines = []
     for table in (ADVICE, *_added_advice()):

@@ -1,4 +1,4 @@
-"""Safe output of texts: control characters escaped for terminals, pages and XML; cells that a spreadsheet does not take for formulas."""
+"""Safe output of texts: control characters escaped for terminals, pages and XML; CSV cells that are not taken for formulas."""
 
 from __future__ import annotations
 

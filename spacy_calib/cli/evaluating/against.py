@@ -36,9 +36,10 @@ _TITLES = {
 class PipelineScores:
     """The scores of one pipeline on the gold.
 
-    name (str): Of its calib pipe. component, layer (str): Component, and its annotation. is_calibrated (bool): Whether scores are calibrated, not
-    raw. labels: Of the component. corpus (ScoredCorpus): The scores. n_gold_spans (Ints | None): Gold entities per Doc; None if the component
-    predicts none. event (str): When an entity counts as right. span_words (tuple[str, str]): Singular and plural noun, "entity" and "entities".
+    name (str): Of its calib pipe. component, layer (str): Component, and its annotation. is_calibrated (bool): Whether scores
+    are calibrated, not raw. labels: Of the component. corpus (ScoredCorpus): The scores. n_gold_spans (Ints | None): Gold
+    entities per Doc; None if the component predicts none. event (str): When an entity counts as right. span_words (tuple[str,
+    str]): Singular and plural noun, "entity" and "entities".
     """
 
     name: str
@@ -53,7 +54,7 @@ class PipelineScores:
 
 
 class PipelineComparison(TypedDict, total=False):
-    """The comparison of MODEL with OTHER for one unit. "units" and "left_out": only for tokens or documents. "slices": only with --by."""
+    """The comparison of MODEL with OTHER for one unit; "units" and "left_out" for tokens or documents, "slices" with --by."""
 
     other: str
     calibrated: dict[str, bool]

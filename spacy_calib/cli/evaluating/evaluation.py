@@ -38,9 +38,10 @@ ENTITIES = "entities"
 class PipeEvaluation:
     """The evaluation of one pipe.
 
-    gold_scores (Judged): Scores of its tokens and spans with gold, and the overlap with the fit data. conventions (list | None): Labels that
-    gold and component seem to use differently, as in `FitInfo`; None if not known. pipe, corpus: The fitted pipe, and its scores with their
-    positions in the texts; None for raw scores, and for a pipe whose component is missing or disabled.
+    gold_scores (Judged): Scores of its tokens and spans with gold, and the overlap with the fit data. conventions (list |
+    None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known. pipe, corpus: The fitted
+    pipe, and its scores with their positions in the texts; None for raw scores, and for a pipe whose component is missing or
+    disabled.
     """
 
     run: EvaluateRun
@@ -51,7 +52,7 @@ class PipeEvaluation:
 
     @cached_property
     def units(self) -> dict[str, JudgedView]:
-        """ "entities", if it scores them, then "tokens" or "documents" -> their scores in groups: those of the fit, or of --groups."""
+        """ "entities", if it scores them, then "tokens" or "documents" -> scores, in the groups of the fit or of --groups."""
         from ...metrics.judged_view import judged_entities, judged_tokens, without_places
         from ...pipe.registered import metrics
         from ...pipe.scorer import scorer_like
@@ -70,7 +71,7 @@ class PipeEvaluation:
         return {**spans, tokens.kind: tokens}
 
     def table(self) -> dict[str, Any]:
-        """Return the table of the pipe for `evaluate`, as plain data; without a fit only raw scores. RAISES C005: fewer pairs than bins."""
+        """Return the table of the pipe for `evaluate`; without a fit only raw scores. RAISES C005: fewer pairs than bins."""
         scores, bins = self.gold_scores, self.run.bins
         *spans, tokens = self.units.values()
         if len(tokens):
@@ -118,8 +119,8 @@ class Evaluation:
     """The evaluation of a pipeline on gold, which `evaluate` prints and writers get.
 
     run (EvaluateRun): Its options. name, version (str): Of the pipeline. pipes (list[PipeEvaluation]): The evaluated pipes.
-    examples (Sequence[Example]): The gold, with the predicted Docs; empty for raw scores. notes (list[str]): Sentences about pipes that
-    are not evaluated. sections (list[Section]): Further sections of the tables.
+    examples (Sequence[Example]): The gold, with the predicted Docs; empty for raw scores. notes (list[str]): Sentences about
+    pipes that are not evaluated. sections (list[Section]): Further sections of the tables.
     """
 
     run: EvaluateRun
@@ -175,7 +176,7 @@ class Evaluation:
         ]
 
     def against(self, model: str) -> list[Section]:
-        """Return the sections about another pipeline; their rows are a `PipelineComparison`. RAISES C615 to C618: nothing to compare."""
+        """Return sections about another pipeline; rows: `PipelineComparison`. RAISES C615 to C618: nothing to compare."""
         run, all_scores = self.run, [scores_of_pipe(pipe, corpus, self.examples) for pipe, corpus, _ in self.fitted_pipes()]
         values = None if run.by is None else self.values_of(run.by)
         return [
@@ -218,7 +219,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 
 def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> None:
-    """Evaluate the fitted pipes. sentences (bool): Whether the pipes that set sentences must run, for outputs that show examples."""
+    """Evaluate the fitted pipes. sentences (bool): Whether the pipes that set sentences must run, for outputs with examples."""
     from ...pipe.component import fitted_pipes
 
     run = evaluation.run

@@ -1,4 +1,4 @@
-"""Outputs of `spacy calib evaluate`: the core writes JSON; plug-ins write other files, by suffix, and add sections to the tables."""
+"""Outputs of `spacy calib evaluate`: JSON by the core; other files, by suffix, and further sections by plug-ins."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ ENTRY_POINTS = "spacy_calib_outputs"
 class Section(NamedTuple):
     """A section that is added to the tables.
 
-    pipe, unit (str): The table that it is added to: "tokens", "documents" or "entities" of a pipe; without a pipe it is only printed, after
-    all tables. key (str): Its key in JSON. rows (Any): Plain data. show (Callable | None): (rows, plural noun of the units) -> None, prints it.
+    pipe, unit (str): The table that it is added to: "tokens", "documents" or "entities" of a pipe; without a pipe it is only
+    printed, after all tables. key (str): Its key in JSON. rows (Any): Plain data. show (Callable | None): (rows, plural noun of
+    the units) -> None, prints it.
     """
 
     pipe: str
@@ -41,9 +42,10 @@ class Section(NamedTuple):
 class Writer:
     """A writer of outputs.
 
-    write (Callable): (evaluation, paths, **options) -> sections to add, or None. Its keyword parameters with an `option` are options of
-    `evaluate`; it is called if a file is requested, or such an option is given. files (Callable): (paths, **options) -> the files that it
-    will write; raises CalibError if paths and options do not fit. fitted_only (bool): Whether it cannot write raw scores.
+    write (Callable): (evaluation, paths, **options) -> sections to add, or None. Its keyword parameters with an `option` are
+    options of `evaluate`; it is called if a file is requested, or such an option is given. files (Callable): (paths, **options)
+    -> the files that it will write; raises CalibError if paths and options do not fit. fitted_only (bool): Whether it cannot
+    write raw scores.
     """
 
     write: Callable[..., Iterable[Section] | None]
@@ -51,7 +53,7 @@ class Writer:
     fitted_only: bool = False
 
     def __call__(self, evaluation: Evaluation, paths: Sequence[Path], **options: Any) -> list[Section]:
-        """Write the files; return the sections to add. RAISES CalibError: there is nothing to write, or a file cannot be written."""
+        """Write the files; return the sections to add. RAISES CalibError: nothing to write, or a file cannot be written."""
         return list(self.write(evaluation, paths, **options) or ())
 
 
@@ -67,7 +69,7 @@ class Request(NamedTuple):
         return list(self.writer.files(self.paths, **self.options))
 
     def write(self, evaluation: Evaluation) -> list[Section]:
-        """Write the files; return the sections to add. RAISES CalibError: there is nothing to write, or a file cannot be written."""
+        """Write the files; return the sections to add. RAISES CalibError: nothing to write, or a file cannot be written."""
         return self.writer(evaluation, self.paths, **self.options)
 
 
@@ -88,7 +90,7 @@ def option_functions() -> list[Callable[..., Any]]:
 
 
 def find_requests(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Request]:
-    """Return the requests to writers, first those without a file. RAISES C056, C749: a path without a writer. C105: a broken writer."""
+    """Return the requests to writers, without a file first. RAISES C056, C749: no writer for a path. C105: a broken one."""
     points_by_value, requests = _points_by_value(), []
     values = [_point_for(path).value for path in paths]
     for value, points in points_by_value.items():
@@ -111,7 +113,7 @@ def _is_file(name: str) -> bool:
 
 
 def _points_by_value() -> dict[str, list[EntryPoint]]:
-    """Group the entry points by the object that they load: a writer may have several suffixes. None replaces the JSON of the core."""
+    """Group the entry points by what they load: a writer may have several suffixes. None replaces the JSON of the core."""
     points = [point for point in entry_points_of(ENTRY_POINTS) if point.name != NUMBERS]
     by_value: dict[str, list[EntryPoint]] = {}
     for point in sorted(points, key=lambda point: (_is_file(point.name), point.name)):

@@ -1,4 +1,4 @@
-"""Evaluation of raw scores, if nothing is fitted: a calib pipe with the identity map is inserted, and calibrated figures are left out."""
+"""Evaluation of raw scores, if nothing is fitted: by a calib pipe with the identity map, without calibrated figures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def evaluate_raw(run: EvaluateRun, nlp: Language) -> tuple[Judged, list[dict[str
 
 
 def insert_raw_pipe(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrator]:
-    """Insert a calib pipe with the identity map, in memory; return (pipeline, pipe). RAISES C317, C318: there is no such component."""
+    """Insert a calib pipe with the identity map, in memory; return (pipeline, pipe). RAISES C317, C318: no such component."""
     from ...pipe.component import Calibrator
 
     other_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
@@ -58,7 +58,7 @@ def insert_raw_pipe(run: EvaluateRun, nlp: Language) -> tuple[Language, Calibrat
 
 
 def only_component(nlp: Language) -> str:
-    """Return the default component of a fit; if the pipeline lacks it, the only one that can be calibrated, if there is just one."""
+    """Return the default component of a fit; if the pipeline lacks it, the only one that can be calibrated."""
     from ...sources.find import readable_in
 
     default: str = DEFAULTS["source"]["component"]

@@ -93,7 +93,7 @@ def _show_sections(sections: Iterable[Section], units: str) -> None:
 
 
 def _show_legend(unit: str, by: str, raw_only: bool) -> None:
-    """Print the explanation of the figures. unit (str): "token" or "document". by (str): How the intervals are computed, "by document"."""
+    """Print the explanation of the figures. unit (str): "token" or "document". by (str): Of the intervals, "by document"."""
     label, labels = LABEL_WORDS[unit]
     msg.text(
         f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}. For entities, each predicted one is a pair."
@@ -130,7 +130,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
-    """Print errors and scores. ece (str), labels (str): Titles of these. raw_only (bool): Whether there are no calibrated scores."""
+    """Print errors and scores. ece, labels (str): Titles of these. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warning_of, worse_of
     from ...pipe.registered import metrics
@@ -148,7 +148,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -
 
 
 def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
-    """Return the columns of the errors. labels (str): Plural noun, "tags". raw_only (bool): Whether there are no calibrated scores."""
+    """Return the columns of the errors. labels (str): "tags". raw_only (bool): Whether there are no calibrated scores."""
     calibrated_columns = [
         TableColumn("Calibrated", "calibrated", number),
         TableColumn("Debiased", "debiased", number),

@@ -18,7 +18,7 @@ _OFFSETS_SHOWN = 8
 
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
-    """Print what an adaptation learned, and how well its scores are calibrated. adaptation (Mapping): Of `fit_info.adaptations`."""
+    """Print what an adaptation learned, and the calibration of its scores. adaptation (Mapping): Of `fit_info.adaptations`."""
     unit = calib.fit_info.row_unit
     show_other_weights(calib.lookup.weights_changed())
     print_result, sentence = compare_losses(calib, adaptation)
@@ -36,7 +36,7 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
-    """Return (printer, sentence about the held-out log loss before and after): `msg.good` if the loss is lower and the gold enough."""
+    """Return (printer, sentence about held-out log losses): `msg.good` if the new one is lower on enough gold."""
     from ...annotations import get_annotation
 
     info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)

@@ -33,7 +33,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class PresentPipe:
-    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable (Sequence[str]): Pipes that could not be loaded."""
+    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable (Sequence[str]): Pipes left out of it."""
 
     pipe: Calibrator
     model: str
@@ -52,9 +52,10 @@ class PresentPipe:
     def compare(
         self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool, all_types: bool
     ) -> FitOutcome:
-        """Compare this pipe with a new fit; the fit wins anyway if `always`, or if it has a requested event or sets that this pipe lacks.
+        """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event or new sets.
 
-        examples: Of the fit, processed by the pipes before the source. event (str | None), always (bool), all_types (bool): Values of the options.
+        examples: Of the fit, processed by the pipes before the source. event (str | None), always (bool), all_types (bool):
+        Values of the options.
         """
         from spacy.training import Example
 
@@ -131,7 +132,7 @@ def show_comparison(outcome: FitOutcome) -> None:
 
 
 def card_line(nlp: Language, component: str) -> str:
-    """Mention in one sentence the card for a component of a stock pipeline, or of a copy with its name; "" if no such card is installed."""
+    """Mention in one sentence the card for a component of a stock pipeline, by the name of the pipeline; "" without a card."""
     model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
     for name in sorted({point.name for point in entry_points(group=CARDS)}):
         pipeline, _, card_component = name.rpartition("-")

@@ -1,4 +1,4 @@
-"""Fits of one or several components in one run: insert the new pipes, compare them with old ones, and restore those that are better."""
+"""Fits of one or several components in one run: insert new pipes, compare them with old ones, restore those that are better."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class ComponentFit:
     """The fit of one component.
 
-    name (str): Of the new pipe. old_name (str | None): Of the pipe whose settings were taken over. present (PresentPipe | None): The
-    calibration that it may replace. other_names (Sequence): Label maps of the fitted pipes of this component. outcome (FitOutcome | None):
-    The result of the comparison of the two.
+    name (str): Of the new pipe. old_name (str | None): Of the pipe whose settings were taken over. present (PresentPipe |
+    None): The calibration that it may replace. other_names (Sequence): Label maps of the fitted pipes of this component.
+    outcome (FitOutcome | None): The result of the comparison of the two.
     """
 
     name: str
@@ -71,8 +71,8 @@ def check_components(
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
     """Return the calibrated component that the gold annotates, as a list; [] if it annotates the default one, none or several.
 
-    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; [] too if a prefix, a config or a source among them
-        chooses the component.
+    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; [] too if a prefix, a config or a
+        source among them chooses the component.
     """
     from ...pipe.component import Calibrator
 
@@ -110,8 +110,8 @@ def insert_pipes(
 ) -> tuple[Language, list[ComponentFit]]:
     """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in its order).
 
-    base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options (Mapping): Arguments of
-    `insert_calib`.
+    base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
+    (Mapping): Arguments of `insert_calib`.
     """
     if len(components) > 1:
         nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
@@ -130,7 +130,7 @@ def insert_pipes(
 def _select_labels(
     nlp: Language, component: str, components: Sequence[str], label_map: dict[str, str] | None
 ) -> dict[str, str] | None:
-    """Return the part of a label map with the labels of one component. The last one also gets labels that none has, which its check reports."""
+    """Return the part of a label map for one component. The last one also gets unknown labels, to report them."""
     if label_map is None or len(components) < 2:
         return label_map
     labels_of = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}

@@ -21,7 +21,7 @@ _COLUMNS = (
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """Return a --map for predicted labels that mostly have another gold label, and that the gold never uses; "" if there are none."""
+    """Return a --map for labels that mostly have another gold label, and that the gold never uses; "" without any."""
     return map_to_paste(
         {
             row["said"]: row["gold"]

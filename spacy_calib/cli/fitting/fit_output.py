@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Say whether the context of a token or span (its word, tags and neighbours) is used, and what it gains on held-out documents."""
+    """Say whether the context of tokens or spans (words, tags, neighbours) is used, and its gain on held-out documents."""
     if context is None:
         return "none"
     if context["why"]:
@@ -74,7 +74,7 @@ _TAGS_NAMED = 8
 
 
 def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
-    """Warn of prediction sets with too little data, without a guarantee, or empty. rows (str): Plural noun of what has sets, "tokens"."""
+    """Warn of prediction sets with too little data, without a guarantee, or empty. rows (str): What has sets, "tokens"."""
     n_required = tokens_for_sets(sets["alpha"])[1]
     if sets["tokens"] < n_required:
         msg.warn(
@@ -206,7 +206,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Say how far raw and calibrated scores are off. subject (str): "The scores of 'ner'". units (str): "predicted entities"."""
+    """Say how far raw and calibrated scores are off. subject (str): "The scores of 'ner'". units (str): "entities"."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"

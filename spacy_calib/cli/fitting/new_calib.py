@@ -1,4 +1,4 @@
-"""Insert a new calib pipe into a pipeline, in place of an old one if there is one, and run the pipes before it over the examples."""
+"""Insert a new calib pipe into a pipeline, in place of an old one, and run the pipes before it over the examples."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
 def old_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
     """Return name and settings of the calib pipe that a new fit replaces; None if there is none, or one from a card.
 
-    attr (str | None): Prefix of the pipe. component (str | None): Else the first pipe that reads this component. Without both it is the pipe
-        with the default prefix, else the first that reads the default component; in a pipeline without that component its only calib pipe.
+    attr (str | None): Prefix of the pipe. component (str | None): Else the first pipe that reads this component. Without both
+        it is the pipe with the default prefix, else the first that reads the default component; in a pipeline without that
+        component its only calib pipe.
     """
     from ...pipe.component import Calibrator
 
@@ -91,8 +92,8 @@ def merge_block(
 ) -> Block:
     """Merge the settings of a pipe as `pipe_settings` does, and choose the source that reads its component.
 
-    second_pass (bool): Value of --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`. C066: a second
-        pass over a component that is no recognizer or parser. C272: an event of another kind of component.
+    second_pass (bool): Value of --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`.
+        C066: a second pass over a component that is no recognizer or parser. C272: an event of another kind of component.
     """
     name, settings = pipe_settings(base, options, overrides)
     component = settings["source"].get("component", "")
@@ -137,7 +138,7 @@ def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], ove
 
 
 def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Return the config block of the source that reads a component: that of the settings if it can, else the one that claims the component.
+    """Return the config block of the source for a component: the one in the settings if it fits, else the one that claims it.
 
     source_settings (Mapping): Dotted settings of the source, which are kept if another source is chosen.
     RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
@@ -156,7 +157,7 @@ def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mappi
 
 
 def _make_source(block: Mapping[str, Any], default: Any) -> Any:
-    """Make the source of a config block; return `default` if its settings are wrong, which is reported when the pipe is created."""
+    """Make the source of a config block; return `default` for wrong settings, which are reported when the pipe is created."""
     from ...registry import registry
 
     try:
@@ -166,7 +167,7 @@ def _make_source(block: Mapping[str, Any], default: Any) -> Any:
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
-    """Check --event. RAISES C272: the source has no such event. A source of another package without `events` has those of entities."""
+    """Check --event. RAISES C272: the source has no such event. A source without `events` has those of entities."""
     events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
     if source is not None and events and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
@@ -198,10 +199,10 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Load the pipeline again with the named recognizers and parsers replaced by ones that keep their probabilities; else return it as it is.
+    """Replace the named recognizers and parsers, if there are any, by ones that keep their probabilities; load the pipeline again.
 
-    names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES C050: it cannot
-        be loaded.
+    names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES
+        C050: it cannot be loaded.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
@@ -212,7 +213,8 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     """Add a new calib pipe directly after the component that it reads, and remove an old one of the same name.
 
     label_map (dict | None): Component label -> gold label; None takes that of the old pipe, unless it comes from a card.
-    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to another component, or to its pipe.
+    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to another component, or to its
+    pipe.
     """
     from ...pipe.component import Calibrator
     from ...pipe.fit_preparation import map_labels
@@ -250,10 +252,12 @@ def insert_calib(
     gold_preproc: bool = False,
     unreadable: Sequence[str] = (),
 ) -> tuple[Language, Calibrator]:
-    """Add the calib pipe of a block after its component; without a second pass, a recognizer is replaced by one that keeps its probabilities.
+    """Add the calib pipe of a block after its component; without a second pass a recognizer is replaced, to keep probabilities.
 
-    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`.
-    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in the pipeline or the settings.
+    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): Pipes to leave out, from
+    `load_readable`.
+    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in the pipeline or the
+    settings.
     """
     name, settings = block
     if not second_pass:
@@ -269,7 +273,8 @@ def insert_calib(
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     """Return the pipes that have to run before a calib pipe can be fitted.
 
-    RAISES C021 to C023, C028, C034, C035: its component is missing, or cannot be calibrated. C084: what it listens to is disabled.
+    RAISES C021 to C023, C028, C034, C035: its component is missing, or cannot be calibrated. C084: what it listens to is
+    disabled.
     """
     check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
@@ -291,8 +296,8 @@ def ready_to_read(
     """Run the pipes before a calib pipe over the examples, so that its source can read the predicted Docs; yield the examples.
 
     pipes_done (Collection[str]): Pipes that were run over these Docs already.
-    RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a second pass
-        sets entities. C030: no example has gold of the annotation.
+    RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a
+        second pass sets entities. C030: no example has gold of the annotation.
     """
     from ...pipe.fit_preparation import without_presets
 

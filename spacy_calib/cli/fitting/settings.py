@@ -55,10 +55,10 @@ _AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
     """Merge the settings of a pipe. Precedence, highest first: options, dotted settings, base, defaults.
 
-    base (tuple | None): Block of a config file or of the old pipe; None takes the defaults.
-    options (dict): The options of ALIASES that were given. overrides (dict | None): Dotted settings.
-    RAISES C001, C056, C112, C185: a wrong option, or a setting in addition to --method auto, which chooses it. C063, C195: a setting that is no
-        block with a registered function. C170: a dotted setting of something else.
+    base (tuple | None): Block of a config file or of the old pipe; None takes the defaults. options (dict): The options of
+    ALIASES that were given. overrides (dict | None): Dotted settings.
+    RAISES C001, C056, C112, C185: a wrong option, or a setting in addition to --method auto, which chooses it. C063, C195: a
+        setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:
@@ -77,7 +77,9 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
 
 
 def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
-    """Return the paths of dotted settings in the block of this pipe, with their values. RAISES C170: a setting of something else.
+    """Return the paths of dotted settings in the block of this pipe, with their values.
+
+    RAISES C170: a setting of something else.
 
     Without --attr `components.calib` means the pipe that is fitted, even if its name is `calib_ent`.
     """
@@ -120,7 +122,7 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
 
 
 def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Return a copy of the settings with these values set. If a block gets another function, its settings for the old one are removed."""
+    """Return a copy of the settings with these values set. A block that gets a new function loses its other settings."""
     result = copy.deepcopy(dict(settings))
     for path, value in sorted(paths.items(), key=lambda item: (not item[0][-1].startswith("@"), item[0])):
         block = result
@@ -174,7 +176,7 @@ def _resolve_selection(
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Check that each block of a registered function names one, or is null. RAISES C063: it is no block. C195: an unknown function."""
+    """Check that each block names a registered function, or is null. RAISES C063: no block. C195: an unknown function."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
@@ -185,7 +187,7 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Return name and settings of the first "calib" block of a config. RAISES C058: there is none. C114: a lone dollar sign. C167: no labels."""
+    """Return name and settings of the first "calib" block. RAISES C058: there is none. C114: a dollar sign. C167: no labels."""
     components = _read_components(path)
     components = components if isinstance(components, dict) else {}
     blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
@@ -201,7 +203,7 @@ def settings_from_file(path: Path) -> Block:
 
 
 def _read_components(path: Path) -> Any:
-    """Return the section [components] of a config. RAISES C058: no such file, or no config. C114: a dollar sign without a valid reference."""
+    """Return [components] of a config. RAISES C058: no such file, or no config. C114: a dollar sign without a reference."""
     from thinc.api import Config
 
     try:

@@ -135,7 +135,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
 
 
 def _with_flag(name: str, info: Any) -> Any:
-    """Return the declaration of an option with --NAME among its flags; an argument, and an option with a long flag, as it is."""
+    """Return the declaration of an option with --NAME among its flags, unless it has a long flag; an argument as it is."""
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
     if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
         return info
@@ -175,9 +175,9 @@ class Command(Generic[P, R]):
     """A plain function as a command. Python calls the function; its values are checked first, as on the command line.
 
     run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
-    example (str): The end of a command line that works. kind (type): The class that parses its command line.
-    exit_code (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0.
-    added (Callable): Returns the functions of plug-ins whose parameters are options too; `run` takes these as `**added_options`.
+    example (str): The end of a command line that works. kind (type): The class that parses its command line. exit_code
+    (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0. added (Callable):
+    Returns the functions of plug-ins whose parameters are options too; `run` takes these as `**added_options`.
     """
 
     run: Callable[..., R]
@@ -257,7 +257,7 @@ def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:
 
 
 def check_path(option: str, path: Path | str | None) -> None:
-    """Check that the system accepts a path, which need not exist. RAISES C056: a name in it is too long, or a folder may not be entered."""
+    """Check that the system accepts a path. RAISES C056: a name in it is too long, or a folder may not be entered."""
     try:
         Path(path or "").stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -267,7 +267,7 @@ def check_path(option: str, path: Path | str | None) -> None:
 
 
 def check_confidence(confidence: float) -> None:
-    """Check --confidence. RAISES C056: out of range. The bounds exclude values too close to 0 and 1 for floating-point numbers."""
+    """Check --confidence. RAISES C056: out of range, which excludes values that floats cannot distinguish from 0 and 1."""
     minimum, maximum = 0.001, 0.99999
     check_option("--confidence", minimum <= confidence <= maximum, f"between {minimum} and {maximum}", confidence)
 
@@ -291,7 +291,7 @@ def with_names(help: str) -> str:
 
 
 def method_name(method: str) -> str:
-    """Return the registered name of a recalibrator from this or from its short name. RAISES C056: unknown. C185: two share a short name."""
+    """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
     from ...calibration.registered import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]

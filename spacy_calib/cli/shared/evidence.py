@@ -1,4 +1,4 @@
-"""Checks that data suit a pipe: there are gold and scores, its labels are known, and its texts are new and like those of the fit."""
+"""Checks that data suit a pipe: there are gold and scores, labels are known, texts are new and like those of the fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Return why a pipe scored none of these Docs, from the first one that it should have scored; "" if it had nothing to score."""
+    """Return why a pipe scored none of these Docs, by the first that it should have scored; "" if it had nothing to score."""
     from ...annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
@@ -45,7 +45,7 @@ def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
 
 
 def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """Build C075 for a pipe that scored none of n_docs Docs, or C745 if it had nothing to score. why (str): From `why_silent`."""
+    """Build C075, or C745 for an empty reason, for a pipe that scored none of n_docs Docs. why (str): From `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
     no_unit = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
@@ -149,7 +149,7 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silen
 
 
 class GoldCheck:
-    """Checks that gold has both right and wrong predictions of a fitted pipe, while a stream of examples passes through `over`."""
+    """Checks that gold has right and wrong predictions of a fitted pipe, while examples pass through `over`."""
 
     def __init__(self, pipe: Calibrator):
         from ...annotations import get_annotation
@@ -159,7 +159,9 @@ class GoldCheck:
         self.over = self._watch.over
 
     def check(self, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0) -> None:
-        """Check the gold that has passed; warn if it has hardly an error. min_expected (float): As `least` of `gold.checks.check_corpus`.
+        """Check the gold that has passed; warn if it has hardly an error.
+
+        min_expected (float): As `least` of `gold.checks.check_corpus`.
 
         RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
         """
@@ -175,14 +177,14 @@ class GoldCheck:
 def check_gold_outcomes(
     pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
 ) -> None:
-    """Check the gold of examples in memory, as `GoldCheck` does. RAISES C800 to C804: it has one outcome only, or looks like output."""
+    """Check the gold of examples in memory, as `GoldCheck` does. RAISES C800 to C804: gold that cannot show errors."""
     gold_check = GoldCheck(pipe)
     deque(gold_check.over(examples), maxlen=0)
     gold_check.check(corpus, silent, min_expected)
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before the pipeline runs that there is gold for a pipe. RAISES C030, C080: there is none. C263: categories of another scheme."""
+    """Check before a run that there is gold for a pipe. RAISES C030, C080: there is none. C263: other categories."""
     from ...annotations import has_gold
     from ...sources.find import readable_in
 
@@ -245,7 +247,7 @@ def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: boo
 
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
-    """Warn of gold that takes no part. examples: Their predicted Docs have the tokens of the pipeline. silent (bool): Warn of nothing."""
+    """Warn of gold that takes no part, unless silent. examples: Their predicted Docs have the tokens of the pipeline."""
     from ...gold.left_out import DroppedGold
 
     for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
@@ -287,7 +289,7 @@ class FitOverlap:
 
 
 def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
-    """Warn if the fit data overlap with the training data of the component. RAISES C482: they do for the most part, and it is not allowed."""
+    """Warn if the fit data overlap with the training data. RAISES C482: most of them do, and it is not allowed."""
     if share is None or not share.some:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
@@ -322,7 +324,7 @@ def differences_in(drift: dict[str, Any]) -> str:
 
 
 def show_drift_of_counts(drift: dict[str, Any], plain_counts: Sequence[dict[str, Any]]) -> None:
-    """Warn if texts differ from the fit data, or are too few to tell. plain_counts: Queries with intervals around the plain count."""
+    """Warn if texts differ from the fit data, or are too few. plain_counts: Queries with intervals around the plain count."""
     from ...pipe.record.drift import DIFFERENT, TOO_FEW
 
     if drift["verdict"] == TOO_FEW:

@@ -31,8 +31,8 @@ Step = TypeVar("Step")
 class RunSettings:
     """Settings of one run of a pipeline over texts.
 
-    n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool): Whether the
-        texts may have gold: all Docs are then kept in memory until the end (`doc.zones.in_zones`).
+    n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool):
+        Whether the texts may have gold: all Docs are then kept in memory until the end (`doc.zones.in_zones`).
     """
 
     n_process: int = 1
@@ -42,9 +42,9 @@ class RunSettings:
 
 
 def data_files(path: Path) -> list[Path]:
-    """Return the gold files at a path (.spacy, .conllu and those that plug-ins read); in a folder without any, the exports of annotation tools.
+    """Return the gold files at a path; exports of annotation tools in a folder without .spacy, .conllu or suffixes of plug-ins.
 
-    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader for the file.
+    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
     """
     from ...gold.file_readers import ANSWER_READERS, check_bytes, file_reader, gold_suffixes
     from ...gold.reading import gold_files
@@ -66,21 +66,17 @@ def data_files(path: Path) -> list[Path]:
 
 
 def read_examples(
-    nlp: Language,
-    path: Path,
-    gold_preproc: bool,
-    doc_key: str | None = None,
-    *,
-    more: Sequence[Path] = (),
-    silent: bool = True,
+    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, more: Sequence[Path] = (), silent: bool = True
 ) -> list[Example]:
     """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
-    Annotations of the same text in several files, or by several people, are merged after all files are read (`gold.contradictions`).
+    Annotations of the same text in several files, or by several people, are merged after all files are read
+    (`gold.contradictions`).
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
-    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as `read_gold`. C690:
-        texts that were labelled because the model was unsure of them: fits and estimates need a random sample.
+    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
+        `read_gold`. C690: texts that were labelled because the model was unsure of them: fits and estimates need a random
+        sample.
     """
     from ...gold.contradictions import reconcile
     from ...gold.keys import DRAWN_KEY
@@ -91,9 +87,7 @@ def read_examples(
     files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
     docs = [_read_docs(nlp, file, silent) for _, file in files]
     for number, folder in enumerate(paths):
-        path_docs = [
-            doc for (file_number, _), file_docs in zip(files, docs, strict=True) if file_number == number for doc in file_docs
-        ]
+        path_docs = [doc for (i, _), file_docs in zip(files, docs, strict=True) if i == number for doc in file_docs]
         if not path_docs:
             raise calib_error("C052", path=folder)
         n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)
@@ -157,7 +151,7 @@ def _reader_errors(file: Path) -> Iterator[None]:
 def run_pipes(
     nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, title: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs, with a progress bar of this title; yield each example when its Doc is ready."""
+    """Run the named pipes over the predicted Docs, with a titled progress bar; yield each example when its Doc is ready."""
     total = len(examples) if isinstance(examples, Sized) else None
     with progress_bar(title, silent, total) as bar:
         yield from _run(nlp, examples, names, bar, n_process)
@@ -180,7 +174,7 @@ def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[S
 
 @contextmanager
 def share_bar(silent: bool) -> Iterator[Progress]:
-    """Make a progress bar for a computation that reports its finished share, in [0, 1], and its stage; shown on a terminal only."""
+    """Make a progress bar for a computation that reports its share done, in [0, 1], and its stage; shown on terminals only."""
     from tqdm import tqdm
 
     bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
@@ -211,12 +205,11 @@ def read_through(
     read: Callable[[Iterator[Example]], Read],
     settings: RunSettings,
 ) -> Iterator[Read]:
-    """Run the named pipes over any number of texts in constant memory; yield the result of `read` for one batch of examples after the other.
+    """Run the named pipes over any number of texts in constant memory; yield the result of `read` for each batch of examples.
 
     After each batch its Docs are freed, with the words that only they added to the vocab.
-
-    examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings and numbers,
-        no part of a Doc.
+    examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings
+        and numbers, no part of a Doc.
     """
     from ...doc.zones import in_zones
 
@@ -233,8 +226,8 @@ def read_through(
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     """Return the files with texts at a path, with or without gold.
 
-    fields (Fields): Names of text and id in them. RAISES C051: the path does not exist. C056: --columns without a file that has columns or keys.
-        C073: a folder without such files, or a file of another kind.
+    fields (Fields): Names of text and id in them. RAISES C051: the path does not exist. C056: --columns without a file that has
+        columns or keys. C073: a folder without such files, or a file of another kind.
     """
     from ...gold.reading import gold_files
 
@@ -272,11 +265,10 @@ def stream_examples(
 ) -> Iterator[Example]:
     """Yield the examples of all files at a path: those of gold files as `read_examples` reads them, the others without gold.
 
-    must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the origin of a text
-        keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers (Container[int] | None): Numbers of the
-        texts to yield, from 0; no Docs are made of the others. None yields all.
-    RAISES C051, C073: as `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
-        C052: there are no documents.
+    must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the
+        origin of a text keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers
+        (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of the others. None yields all.
+    RAISES C051, C073: as `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
@@ -313,7 +305,7 @@ def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str
 
 
 def check_lines(file: Path, fields: Fields = FIELDS) -> None:
-    """Read a file of plain texts to its end, so that an error is found before the first text is scored; skip a FIFO, which can be read only once.
+    """Read a file of plain texts to its end, to find errors before the first text is scored. A FIFO can only be read once.
 
     RAISES C074, C304, C440 to C442: as `read_records`.
     """
@@ -336,8 +328,7 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, int, Any]]:
     """Yield (file, line, value under a key) of all plain texts at a path, to check the values before the work begins.
 
-    Left out, and checked as they are scored: gold, a FIFO, which can be read only once, and all texts if the key is a registered function.
-    RAISES C074: as `read_texts`.
+    Left out are gold, a FIFO, and all texts if the key is a registered function. RAISES C074: as `read_texts`.
     """
     from ...calibration.registered import REGISTRIES
     from ...gold.keys import IN_LINE
@@ -349,7 +340,7 @@ def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[P
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Return the origin of a text: "line" (from 1; in Parquet the row), "id" and "meta" if its record has them, and the value under a key."""
+    """Return the origin of a text: "line" (from 1), the "id" and "meta" of its record, and its value under a key."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin

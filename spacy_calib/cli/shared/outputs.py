@@ -36,10 +36,10 @@ def check_files(
 ) -> None:
     """Check that all these files can be written.
 
-    force (bool): Whether existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str):
-    The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a folder or a
-    socket, or cannot be written. C056: it is one of the inputs, or would be read as one by the next run. C061: matplotlib is not
-    installed. C100: it is inside a pipeline. C102: two outputs overwrite each other.
+    force (bool): Whether existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model
+    (str): The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a
+    folder or a socket, or cannot be written. C056: it is one of the inputs, or would be read as one by the next run. C061:
+    matplotlib is not installed. C100: it is inside a pipeline. C102: two outputs overwrite each other.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...optional import figure_class
@@ -79,7 +79,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check that a folder can be created, or replaced as a whole. RAISES C054: it exists. C055: it is no pipeline. C100: it is inside one."""
+    """Check a folder that is created or replaced. RAISES C054: it exists. C055: it is no pipeline. C100: it is inside one."""
     with path_errors(target):
         _check_outside_pipelines(target)
         _check_writable(_resolve(target))
@@ -97,10 +97,10 @@ def check_folder(target: Path, force: bool) -> None:
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:
-    """Check that a pipeline can be written to a folder, which may be that of the loaded pipeline. inputs, model: As for `check_files`.
+    """Check that a pipeline can be written to a folder, also to that of the loaded one. inputs, model: As for `check_files`.
 
-    RAISES C054, C055, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded pipeline. C101: an
-    input is inside it.
+    RAISES C054, C055, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded
+    pipeline. C101: an input is inside it.
     """
     check_folder(target, force)
     folder = _resolve(target)
@@ -216,5 +216,5 @@ def model_folder(model: str) -> Path | None:
 
 
 def _resolve(path: Path) -> Path:
-    """Return the absolute path without links. (`os.path.realpath` keeps names with bytes that are not UTF-8; `Path.resolve` does not.)"""
+    """Return the absolute path without links. (`os.path.realpath` keeps names with bytes that are not UTF-8.)"""
     return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Readers of files of texts: plain lines, JSON Lines (also compressed) and Parquet, as records {"text": ..., "id": ..., "meta": ...}."""
+"""Readers of files of texts (plain lines, JSON Lines, Parquet), as records {"text": ..., "id": ..., "meta": ...}."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def suffix_of(path: Path) -> str:
 
 
 def is_gold(file: Path) -> bool:
-    """Whether a file among texts is read as Docs with gold. A suffix of texts stays one even if a plug-in reads gold of that suffix."""
+    """Whether a file among texts is read as gold. A suffix of texts stays one even if a plug-in reads gold of that suffix."""
     from ...gold.file_readers import gold_suffixes
 
     return file.name.endswith(gold_suffixes()) and suffix_of(file) not in TEXT_SUFFIXES
@@ -80,10 +80,11 @@ def unreadable(file: Path, why: str) -> CalibError:
 
 
 def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -> Iterator[tuple[int, Record]]:
-    """Yield (number from 1, record) of a file. A record has "text" ("" for an empty line and for null), and "id" and further fields if given.
+    """Yield (number from 1, record) of a file. A record has "text", "" for an empty line or null, and perhaps "id" and others.
 
     also (str | None): A column of Parquet to read in addition to text, id and "meta".
-    RAISES C074: the file or one of its records cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column, or no texts in it.
+    RAISES C074: the file or a record cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column, or no
+    texts in it.
     """
     try:
         if suffix_of(file) == PARQUET:
@@ -172,7 +173,7 @@ def fault_of(data: Any) -> str | None:
 
 
 def _parquet_records(file: Path, fields: Fields, also: str | None) -> Iterator[tuple[int, Record]]:
-    """Yield (number from 1, record). RAISES C074: no Parquet. C304: pyarrow is not installed. C441: no such column. C442: a column without texts."""
+    """Yield (number from 1, record). RAISES C074: no Parquet. C304: no pyarrow. C441: no such column. C442: no texts in it."""
     from ...optional import load_pyarrow
 
     pa = load_pyarrow()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the pipes up to the calib pipe or, if `sentences`, up to the first pipe that sets sentence starts if that comes later."""
+    """Return the pipes up to the calib pipe or, if `sentences`, up to the first later one that sets sentence starts."""
     order = nlp.pipe_names
     last = order.index(pipe.name)
     if sentences:
@@ -135,7 +135,7 @@ class Run:
         return Fields.read(self.columns)
 
     def data_files(self) -> list[Path]:
-        """Return the files at DATA. RAISES C051, C052, C073: no such path, or no files of gold or texts in it. C053, C056, C081: wrong files."""
+        """Return the files at DATA. RAISES C051, C052, C073: no such path, or no such files. C053, C056, C081: wrong files."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
@@ -155,7 +155,9 @@ class Run:
     def pipes(
         self, nlp: Language, examples: Sequence[Example] | None = None, *, allow_many: bool = False, **options: Any
     ) -> list[Calibrator]:
-        """Return the calib pipes chosen by the options, else by the gold and the unit. options: Further arguments of `choose_pipes`.
+        """Return the calib pipes chosen by the options, else by the gold and the unit.
+
+        options: Further arguments of `choose_pipes`.
 
         examples: Of DATA, if they have been read; else the first texts of DATA are searched for gold if that decides.
         """
@@ -168,7 +170,7 @@ class Run:
         return choose_pipes(nlp, self.component, self.attr, **options)
 
     def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
-        """Return the only calib pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
+        """Return the only pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
         (pipe,) = self.pipes(nlp, examples, **options)
         check_readable(nlp, pipe)
         return pipe
@@ -243,8 +245,9 @@ class Run:
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
         """Score DATA in constant memory; return the scores, and the overlap with the fit data (`SeenShare`) or None.
 
-        sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable): Wraps
-        the stream of examples, to read more from them. RAISES C075, C745: nothing got a score. C151: no gold label is known.
+        sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
+        Wraps the stream of examples, to read more from them. RAISES C075, C745: nothing got a score. C151: no gold label is
+        known.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         overlap, settings = FitOverlap(pipe), self.make_settings(title)
@@ -261,7 +264,7 @@ class Run:
         title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
-        """Yield the scores of one block of texts after the other; gold is one block, and not checked. Arguments: as for `score`.
+        """Yield the scores of one block of texts after the other; gold is one block, and not checked. Arguments: See `score`.
 
         RAISES C075, C745: nothing got a score.
         """
@@ -279,8 +282,8 @@ def evaluate_pipes(
 ) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
     """Run the pipeline over gold examples; return (evaluation of each calib pipe, its scores, the annotated examples).
 
-    also (Sequence[str]): Other pipes to run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no score.
-    C151: no gold label is known. C800 to C804: gold that cannot show errors.
+    also (Sequence[str]): Other pipes to run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no
+    score. C151: no gold label is known. C800 to C804: gold that cannot show errors.
     """
     from ...annotations import plain_name
     from ...gold.checks import EXPECTED
@@ -309,7 +312,8 @@ def evaluate_pipes(
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     """Return the unit to show: the requested one, else entities if the pipe scores them, else the unit of its labels.
 
-    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: the pipe has no such unit.
+    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: the pipe has no
+    such unit.
     """
     from ...annotations import get_annotation
 

@@ -1,4 +1,4 @@
-"""Pipes that read the scores of a calib pipe, such as event pipes: fitting them, evaluating them and printing what they learned."""
+"""Pipes that read the scores of a calib pipe, such as event pipes: fit and evaluate them, and print what they learned."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def get_event(name: str) -> Any:
 
 
 def renew_readers(nlp: Language, calib: Calibrator, event: Any | None, read: ReadGold, *, silent: bool) -> Any | None:
-    """Remove the pipes that were fitted to older scores of a calib pipe, and fit a new one for an event. Warn of those that are not replaced.
+    """Remove the pipes that were fitted to older scores of a calib pipe, and fit one for an event; warn of those not replaced.
 
-    event (Any | None): As `get_event` returns it. read (Callable): Reads the gold of the fit. RETURNS (Any | None): The new pipe.
-    RAISES CalibError: any error of the event's `fit`.
+    event (Any | None): From `get_event`. read (Callable): Reads the gold of the fit.
+    RETURNS (Any | None): The new pipe. RAISES CalibError: any error of the event's `fit`.
     """
     from ...pipe.score_readers import drop_readers
 
@@ -52,7 +52,7 @@ def renew_readers(nlp: Language, calib: Calibrator, event: Any | None, read: Rea
 
 
 def follow_readers(nlp: Language, calib: Calibrator, read: ReadGold, *, silent: bool) -> dict[str, dict[str, Any]]:
-    """Return the `event_means` of each pipe that reads the scores of an adapted calib pipe, by name. read: Reads the labelled documents."""
+    """Return pipe name -> `event_means` of the pipes that read an adapted calib pipe. read: Reads the labelled documents."""
     from ...pipe.score_readers import score_readers
 
     readers = {name: reader for name, reader in score_readers(nlp, calib.attr).items() if hasattr(reader, "event_means")}

@@ -1,4 +1,4 @@
-"""The process of a command: it ends cleanly on signals, ends its workers too, and copes with a closed or full standard output."""
+"""The process of a command: it ends cleanly on signals, with its workers, and copes with a closed or full output."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _stop_watching() -> None:
 
 
 def end_workers() -> None:
-    """Terminate all workers, so that an exception does not wait for them. One that was just forked may miss the signal, and is killed."""
+    """Terminate all workers, so that exceptions do not wait for them; kill one that misses the signal, as just after a fork."""
     _stop_watching()
     workers, deadline = multiprocessing.active_children(), time.monotonic() + PATIENCE
     for worker in workers:
@@ -75,7 +75,7 @@ _SIGPIPE = 13
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """Run a command in a block. If its output cannot be written, it ends with a sentence and exit code 1; a closed pipe ends it silently."""
+    """Run a command in a block. Output that cannot be written ends it with a sentence and code 1; a closed pipe silently."""
     with _signals_end(), _readable_warnings(), user_errors():
         output = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(output):
@@ -87,7 +87,7 @@ def session() -> Iterator[None]:
 
 
 class GuardedOutput:
-    """The standard output, with its system errors turned into C103. stream (TextIO | None): None if it was closed at the start."""
+    """The standard output, with its system errors turned into C103. stream (TextIO | None): None if it was closed."""
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
@@ -111,7 +111,7 @@ class GuardedOutput:
 
     @contextlib.contextmanager
     def _system_errors(self) -> Iterator[None]:
-        """Turn a system error in a block into C103 or SystemExit, and raise it again at each later write, since typer swallows the first."""
+        """Turn system errors in a block into C103 or SystemExit, raised again at each later write: typer swallows the first."""
         if self._fault is not None:
             raise self._fault
         try:
@@ -173,9 +173,7 @@ def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseExceptio
 
 @contextlib.contextmanager
 def _readable_warnings() -> Iterator[None]:
-    """Print warnings of this package as sentences, whatever Python's filters are, and escape control characters in all warnings, which
-    may quote labels and texts.
-    """
+    """Print warnings of this package as sentences, whatever Python's filters are; escape control characters in all warnings."""
     format_warning = warnings.formatwarning
 
     def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:

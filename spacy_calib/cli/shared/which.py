@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted pipe to choose from. units (Sequence[str]): That it scores, the unit of its labels first. gold (str): Name of its annotation."""
+    """A fitted pipe to choose from. units (Sequence[str]): Units that it scores, of labels first. gold (str): Annotation."""
 
     name: str
     attr: str
@@ -27,7 +27,7 @@ class Candidate:
     gold: str = "tag"
 
     def option(self, pipes: Iterable[Candidate]) -> str:
-        """Return the option that chooses this one of the pipes: --component if no other pipe reads its component, else --attr."""
+        """Return the option that chooses this one of the pipes: --component if no other pipe reads that, else --attr."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
         return f"--attr {self.attr}" if is_ambiguous else f"--component {self.component}"
 
@@ -52,9 +52,11 @@ def choose(
 ) -> Choice:
     """Choose by the options, else by the gold and the unit.
 
-    with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None): The unit
-    that is asked for. flag (str): The option that asks for it. allow_many (bool): Whether the command takes all possible pipes.
-    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any of them.
+    with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
+    The unit that is asked for. flag (str): The option that asks for it. allow_many (bool): Whether the command takes all
+    possible pipes.
+    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any of
+    them.
     """
     candidates = [pipe for pipe in pipes if attr in (None, pipe.attr)]
     if not candidates:
@@ -110,8 +112,9 @@ def choose_pipes(
 ) -> list[Calibrator]:
     """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
 
-    gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the command can
-    use a pipe; without options only those are candidates. RAISES C027: there is no fitted pipe. C068, C077 to C079: as `choose`.
+    gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
+    command can use a pipe; without options only those are candidates. RAISES C027: there is no fitted pipe. C068, C077 to C079:
+    as `choose`.
     """
     from ...annotations import plain_name
     from ...pipe.component import fitted_pipes, units_of

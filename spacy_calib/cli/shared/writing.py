@@ -35,9 +35,9 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file chunk by chunk. An older file stays until the new one is complete; of a link the target is replaced; a device, a FIFO
-    or the standard output is written directly.
+    """Write a file chunk by chunk. An older file stays until the new one is complete.
 
+    The target of a link is replaced, not the link. A device, a FIFO and the standard output are written directly.
     RAISES C055: the file cannot be written.
     """
     try:
@@ -136,7 +136,7 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 
 
 def loaded_strings(nlp: Language) -> StringStore:
-    """Return all strings in the folder that a pipeline was loaded from, and its labels; without such a folder all strings of the vocab."""
+    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all of the vocab."""
     from spacy.strings import StringStore
 
     if nlp.path is None:
@@ -152,9 +152,9 @@ def loaded_strings(nlp: Language) -> StringStore:
 
 
 def _save_without_new_strings(nlp: Language, folder: Path) -> None:
-    """Save the pipeline, then replace every strings.json (the vocab's, and a knowledge base's copy) by the strings that it was loaded with,
-    so that no word of the gold is stored.
+    """Save a pipeline so that no word of the gold is stored.
 
+    Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
     RAISES C815: the saved state of a pipe of this package cannot be read.
     """
     from ...pipe.annotating import AnnotatingPipe
@@ -221,8 +221,9 @@ def _is_alive(process: int) -> bool:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file with all digits of floats: srsly rounds to ten, which can lift a cut-off above the score that it was taken from.
+    """Write a JSON file with all digits of floats.
 
+    srsly rounds to ten digits, which can lift a cut-off above the score that it was taken from.
     RAISES C055: the file cannot be written. An older file stays until the new one is complete.
     """
     write_pieces(path, json_pieces(data))
