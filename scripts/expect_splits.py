@@ -67,7 +67,9 @@ class Material:
     def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str) -> Material:
         """Read with the pipeline up to the calib pipe."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
-        examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
+        examples = run_pipes(
+            nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, title=what
+        )
         found = read_fit_inputs(pipe, examples, FitArguments())
         data, maps, spans = found.data, pipe.tokens.maps, found.spans
         n_docs = int(data.kept_documents.max()) + 1

@@ -161,7 +161,7 @@ def run_over(nlp: Any, names: Sequence[str], file: Path) -> list[Any]:
     """The examples of gold, whose predicted Docs have been through these pipes. RAISES CalibError: the file cannot be read."""
     from spacy_calib.cli.shared.examples import read_examples, run_pipes
 
-    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc=False), names, silent=True, what=""))
+    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc=False), names, silent=True, title=""))
 
 
 # Tables and what intervals say

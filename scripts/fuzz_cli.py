@@ -185,13 +185,13 @@ class Runner:
 
     def __init__(self) -> None:
         self.command, self.n_called = typer.main.get_command(app), 0
-        checked = Command.checked
+        checked = Command.check_arguments
 
         def counting(command: Any, *args: Any, **kwargs: Any) -> Any:
             self.n_called += 1
             return checked(command, *args, **kwargs)
 
-        Command.checked = counting  # type: ignore[assignment,method-assign]
+        Command.check_arguments = counting  # type: ignore[assignment,method-assign]
 
     def __call__(self, line: Sequence[str]) -> tuple[int, str, str]:
         """Return (exit status, what is bad about it or "", what was printed)."""
@@ -227,7 +227,7 @@ def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], 
     os.chdir(here)
     one_salt = mock.patch("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)  # equal files for equal seeds
     no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
-    checked = Command.checked
+    checked = Command.check_arguments
     try:
         with one_salt, no_server, mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model)):
             run = Runner()
@@ -247,7 +247,7 @@ def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], 
                     shutil.copytree(whole, here, dirs_exist_ok=True)
             return seen, bad, run.n_called - n_before
     finally:
-        Command.checked = checked  # type: ignore[method-assign]
+        Command.check_arguments = checked  # type: ignore[method-assign]
         os.chdir(before)
 
 

@@ -93,7 +93,7 @@ def test_the_gold_of_exclusive_classes_is_the_one_with_the_highest_value(cats, g
 
 
 def test_gold_with_two_exclusive_categories_is_refused():
-    with pytest.raises(CalibError, match=r"C261.*begins 'a good film' has several.*\(neg, pos\).*exclude each other"):
+    with pytest.raises(CalibError, match=r"C261.*begins 'a good film' has several.*\(neg, pos\).*mutually exclusive"):
         EXCLUSIVE.gold_hashes(doc_with(neg=1, pos=1))
 
 

@@ -11,6 +11,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
 from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
 from tests.answers import write
+from tests.sentences import says
 
 TEXT = "Anna met Bob in Rome"
 ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label": "P"}
@@ -144,16 +145,16 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
     [
         (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
         (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
-        ('{"text": "only a text"}', "Line 1 of .* is no answer that Prodigy"),
-        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "Line 1 of .* is no answer that Prodigy"),
+        ('{"text": "only a text"}', says("C082")),
+        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', says("C082")),
         (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
-        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"of two projects: numbers \[1, 2\]"),
+        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"to two projects: numbers \[1, 2\]"),
         (
             json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
             r"two projects: spans \(line 1\) and categories \(line 2\)",
         ),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
-        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), "nothing but white space"),
+        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), says("C695", start=4, end=5)),
         (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
         (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
         (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
@@ -168,12 +169,12 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
         (
             json.dumps([studio([region(0, 4, ["P"], "Bob")])]),
-            r"\[C785\].*marked 'Bob' in record 1, but characters 0 to 4 of its text are 'Anna'",
+            says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna"),
         ),
-        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), r"\[C786\].*several fields with text \(title, body\)"),
+        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), says("C786", fields="title, body")),
         (
             json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]),
-            r"\[C786\].*several fields with text \(title, body\)",
+            says("C786", fields="title, body"),
         ),
     ],
 )

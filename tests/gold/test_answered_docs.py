@@ -20,6 +20,7 @@ from spacy_calib.gold.reading import GoldReader
 from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
 from spacy_calib.types import Marginals
 from tests.answers import write
+from tests.sentences import says
 
 TEXT = "Anna Lee met Bob in New Rome ."
 ANNA, LEE, BOB, ROME = Mark(0, 4, "P"), Mark(0, 8, "P"), Mark(13, 16, "P"), Mark(20, 28, "L")
@@ -156,7 +157,7 @@ def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_ab
 
 
 def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
-    with pytest.warns(UserWarning, match="nothing is known: 1 in .*a.jsonl"):
+    with pytest.warns(UserWarning, match=says("CW55", n=1)):
         gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
     assert tags_of(gold, *"VN") == ["", "", True, False]
 

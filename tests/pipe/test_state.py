@@ -100,7 +100,6 @@ def test_a_refused_load_names_the_place_and_leaves_the_pipe_as_it_was(pipelines,
     with pytest.raises(CalibError, match=why) as caught:
         pipe.from_bytes(saved.dump(state))
     assert caught.value.code == "C010"
-    assert "fit the pipe again or copy the folder anew" in str(caught.value)
     after = (pipe.learned, pipe.tokens, pipe.spans, pipe.spans.cutoffs)
     assert all(one is other for one, other in zip(after, parts, strict=True))
     assert pipe.to_bytes() == before

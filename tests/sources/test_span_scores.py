@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.sentences import says
 from tests.sources.test_spancat import KEY, TEXT, examples_for, train, with_calib
 
 GROUPING = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
@@ -290,9 +291,7 @@ def test_not_fitted_it_says_that_labels_are_learned(conf):
     [(1.5, "1.5"), (-0.1, "-0.1"), (float("nan"), "nan"), (np.float32("inf"), "inf"), ("high", "'high'"), (True, "True"), ([0.5, 0.1], r"\[0.5, 0.1\]")],
 )  # fmt: skip
 def test_what_is_no_probability_is_refused(conf, given, shown):
-    sentence = (
-        rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but a number in \[0, 1\] is wanted, or None"
-    )
+    sentence = rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but must be a number in \[0, 1\], or None"
     _, calib = fitted(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     doc.ents[1]._.conf = given
@@ -354,7 +353,7 @@ def test_a_function_that_gives_no_pairs(given):
         return given
 
     doc = span_examples(1, 1, write=False)[0].predicted
-    with pytest.raises(CalibError, match=r"^\[C286\] What the function scores gave is .*, but pairs \(span, score\)"):
+    with pytest.raises(CalibError, match=says("C286")):
         SpanScoresSource(score=scores, labels=LABELS).read(None, [doc])
 
 
@@ -366,7 +365,7 @@ def test_labels_that_are_not_those_of_the_component(conf):
 
 def test_a_component_that_left_nothing(conf):
     nlp, calib = pipe_for(score="_.conf")
-    with pytest.raises(CalibError, match=r"^\[C285\] Nothing in the fit data has a score at span._.conf, so there is nothing"):
+    with pytest.raises(CalibError, match=says("C285", where="span._.conf")):
         calib.fit(span_examples(10, 0, write=False))
 
 
@@ -379,7 +378,7 @@ def test_settings_that_weigh_labels_are_refused(conf, setting):
     }
     nlp = spacy.blank("xx")
     calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: made[setting]})
-    with pytest.raises(CalibError, match=rf"^\[C287\] The setting {setting} weighs .* leave {setting} out"):
+    with pytest.raises(CalibError, match=says("C287", setting=setting)):
         calib.fit(span_examples(30, 0))
 
 

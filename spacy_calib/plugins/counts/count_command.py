@@ -29,7 +29,7 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import Output, wanted_output
+from ...cli.shared.outputs import Output, output_files
 from ...cli.shared.run import Run
 from ...cli.shared.screen import inform
 from ...cli.shared.writing import deliver, write_picture, write_pieces
@@ -112,7 +112,7 @@ def count(
     run_options |= {"code": code, "force": force, "silent": silent}
     run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **run_options)
     check_groups(run, every)
-    outputs = [*wanted_output(output), *([] if plot is None else [Output("--plot", plot)])]
+    outputs = [*output_files(output), *([] if plot is None else [Output("--plot", plot)])]
     nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
     pipes, queries = make_queries(run, nlp, query, unit, draws)
     result = {**QueryRun(run, nlp, pipes, queries, every).count(names, gold, confidence), "per": per}
@@ -185,7 +185,7 @@ def make_queries(
     from .text_counts import find_abilities
 
     events = all(split_query(text)[0] == "event" for text in texts)
-    pipes = [] if events else run.pipes(nlp, several=True)
+    pipes = [] if events else run.pipes(nlp, allow_many=True)
     for pipe in pipes:
         check_readable(nlp, pipe)
     abilities = find_abilities(nlp, pipes)
@@ -247,14 +247,14 @@ class QueryRun:
 
     def _count_texts(self, path: Path, gold: bool = False) -> CorpusCounter:
         """Run the pipeline and the queries over texts, or over labelled documents without groups."""
-        from ...cli.shared.evidence import FirstDoc, check_whole_documents
+        from ...cli.shared.evidence import SilenceCheck, check_whole_documents
         from ...cli.shared.examples import read_through
         from .text_counts import CorpusCounter, select_pipes
 
         run = self.run
         for pipe in self.pipes:
             check_whole_documents(pipe.fit_info.row_unit, run.gold_preproc)
-        first_docs = [FirstDoc(self.nlp, pipe) for pipe in self.pipes[:1]]
+        first_docs = [SilenceCheck(self.nlp, pipe) for pipe in self.pipes[:1]]
         key, period = (None, None) if gold else (run.by, self.period)
         counter = CorpusCounter(self.pipes, self.queries, key, period, path, gold)
 
@@ -264,10 +264,10 @@ class QueryRun:
             counter.add(examples)
 
         examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), select_pipes(self.nlp, self.pipes, self.queries)
-        for _ in read_through(self.nlp, examples, pipe_names, read, run.passing("Counting", path, gold)):
+        for _ in read_through(self.nlp, examples, pipe_names, read, run.make_settings("Counting", path, gold)):
             pass
         if first_docs and not counter.has_scores:
-            raise first_docs[0].silent()
+            raise first_docs[0].error()
         return counter
 
     def _count_gold(self, path: Path) -> CorpusCounts:

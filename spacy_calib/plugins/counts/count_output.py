@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ...cli.shared.evidence import show_drift_of_counts, show_other_weights
-from ...cli.shared.screen import Column, msg, number, show_rows, whole
+from ...cli.shared.screen import TableColumn, msg, number, show_rows, whole
 from ...pairs.documents import pluralize
 
 # Columns of the CSV file.
@@ -63,16 +63,16 @@ def show_counts(result: dict[str, Any]) -> None:
         msg.text(f"Corrected by {result['gold']:,} labelled documents{note}.")
 
 
-def _make_columns(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
+def _make_columns(title: str, confidence: float, per: int | None) -> tuple[TableColumn, ...]:
     """Return the columns of a query's table. per (int | None): Tokens of a rate; None for counts."""
     digits = 0 if per is None else 2
     return (
-        Column(title, "group", align="l"),
-        Column("Documents", "documents", whole),
-        Column("Tokens", "tokens", whole),
-        Column("Found", "raw", whole if per is None else partial(number, digits=2)),
-        Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
-        Column(
+        TableColumn(title, "group", align="l"),
+        TableColumn("Documents", "documents", whole),
+        TableColumn("Tokens", "tokens", whole),
+        TableColumn("Found", "raw", whole if per is None else partial(number, digits=2)),
+        TableColumn("Expected", "expected", partial(number, digits=1 if per is None else 2)),
+        TableColumn(
             f"{100 * confidence:g} % interval", "", lambda row: f"{number(row['low'], digits)} to {number(row['high'], digits)}"
         ),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.evidence import GoldSays, Seen, check_gold_of_corpus
+from ...cli.shared.evidence import FitOverlap, GoldCheck, check_gold_of_corpus
 from ...cli.shared.examples import data_files, holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
@@ -27,7 +27,7 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import wanted_output
+from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, score
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
@@ -128,8 +128,8 @@ def expect(
         "code": code,
     }
     run = Run(model, data, attr=attr, component=component, columns=columns, by=by, force=force, silent=silent, **run_options)
-    nlp = run.begin(wanted_output(output), read=[] if gold is None else data_files(gold))
-    pipes = run.pipes(nlp, several=True)
+    nlp = run.begin(output_files(output), read=[] if gold is None else data_files(gold))
+    pipes = run.pipes(nlp, allow_many=True)
     result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, gold, confidence, check, per_doc))
 
     def show_all() -> None:
@@ -245,7 +245,7 @@ def score_gold(
     """
     from ...gold.checks import EXPECTED
 
-    gold_check = GoldSays(pipe)
+    gold_check = GoldCheck(pipe)
     corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.over(also(examples)))
     gold_check.check(corpus, run.silent, EXPECTED)
     return corpus, overlap
@@ -263,9 +263,9 @@ def score_sample(
     from ...gold.reading import Noted
     from .few_labels import ScoredTexts
 
-    gold_spans, overlap, gold_check = Noted(annotation), Seen(pipe), GoldSays(pipe)
+    gold_spans, overlap, gold_check = Noted(annotation), FitOverlap(pipe), GoldCheck(pipe)
     examples = gold_check.over(overlap.over(gold_spans.over(run.stream(nlp, gold, True, [pipe]))))
-    corpus = score(nlp, pipe, examples, run.passing("Scoring --gold", gold, True))
+    corpus = score(nlp, pipe, examples, run.make_settings("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
-from ...cli.shared.screen import Column, interval, msg, number, percent, show_rows, whole
+from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_rows, whole
 from ...errors.advice import FITTED, PRETRAINED
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
@@ -92,13 +92,13 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
         if estimate is not None
     ]
     columns = [
-        Column("", "of", align="l"),
-        Column("Expected", "expected", percent),
-        Column(title, "", interval),
+        TableColumn("", "of", align="l"),
+        TableColumn("Expected", "expected", percent),
+        TableColumn(title, "", interval),
     ]
     gold_columns = [
-        Column("True", "value", percent),
-        Column("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),
+        TableColumn("True", "value", percent),
+        TableColumn("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),
     ]
     show_rows(rows, columns + gold_columns if true else columns)
     if true and result["checked"] < result["checkable"]:
@@ -122,11 +122,11 @@ def show_gold(result: dict[str, Any], unit: str) -> None:
     """Print the estimates from labelled documents alone, and how much the scores narrow them. unit (str): What has labels."""
     gold = result["gold"]
     columns = (
-        Column("By the labelled alone", "of", align="l"),
-        Column("Share", "expected", percent),
-        Column(interval_title(result), "", interval),
-        Column("Narrower now by", "narrower", lambda share: f"{100 * share:.0f} %"),
-        Column("By the scores alone", "scores_alone", lambda estimate: percent(estimate["expected"])),
+        TableColumn("By the labelled alone", "of", align="l"),
+        TableColumn("Share", "expected", percent),
+        TableColumn(interval_title(result), "", interval),
+        TableColumn("Narrower now by", "narrower", lambda share: f"{100 * share:.0f} %"),
+        TableColumn("By the scores alone", "scores_alone", lambda estimate: percent(estimate["expected"])),
     )
     show_rows(({"of": _name_share(name), **share["classical"], **share} for name, share in gold["shares"].items()), columns)
     msg.text(
@@ -145,12 +145,12 @@ def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
     """Print the expected accuracy of each slice, and which slices are not like the fit data. unit (str): What has labels."""
     msg.divider(f"By {slices['by']}, the worst to be expected first")
     columns = (
-        Column("Slice", "slice", align="l"),
-        Column("Documents", "documents", whole),
-        Column(f"{unit.capitalize()}s", "tokens", whole),
-        Column("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
-        Column(title, "accuracy", interval),
-        Column("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
+        TableColumn("Slice", "slice", align="l"),
+        TableColumn("Documents", "documents", whole),
+        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
+        TableColumn("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
+        TableColumn(title, "accuracy", interval),
+        TableColumn("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
     show_rows(slices["rows"], columns)
 
@@ -161,12 +161,12 @@ def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> No
     worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
     true = any(document["true"] is not None for document in worst)
     columns = (
-        Column("Doc", "doc"),
-        Column(f"{unit.capitalize()}s", "tokens", whole),
-        Column("Expected", "expected", percent),
-        Column(title, "", interval),
-        *([Column("True", "true", percent)] if true else []),
-        Column("Begins", "text", align="l"),
+        TableColumn("Doc", "doc"),
+        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
+        TableColumn("Expected", "expected", percent),
+        TableColumn(title, "", interval),
+        *([TableColumn("True", "true", percent)] if true else []),
+        TableColumn("Begins", "text", align="l"),
     )
     show_rows(worst, columns)
     if len(documents) > len(worst):
@@ -184,11 +184,11 @@ def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, promise: st
 
     msg.divider("Are these texts like the fit data?")
     columns = (
-        Column("Difference of", "name", align="l"),
-        Column("Found", "value", number),
-        Column("Matters from", "limit", number),
-        Column("By chance up to", "chance", number),
-        Column("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
+        TableColumn("Difference of", "name", align="l"),
+        TableColumn("Found", "value", number),
+        TableColumn("Matters from", "limit", number),
+        TableColumn("By chance up to", "chance", number),
+        TableColumn("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
     )
     show_rows(drift["checks"], columns)
     if drift["stretch"]:

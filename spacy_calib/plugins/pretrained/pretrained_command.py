@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.options import Force, Format, Silent
 from ...cli.shared.outputs import check_pipeline_folder
-from ...cli.shared.screen import Column, msg, number, show_rows, whole
+from ...cli.shared.screen import TableColumn, msg, number, show_rows, whole
 from ...cli.shared.writing import deliver
 from .messages import calib_error
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from .card import Card
 
 _COLUMNS = (
-    Column("Card", "card", str, "l"),
-    Column("Component", "component", str, "l"),
-    Column("Fitted for", "pipeline", str, "l"),
-    Column("Sources", "sources", whole),
-    Column("Log loss raw", "raw", number),
-    Column("calibrated", "calibrated", number),
-    Column("Licence", "licence", str, "l"),
+    TableColumn("Card", "card", str, "l"),
+    TableColumn("Component", "component", str, "l"),
+    TableColumn("Fitted for", "pipeline", str, "l"),
+    TableColumn("Sources", "sources", whole),
+    TableColumn("Log loss raw", "raw", number),
+    TableColumn("calibrated", "calibrated", number),
+    TableColumn("Licence", "licence", str, "l"),
 )
 Components = Annotated[
     list[str] | None, option("Component to calibrate (repeat it for each)", "--component", "-C", show_default="all")

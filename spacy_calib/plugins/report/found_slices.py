@@ -28,7 +28,7 @@ def found_sections(
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])
-    for pipe, corpus, evaluated in evaluation.placed():
+    for pipe, corpus, evaluated in evaluation.fitted_pipes():
         for unit, view in evaluated.units.items():
             yield Section(pipe.name, unit, "found_slices", _find(corpus, view, fields), show_found)
 

@@ -52,5 +52,5 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     from ...cli.evaluating.options import EvaluateRun
 
     paths = [] if output is None else [Path(output)]
-    run = EvaluateRun.from_options(evaluate.checked(str(model), Path(data), output=paths, **options))
+    run = EvaluateRun.from_options(evaluate.check_arguments(str(model), Path(data), output=paths, **options))
     return _write(evaluate_pipeline(run, fitted_only=True), run.output)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
     """What the page shows. RAISES C005, C030: too little to judge."""
-    views, skipped = [], evaluation.skipped
-    for pipe, corpus, evaluated in evaluation.placed():
+    views, skipped = [], evaluation.notes
+    for pipe, corpus, evaluated in evaluation.fitted_pipes():
         pipe_views, missing = pipe_contents(evaluation, pipe, corpus, evaluated)
         views += pipe_views
         skipped = [*skipped, *missing]
@@ -51,7 +51,7 @@ def pipe_contents(
     """A pipe's views, of tokens and of entities, and what cannot be judged, as sentences. RAISES C005: too little to judge."""
     from .contents import view_contents
 
-    facts, views, skipped = facts_of(pipe, evaluated.judged), [], []
+    facts, views, skipped = facts_of(pipe, evaluated.gold_scores), [], []
     for unit, view in evaluated.units.items():
         name = f"{facts['component'] or 'Doc'}: {view.span_words[1] if unit == 'entities' else unit}"
         if len(view.pairs):
@@ -59,7 +59,7 @@ def pipe_contents(
             views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))
             views[-1]["conventions"] = conventions_of(None if unit == "entities" else evaluated.conventions)
         else:
-            skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
+            skipped.append(f"Not evaluated: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
     return views, skipped
 
 
@@ -91,7 +91,7 @@ def how_made(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, s
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {Path(evaluation.run.model).name}",
         "Data": f"{evaluation.run.data.name}, {documents} with scores",
-        **{f"Pipe {pipe.name}": fit_in_words(pipe) for pipe, _, _ in evaluation.placed()},
+        **{f"Pipe {pipe.name}": fit_in_words(pipe) for pipe, _, _ in evaluation.fitted_pipes()},
         "Judged with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {by}",
         "Versions": ", ".join(f"{name} {number}" for name, number in versions.items())
         + f", python {platform.python_version()}",

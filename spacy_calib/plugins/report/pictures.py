@@ -87,7 +87,7 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
     RAISES C030: nothing can be shown. C065, C265: the pipe has no such units. C098: it does not know a tag. C005: there are fewer pairs than bins.
     """
-    placed = evaluation.placed()
+    placed = evaluation.fitted_pipes()
     if not placed:
         raise evaluation.nothing_to_show()
     pipe, _, evaluated = placed[0]
@@ -126,9 +126,9 @@ def _numbers(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Se
 
 def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
     """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
-    pipe, _, evaluated = evaluation.placed()[0]
+    pipe, _, evaluated = evaluation.fitted_pipes()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
-    fitted_on = " = THE FIT DATA" if evaluated.judged.overlap and evaluated.judged.overlap["many"] else ""
+    fitted_on = " = THE FIT DATA" if evaluated.gold_scores.overlap and evaluated.gold_scores.overlap["many"] else ""
     return f"{model}, judged on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 
 

@@ -41,7 +41,7 @@ def view(
     from .view_server import Server, Viewer
 
     nlp = open_model(model, code=code, gpu_id=gpu_id)
-    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, several=True))
+    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, allow_many=True))
     try:
         server = Server(viewer, port or 0)
     except OSError as error:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ...cli.evaluating.raw_scores import only_component
-from ...cli.fitting.new_calib import merge_block, own_block, place_calib
+from ...cli.fitting.new_calib import insert_calib, merge_block, old_block
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
-from ...cli.shared.examples import run_pipes, shown
+from ...cli.shared.examples import run_pipes, with_progress
 from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
-from ...cli.shared.screen import Column, msg, number, shorten, show_rows
+from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str |
     from ...pipe.component import Calibrator
 
     calib_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    block = own_block(nlp, None, component)
+    block = old_block(nlp, None, component)
     options: dict[str, Any] = {}
     if block is None:
         options = {"component": component or only_component(nlp), **({"attr": _ATTR} if calib_pipes else {})}
     table = None if label_map is None else read_map(label_map)
-    return place_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
+    return insert_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
 
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
@@ -142,8 +142,8 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOWEST)
     names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
-    annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))
-    score_held_out(calib, annotated_examples, partial(shown, silent=run.silent))
+    annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
+    score_held_out(calib, annotated_examples, partial(with_progress, silent=run.silent))
     check_gold_of_examples(calib, annotated_examples, run.silent)
     return annotated_examples
 
@@ -175,12 +175,12 @@ def _with_head(label: str | None, head: str | None) -> str:
 
 
 _COLUMNS = (
-    Column("#", "rank"),
-    Column("Kind", "kind", str, "l"),
-    Column("Unit", "focus", lambda text: shorten(text, 24), "l"),
-    Column("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
-    Column("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
-    Column(
+    TableColumn("#", "rank"),
+    TableColumn("Kind", "kind", str, "l"),
+    TableColumn("Unit", "focus", lambda text: shorten(text, 24), "l"),
+    TableColumn("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
+    TableColumn("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
+    TableColumn(
         "Rather",
         "",
         lambda row: _with_head(
@@ -189,6 +189,6 @@ _COLUMNS = (
         ),
         "l",
     ),
-    Column("P(that)", "suggestion_score", lambda score: number(score, 3)),
-    Column("In", "text", lambda text: shorten(text, 60), "l"),
+    TableColumn("P(that)", "suggestion_score", lambda score: number(score, 3)),
+    TableColumn("In", "text", lambda text: shorten(text, 60), "l"),
 )

@@ -151,8 +151,8 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     rows_of: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["doc"], []).append(row)
-    examples = stream_examples(nlp, run.data, wanted=rows_of, fields=run.fields)
-    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, what="Reading the batch")
+    examples = stream_examples(nlp, run.data, numbers=rows_of, fields=run.fields)
+    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, title="Reading the batch")
     docs: dict[int, Doc] = {}
     for place, example in zip(sorted(rows_of), done, strict=True):
         for key, value in example.reference.user_data.items():
@@ -176,7 +176,7 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
         if path.suffix == ".csv":
             keys.update(map(digest, csv_texts(path)))
             continue
-        for example in stream_examples(nlp, path, required=False):
+        for example in stream_examples(nlp, path, must_have_docs=False):
             doc = example.reference
             keys.add(digest(doc.text))
             if doc.has_annotation("SENT_START"):

@@ -30,7 +30,7 @@ from ...cli.shared.options import (
 )
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
-from ...cli.shared.screen import Column, in_percent, msg, number, print_table, shorten, show_rows
+from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
@@ -124,8 +124,8 @@ def _score(run: Run, nlp: Language, pipe: Calibrator, plan: Plan) -> tuple[dict[
     if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     if plan.n is not None and not holds_gold(run.data):
-        return None, run.score_blocks(nlp, pipe, what="Ranking")
-    corpus, seen = run.score(nlp, pipe, what="Ranking")
+        return None, run.score_blocks(nlp, pipe, title="Ranking")
+    corpus, seen = run.score(nlp, pipe, title="Ranking")
     return seen, [corpus]
 
 
@@ -203,18 +203,18 @@ _LEFT_OUT = {
 }
 
 
-def _columns(unit: str, known: bool) -> list[Column]:
+def _columns(unit: str, known: bool) -> list[TableColumn]:
     """A sentence has neither a label of its own nor a text around it, nor has a document; without gold nothing is known to be right."""
     whole = unit in ("sentence", DOCUMENT)
     columns = {
-        "#": Column("#", "rank"),
-        "P(right)": Column("P(right)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
-        "Unit": Column(
+        "#": TableColumn("#", "rank"),
+        "P(right)": TableColumn("P(right)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
+        "Unit": TableColumn(
             unit.capitalize(), "text" if whole else "focus", lambda text: shorten(text, _WIDTH if whole else 24), "l"
         ),
-        "Label": Column("Label", "marks", lambda marks: ", ".join(mark["label"] for mark in marks), "l"),
-        "Right": Column("Right", "", _said_of_gold, "l"),
-        "In": Column("In", "text", lambda text: shorten(text, 60), "l"),
+        "Label": TableColumn("Label", "marks", lambda marks: ", ".join(mark["label"] for mark in marks), "l"),
+        "Right": TableColumn("Right", "", _said_of_gold, "l"),
+        "In": TableColumn("In", "text", lambda text: shorten(text, 60), "l"),
     }
     left_out = {"sentence": ("Label", "In"), DOCUMENT: ("In",)}.get(unit, ()) + (() if known else ("Right",))
     return [column for title, column in columns.items() if title not in left_out]

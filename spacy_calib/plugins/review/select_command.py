@@ -28,7 +28,7 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.run import Run, unit_of
-from ...cli.shared.screen import Column, msg, number, shorten, show_rows, whole
+from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows, whole
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
 from .queue.orders import LABEL
@@ -314,11 +314,11 @@ def _because(reason: dict[str, Any]) -> str:
 
 
 _COLUMNS = (
-    Column("Rank", "rank"),
-    Column("Doc", "doc"),
-    Column("Sent", "sentence"),
-    Column("Priority", "priority", number),
-    Column("Words", "words", whole),
-    Column("Because of", "reason", _because, "l"),
-    Column("Text", "text", lambda text: shorten(text, TEXT_WIDTH), "l"),
+    TableColumn("Rank", "rank"),
+    TableColumn("Doc", "doc"),
+    TableColumn("Sent", "sentence"),
+    TableColumn("Priority", "priority", number),
+    TableColumn("Words", "words", whole),
+    TableColumn("Because of", "reason", _because, "l"),
+    TableColumn("Text", "text", lambda text: shorten(text, TEXT_WIDTH), "l"),
 )

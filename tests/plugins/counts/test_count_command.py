@@ -26,6 +26,7 @@ from spacy_calib.plugins.expect.expect_command import expect
 from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.plugins.coref.made import trained
+from tests.sentences import says
 
 THE, A = '[{"LOWER": "the"}]', '[{"LOWER": "a"}]'
 
@@ -199,7 +200,7 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
     (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
-    (["-q", THE, "--unit", "entity"], "A pattern is not counted by entity; give --unit token or document."),
+    (["-q", THE, "--unit", "entity"], says("C398", given="entity", wanted="token or document")),
     (["-q", THE, "--by", "month"], "Text 1 of"),
     (["-q", THE, "--by", "year", "--every", "day"], "1990: no day in it"),
     (["-q", THE, "--every", "day"], "left out without --by"),
@@ -222,7 +223,7 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
     (tmp_path / "empty.jsonl").write_text('{"text": " "}\n')
     refuses(calib("count", calibrated, tmp_path / "empty.jsonl", "-q", THE), "empty.jsonl")
     shutil.copy(texts, tmp_path / "texts.txt")
-    refuses(calib("count", calibrated, tmp_path / "texts.txt", "-q", THE, "--by", "year"), "has nothing under the key 'year'")
+    refuses(calib("count", calibrated, tmp_path / "texts.txt", "-q", THE, "--by", "year"), says("C397", key="year"))
     refuses(calib("count", calibrated, texts, "-q", THE, "--gold", tmp_path / "none.spacy"), "none.spacy")
 
 
@@ -231,12 +232,12 @@ def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path
     refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
     docs = docs_in(dev)
     save_docs(tmp_path / "one.spacy", docs[:1])
-    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), "needs two of them at least")
+    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), says("C226"))
     tag, _ = some_tag(test_file)
     bare = save_docs(tmp_path / "bare.spacy", bare_docs(spacy.blank("xx"), docs[:9]))
     refuses(calib("count", calibrated, test_file, "-q", tag, "--gold", bare), "has no gold tag annotation")
     query = '[{"LEMMA": "the"}]'
-    sentence = f"The query '{query}' looks at LEMMA, which the labelled documents in"
+    sentence = f"The query '{query}' reads LEMMA, which the labelled documents in"
     refuses(calib("count", calibrated, test_file, "-q", query, "--gold", bare), sentence)
 
 
@@ -356,7 +357,7 @@ def test_a_label_that_is_counted_with_others_is_refused_by_its_own_name(ner_mode
     merged = fitted_to(tmp_path / "merged", ner_model, dev, "-C", "ner", "--map", "LOC=place,ORG=place,PER=PER")
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(doc.text for doc in docs_in(entity_gold / "test.spacy")[:20]), encoding="utf8")
-    sentence = "does not tell LOC and ORG apart: the label 'LOC' of the query {} is counted with the others, by the name place; query that."
+    sentence = "does not distinguish LOC and ORG: the label 'LOC' of the query {} is counted together with the others as place; query that."
     refuses(calib("count", merged, texts, "--query", "LOC"), sentence.format("'LOC'"))
     pattern = '[{"ENT_TYPE": "LOC"}]'
     refuses(calib("count", merged, texts, "--query", pattern), sentence.format(repr(pattern)))

@@ -18,6 +18,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.types import Marginals, Spans
 from tests.conftest import made_up_sentences, revive
 from tests.plugins.events.test_draws import agree
+from tests.sentences import says
 
 NLP = spacy.blank("xx")
 N = 4000
@@ -173,7 +174,7 @@ def test_bad_input_is_said():
     with pytest.raises(CalibError, match=r"C001.*\bn\b"):
         tagged()._.calib.sample(-1)
     heads = write(Doc(NLP.vocab, words=["a", "b"]), "head", [{"obj": 0.5}, {"ROOT": 0.5}])
-    with pytest.raises(CalibError, match="C410.*no parser was read over this very Doc"):
+    with pytest.raises(CalibError, match=says("C410")):
         heads._.calib.sample(1)
     parsed = Doc(NLP.vocab, words=["a", "b"], heads=[0, 0], deps=["ROOT", "x"])
     draws = write(parsed, "sent", [{}, {"S": 1.0}])._.calib.sample(1)

@@ -17,6 +17,7 @@ from spacy_calib.plugins.events.draws import make_rng
 from spacy_calib.plugins.events.questions import UNKNOWN
 from spacy_calib.plugins.events.trees import TREE_FEATURES, TreeEvent, sample_trees
 from tests.plugins.events.test_sampling import write
+from tests.sentences import says
 from tests.sources.ner import Shape, docs_of, random_drafts
 from tests.sources.parser import gold_examples, random_parser, trained, with_ours
 from tests.sources.parser.test_decoding import put_back
@@ -217,7 +218,7 @@ def test_right_or_a_sentence(nlp):
     other = soft_parser(0).get_pipe("parser")
     with pytest.raises(CalibError, match=r"\[C680\].*its probabilities are others"):
         sample_trees(other, doc)
-    with pytest.raises(CalibError, match=r"\[C681\].*'tok' \(.*\) is none|\[C681\].*\(str\) is none"):
+    with pytest.raises(CalibError, match=r"\[C681\].*'tok' is a |\[C681\].* is a str"):
         sample_trees("tok", doc)
     with pytest.raises(CalibError, match=r"\[C413\]"):
         sample_trees(parser, nlp.make_doc("dog"))
@@ -227,7 +228,7 @@ def test_right_or_a_sentence(nlp):
     with pytest.raises(CalibError, match=r"\[C680\].*sentences set before"):
         given("dog saw . with duck")._.calib.sample(5)
     tags = write(nlp.make_doc("dog"), "tag", [{"NN": 0.5}])
-    with pytest.raises(CalibError, match=r"\[C412\].*'parser'.*scores of 'tag': it gives 'arcs'"):
+    with pytest.raises(CalibError, match=says("C412", name="parser", layer="tag", own="arcs")):
         sample_trees(parser, tags)
     with pytest.raises(CalibError, match=r"C001.*\bn\b"):
         doc._.calib.sample(-1)

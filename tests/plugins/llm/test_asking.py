@@ -18,6 +18,7 @@ from spacy_calib.plugins.llm.asking import Cache
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import source_block
 from tests.asked import TYPES, asking, gold_docs, n_asked, respond, say
+from tests.sentences import says
 
 TEXT = "Ann saw Rome"
 
@@ -80,7 +81,7 @@ def test_readers_of_ones_own(read, found):
 @pytest.mark.parametrize("given", [None, 3, "Ann", [3], [("Ann", 3)], [("Ann", "person"), ("Ann", "person", 1)]])
 def test_readers_that_give_something_else(given):
     registry.calib_readers("tests.Read.v1", func=lambda: lambda answer: given)
-    with pytest.raises(CalibError, match=r"\[C645\] What reads the answers of component 'names' gave"):
+    with pytest.raises(CalibError, match=says("C645", name="names")):
         asking(read={"@calib_readers": "tests.Read.v1"})(TEXT)
 
 
@@ -94,7 +95,7 @@ def test_a_model_that_fails_is_a_sentence():
     registry.calib_asks("tests.Down.v1", func=make)
     with pytest.raises(
         CalibError,
-        match=r"\[C644\] What component 'names' asks failed on the text that begins 'Ann saw Rome': no route to host",
+        match=says("C644", name="names", text="Ann saw Rome", why="no route to host"),
     ):
         asking(ask={"@calib_asks": "tests.Down.v1"})(TEXT)
 

@@ -19,6 +19,7 @@ from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_ma
 from spacy_calib.sources.fingerprint import fingerprint
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
+from tests.sentences import says
 
 TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
 
@@ -146,9 +147,7 @@ def test_a_card_in_a_file_of_ones_own(tmp_path):
 def test_a_chosen_card_does_not_replace_another_one():
     nlp = pretrained(stock(), card="en_core_web_sm-tagger")
     assert pretrained(nlp, card="en_core_web_sm-tagger") is nlp
-    with pytest.raises(
-        CalibError, match=r"\[C837\] The pipe 'calib' is there already, and comes from the card 'en_core_web_sm-tagger'"
-    ):
+    with pytest.raises(CalibError, match=says("C837", name="calib", origin="the card 'en_core_web_sm-tagger'")):
         pretrained(nlp, card="en_core_web_md-tagger")
 
 
@@ -309,7 +308,7 @@ MERKEL = "Angela Merkel spoke in Ghana, and Maria Gonzales of Siemens in the Ama
 
 def test_evidence_of_a_random_tagger_is_not_used_and_the_warning_names_it(calibrated):
     nlp = disturbed("tagger", 0)
-    with pytest.warns(UserWarning, match=r"\[CW76\].*output of 'tagger' is unlike.*'ner'") as caught:
+    with pytest.warns(UserWarning, match=r"\[CW76\].*output of 'tagger' differs.*'ner'") as caught:
         pretrained(nlp, components="ner")
     assert not any("CW75" in str(one.message) for one in caught)  # the weights that are used are those of the card
     pipe = nlp.get_pipe("calib_ent")

@@ -10,6 +10,7 @@ import spacy
 from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file,
         (["--groups", "0"], "Option --groups must be at least 1, but 0 was given"),
         (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
-        (["--bins", "100000"], "which is fewer than the 100000 bins"),
+        (["--bins", "100000"], says("C005", n_bins=100000)),
         (
             ["--output", "page.txt"],
             "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder, but page.txt was given",

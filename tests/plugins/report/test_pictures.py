@@ -10,6 +10,7 @@ import pytest
 from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
+from tests.sentences import says
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
 
@@ -108,12 +109,12 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
             "Option --kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given.",
         ),
         (("--unit", "words"), "Option --unit must be one of token, entity, document, but 'words' was given."),
-        (("--unit", "entity"), "calibrates 'tagger', which finds no entities"),
-        (("--tag", "NOPE"), "judges no tag 'NOPE'; it judges:"),
-        (("--bins", "100000"), "which is fewer than the 100000 bins"),
+        (("--unit", "entity"), says("C065", component="tagger")),
+        (("--tag", "NOPE"), says("C098", tag="NOPE")),
+        (("--bins", "100000"), says("C005", n_bins=100000)),
         (
             ("-o", "one.png", "--kind", "all"),
-            "The output one.png is one file, but there are several pictures to draw: reliability,",
+            says("C097", path="one.png"),
         ),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_head_is_answered_as_get_is_without_a_body(viewer, path):
 
 def test_what_is_no_text_is_one_sentence(viewer):
     half = "\ud800".encode("utf-8", "surrogatepass")
-    assert fault(asked(viewer, text=half), 400).startswith("What was sent is no text in UTF-8")
+    assert fault(asked(viewer, text=half), 400).startswith("The request has no text in UTF-8")
     for text in ("", " \n\t "):
         assert fault(asked(viewer, text=text), 400) == "There is no text; type or paste one."
     for length in ("", "-1", "1e3", "x", "\u0663"):
@@ -142,15 +142,15 @@ def test_a_text_has_at_most_so_many_characters(viewer):
 
 @pytest.mark.parametrize("path", ["/x", "/show", "/show?1", "/show?-1", "/show?0&x", "/../view.js", "/view.html", "//"])
 def test_there_is_nothing_else(viewer, path):
-    assert fault(asked(viewer, path), 404).startswith("There is nothing here for POST /")
-    assert fault(asked(viewer, path, None), 404).startswith("There is nothing here for GET /")
+    assert fault(asked(viewer, path), 404).startswith("There is no page for POST /")
+    assert fault(asked(viewer, path, None), 404).startswith("There is no page for GET /")
 
 
 def test_only_the_page_itself_may_ask(viewer):
     for host in ("evil.example", "127.0.0.1", "127.0.0.1:8001", "127.0.0.1:8000.evil.example", "localhost.:8000", ""):
         for path, text in (("/", None), ("/show?0", TEXT)):
             assert fault(asked(viewer, path, text, HTTP_HOST=host), 403).startswith(
-                "This page answers at http://127.0.0.1:8000 alone"
+                "This page is served at http://127.0.0.1:8000 only"
             )
     for origin in ("http://evil.example", "null", "http://127.0.0.1:8001", "https://127.0.0.1:8000"):
         fault(asked(viewer, HTTP_ORIGIN=origin), 403)

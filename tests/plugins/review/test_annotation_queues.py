@@ -12,6 +12,7 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.answers import ARRAYS, parts_of
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_entities_below_their_cut_off_make_a_queue(of_gold, accepting, entity_te
 
 def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file):
     refuses(calib("rank", calibrated_ner, entity_test, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
-    refuses(calib("rank", calibrated, test_file, "--not-accepted"), "which finds no entities")
+    refuses(calib("rank", calibrated, test_file, "--not-accepted"), says("C065"))
     given = (accepting, entity_test, "--not-accepted", "--unit", "token")
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
 

@@ -14,6 +14,7 @@ from spacy.tokens import Doc, Span
 from spacy_calib.plugins.review.audit_command import audit, looks_lower
 from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
 from tests.plugins.kinds import KINDS, fit, make
+from tests.sentences import says
 
 
 def told(model, data, *options):
@@ -118,7 +119,7 @@ def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
 def test_bad_input_ends_with_one_sentence(model, planted_tags, tmp_path):
     data, _ = planted_tags
     docs = docs_in(data)
-    refuses(calib("audit", model, save_docs(tmp_path / "one.spacy", docs[:1])), "needs two documents or more")
+    refuses(calib("audit", model, save_docs(tmp_path / "one.spacy", docs[:1])), says("C625"))
     refuses(calib("audit", model, data, "--component", "parser"), "no component 'parser'")
     bare = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs]
     refuses(calib("audit", model, save_docs(tmp_path / "bare.spacy", bare)), "no gold tag annotation")

@@ -15,7 +15,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
-from ....errors.visible import csv_lines, unguarded, visible
+from ....errors.visible import csv_lines, unguard_cell, visible
 from ....gold.tool_exports import QUEUE_MARK
 from ....pairs.documents import DOCUMENT
 from ..messages import calib_error
@@ -206,7 +206,7 @@ def csv_texts(path: Path) -> Iterator[str]:
             if "text" not in (table.fieldnames or ()):
                 raise calib_error("C092", path=path, why='its first line names no column "text"')
             for row in table:
-                yield unguarded(row["text"] or "")
+                yield unguard_cell(row["text"] or "")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None
 

@@ -14,6 +14,7 @@ from spacy_calib.plugins.sequence.inference.best import best_through, k_best, vi
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from tests.plugins.sequence.inference.chains import enumerate_labellings, probabilities, small_chains
+from tests.sentences import says
 
 
 def marginals_of(chances, length, n_labels):
@@ -252,7 +253,7 @@ def test_neighbours_in_a_batch_change_nothing(way):
 @pytest.mark.parametrize(
     ("scores", "potentials", "sentence"),
     [
-        ([np.zeros((2, 3))], Potentials.zeros(2), "2 labels in the potentials, 3 in the scores"),
+        ([np.zeros((2, 3))], Potentials.zeros(2), says("C321", wanted=2, given=3)),
         ([np.zeros((2, 0))], Potentials.zeros(0), "at least one"),
         ([np.array([[0.0, 0.0], [np.nan, 0.0]])], Potentials.zeros(2), "NaN"),
         ([np.array([[np.inf, 0.0]])], Potentials.zeros(2), "NaN or infinity"),
