@@ -352,7 +352,7 @@ def test_flagged_stretches_need_cutoffs_and_are_not_what_is_accepted(engine_clas
         CalibError, match=r"\[C001\] flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"
     ):
         engine_class(nlp=nlp, flagged=True)
-    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False beside accepted_only"):
+    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False with accepted_only"):
         engine_class(nlp=nlp, flagged=True, accepted_only=True)
 
 

@@ -263,7 +263,7 @@ def test_the_probe_is_what_the_card_says(calibrated):
 
 
 def test_the_state_is_what_a_fit_would_save():
-    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed=("entities",))
+    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed_components=("entities",))
     state = learned_state(match, "weights", unlike=["parser"])
     assert state["record"] is None
     assert state["seen"] is None
@@ -388,7 +388,7 @@ def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, e
     nlp.remove_pipe("parser")
     nlp.meta["name"] = name
     (match,), _ = find_matches(nlp, "ner", None)
-    assert (match.card.name, match.changed) == (f"en_core_web_{expected}-ner", ("ner",))
+    assert (match.card.name, match.changed_components) == (f"en_core_web_{expected}-ner", ("ner",))
 
 
 def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):
