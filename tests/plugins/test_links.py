@@ -19,7 +19,7 @@ from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
-from spacy_calib.plugins.report.view_server import Viewer, ways_of
+from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
@@ -400,5 +400,5 @@ def test_a_text_without_entities_is_read_and_has_no_links(fitted):
     assert (none._.calib.ents, len(none._.calib), none._.calib.scored.any()) == ((), 0, False)
     assert [token._.calib_score for token in none] == [None] * len(none)
     assert [ent._.calib_links for ent in some.ents] == [ent._.calib_links for ent in fitted(TEXT).ents]
-    for way in ways_of(fitted):
+    for way in list_views(fitted):
         assert Viewer(fitted).show(none.text, way)["summary"] == "Nothing in it has a score."

@@ -17,6 +17,7 @@ from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
 from spacy_calib.sources.fingerprint import fingerprint
+from tests.docstrings import run_examples
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
 
@@ -56,6 +57,14 @@ def test_a_loaded_pipeline_is_changed_in_place_and_gives_the_same_scores(calibra
     assert "calib" not in nlp.pipe_names
     pairs = zip(entity_scores(nlp), entity_scores(calibrated), strict=True)
     assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-6) for one, other in pairs)
+
+
+def test_the_example_runs(calibrated):
+    def load(name: str) -> Any:
+        assert name == "en_core_web_sm"
+        return calibrated
+
+    run_examples(pretrained, pretrained=load)
 
 
 def test_calling_it_twice_is_harmless(calibrated):
