@@ -110,10 +110,7 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the cosine similarity of each option's vector to the encoding of its window, 0 for NIL.
-
-    As in spaCy, the encoding is the first row of the model's output.
-    """
+    """Return the cosine similarity of each option to its window, 0 for NIL; as in spaCy, by the first row of the model's output."""
     encodings: dict[tuple[int, int, int], Floats] = {}
     parts = [np.zeros(0)]
     for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
@@ -145,7 +142,7 @@ class _GoldOptions:
 
     @classmethod
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
-        """gold: Hash of the identity of each entity, 0 for none, (m,). rejections: (row of the entity, hash of the identity)."""
+        """Compare the options with the gold. gold: Hash of each entity's identity, 0 for none, (m,). rejections: (row, hash of the identity)."""
         hashes = [get_string_id(name) for name in options.names]
         rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
         return cls(
@@ -211,11 +208,7 @@ class EntityLinkerSource(OutputSource):
 
     @property
     def says(self) -> str:  # type: ignore[override]
-        return (
-            ""
-            if self.weights is None
-            else ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights, strict=True))
-        )
+        return ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights or (), strict=False))
 
     @property
     def unsettled(self) -> bool:  # type: ignore[override]
@@ -238,12 +231,8 @@ class EntityLinkerSource(OutputSource):
             entities = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
             candidates = dict(zip((entity.start for entity in entities), _candidates(pipe, entities), strict=True))
             for entity in gold:
-                names = [
-                    candidate.entity_
-                    for candidate in sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)[
-                        :_MAX_CANDIDATES
-                    ]
-                ]
+                by_prior = sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)
+                names = [candidate.entity_ for candidate in by_prior[:_MAX_CANDIDATES]]
                 columns = {NIL: NIL if names else NO_CANDIDATE, **dict(zip(names, _LABELS[2:], strict=False))}
                 counts[columns.get(entity.kb_id_, "another identity")] += 1
         return counts
@@ -257,11 +246,8 @@ class EntityLinkerSource(OutputSource):
     def _why_missing(self, pipe: Any, doc: Doc) -> str:
         if not doc.has_annotation("ENT_IOB"):
             return "its entities were not set; put a component that finds entities before it"
-        return (
-            ""
-            if doc.has_annotation("SENT_START")
-            else "its sentences were not set; put a component that finds sentences before it"
-        )
+        has_sentences = doc.has_annotation("SENT_START")
+        return "" if has_sentences else "its sentences were not set; put a component that finds sentences before it"
 
     def settle(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter

@@ -151,7 +151,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             registry.add_recognizer(recognizer)
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:
-        """Return the artifacts of a text with calibrated `scores`."""
         return self._calibrate(super().process_text(text, language))
 
     def process_batch(
@@ -174,9 +173,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
                 new_score = UncalibratedScore(default) if score is None else score * self._factor(entity.label_)
                 scored_entities.append((entity, new_score))
         if self.flagged:
-            scored_entities = sorted(
-                [*scored_entities, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start
-            )
+            scored_entities += self._doubtful(artifacts.tokens, spans)
+            scored_entities.sort(key=lambda item: item[0].start)
         artifacts.entities = [entity for entity, _ in scored_entities]
         artifacts.scores = [score for _, score in scored_entities]
         return artifacts

@@ -171,15 +171,8 @@ class AnswersPipe(Pipe):
             self._write_categories(doc, answer, reading)
             return
         spans, counts = answer.found_in(doc.text, reading, self.types)
-        group = spans_from(
-            doc,
-            spans,
-            self.key,
-            threshold=self.threshold,
-            misaligned=self.misaligned,
-            ents=self.into == ENTS,
-            beside=SCORES[1:],
-        )
+        options: dict[str, Any] = {"threshold": self.threshold, "misaligned": self.misaligned, "beside": SCORES[1:]}
+        group = spans_from(doc, spans, self.key, ents=self.into == ENTS, **options)
         counts = dict(Counter(counts) + Counter(absent=n_missing)) | ({outcome: 1} if outcome else {})
         group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
 

@@ -19,11 +19,8 @@ _MARKUP = re.compile(r"(\*{1,3}|_{1,3}|`{1,3}|[\"'])(?=\S)(.*\S)\1|[\u201c\u00ab
 
 
 class TextMatch(NamedTuple):
-    """An occurrence of a text in an answer.
-
-    start, end (int): Its characters. value (str): The text without escapes. node (int): Its node in the tree of JSON; 0 outside.
-    kind (int): VALUE or KEY of JSON, whole WORDS of another text, or PART of words.
-    """
+    """An occurrence of a text in an answer. value (str): The text without escapes. node (int): Its node in the tree of JSON; 0
+    outside. kind (int): VALUE or KEY of JSON, whole WORDS of another text, or PART of words."""
 
     start: int
     end: int

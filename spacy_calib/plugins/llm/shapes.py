@@ -48,10 +48,7 @@ class Generation(NamedTuple):
 
 
 def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response.
-
-    RAISES C641: an unknown form. C642: no log-probabilities. C643: a wrong one, or lists of unequal length. C647: token numbers.
-    """
+    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or wrong log-probabilities. C647: token numbers."""
     body = _get_choice(response, choice)
     holders = list(_holders(body))
     reasons = (get(holder, *_REASON) for holder in holders)

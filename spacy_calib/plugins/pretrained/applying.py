@@ -148,10 +148,7 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
 
 
 def _check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """Check that the pipe can score its component.
-
-    RAISES C841: a component before it sets annotations that a second pass would take for its own. C084: what it listens to is disabled.
-    """
+    """Check the component. RAISES C841: a second pass would take annotations before it for its own. C084: what it listens to is disabled."""
     component = pipe.source.component
     why = pipe.source.obstacle(nlp, pipe.name, nlp.get_pipe(component))
     if SECOND_PASS in why:

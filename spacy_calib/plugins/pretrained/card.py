@@ -23,9 +23,7 @@ ENTRY_POINTS = "spacy_calib_pretrained"
 FORMAT = "spacy-calib-pretrained"
 _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
 # A source that the fit did not see, with at least these fields.
-_LEFT_OUT = record(
-    {"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text},
-)
+_LEFT_OUT = record({"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text})
 # The cut-offs whose precision a card has.
 CUTOFFS = tuple(i / 100 for i in range(1, 100))
 # Fewer accepted entities than this count as precision 0 on a source; the worst source may be this much below the mean.
@@ -173,9 +171,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the lowest cut-off with a mean and worst precision of at least `mean` and `worst`, and its results; None if there is none.
-
-    step (int): Try only multiples of this many hundredths.
-    """
+    """Return the lowest cut-off, of multiples of `step` hundredths, with at least this mean and worst precision; None if none has."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -147,10 +147,7 @@ class EntityEvidence(Part):
         )  # fmt: skip
 
     def read_words(self, words: Sequence[str], spaces: Sequence[Any], lists: NameLists | None) -> Floats:
-        """Return the columns from "letters" on, which depend only on the words of one Doc, (n_tokens, n_columns).
-
-        spaces: Whether a space follows each word. lists (NameLists | None): None leaves their columns 0.
-        """
+        """Return the columns that depend only on the words of one Doc, from "letters" on. spaces: Whether a space follows each word."""
         if len(self._word_rows) > _MAX_WORDS:
             self._word_rows = {}
         rows = self._word_rows

@@ -68,7 +68,6 @@ def pick_examples(corpus: ScoredCorpus, view: JudgedView, pairs: Any, too_high: 
 
 
 def show_slices(table: Mapping[str, Any], units: str) -> None:
-    """Print the slices with their examples. units (str): Word for the units, such as "tokens"."""
     if not table["rows"]:
         msg.text(
             f"Nothing was found: no part of the {units} that was searched has miscalibrated scores on the other half of the documents."

@@ -111,7 +111,6 @@ def _page(body: str, texts: Sequence[MarkedText], gap: str) -> str:
 
 @cache
 def style(minify: bool = False) -> str:
-    """Return the style sheet of marked texts."""
     text = files(__package__).joinpath("marked_text.css").read_text(encoding="utf-8")
     return " ".join(text.split()) if minify else text
 
@@ -131,7 +130,6 @@ def percent(score: float) -> str:
 
 
 def legend_html(options: DisplayOptions) -> str:
-    """Return the legend of the shades."""
     steps = " ".join(f'<span class="cb-w cb-d{i}">{name}</span>' for i, name in enumerate(STEP_NAMES))
     return (
         f'<div class="cb-legend" lang="en" dir="ltr"><p>Probability that the {options.label_word} is right: {steps} <span class="cb-none">no score</span></p>'

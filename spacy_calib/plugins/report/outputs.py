@@ -23,7 +23,6 @@ PAGE = Writer(write_page, fitted_only=True)
 
 
 def _render_to(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
-    """Write the page to each path, and return its contents."""
     from .page import render_report
 
     contents = page_contents(evaluation)

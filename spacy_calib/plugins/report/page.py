@@ -56,10 +56,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
 FIGURE_NAMES = {
     "smce": ("Calibration error, all together (SMCE)", "distance of scores from the share that is right, root mean square"),
     "gmce": ("Calibration error, mean of groups (GMCE)", "the same, with equal weight for frequent and rare tags"),
-    "ece": (
-        "Calibration error of the top label (ECE)",
-        "mean distance of calib_score from the share that is right",
-    ),
+    "ece": ("Calibration error of the top label (ECE)", "mean distance of calib_score from the share that is right"),
     "smece": ("Smooth calibration error (smECE)", "mean distance after smoothing, without bins"),
     "nll": ("Log loss", "penalizes confident errors most"),
     "brier": ("Brier score", "mean squared distance from 0 or 1"),

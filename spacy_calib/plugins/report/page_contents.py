@@ -99,7 +99,6 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:
-    """Print the verdicts of the page."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
         msg.text(view["verdict"]["sentence"])

@@ -13,7 +13,7 @@ from ...metrics.calibration_errors import error_of_table, group_slices, table_of
 from ...metrics.proper import accuracy_at_coverage
 from ...pairs.bins import BinTable, assign, check_count, fixed_edges, make_binner
 from ...pairs.build import top_pairs
-from ...types import Floats, Groups, Pairs
+from ...types import Floats, Groups, Ints, Pairs
 
 HISTOGRAM_BINS = 20
 # Minimum number of pairs in each bin of a tag.
@@ -64,25 +64,15 @@ def bins_for(n_pairs: int, n_bins: int) -> int:
 
 
 def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm: str = "l2") -> Curve:
-    """Return the reliability curve of n scores and hits.
-
-    norm (str): Of the error, "l2" (root mean square) or "l1" (mean absolute). RAISES C001, C002: values out of range, lengths differ.
-    """
+    """Return the reliability curve of n scores and hits. norm (str): Of the error, "l2" or "l1". RAISES C001, C002: wrong values."""
     binner = make_binner(check_count("n_bins", n_bins))
     table = table_of(scores, hits, binner)
     error = error_of_table(table, norm) if len(table) else None
     table = without_remnants(table, n_bins)
     low, high = share_interval(table.mean_hit, table.counts)
     bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
-    return Curve(
-        error,
-        table.counts.astype(int).tolist(),
-        table.mean_score.tolist(),
-        table.mean_hit.tolist(),
-        low.tolist(),
-        high.tolist(),
-        np.bincount(bins, minlength=HISTOGRAM_BINS).tolist(),
-    )
+    columns = (values.tolist() for values in (table.mean_score, table.mean_hit, low, high))
+    return Curve(error, table.counts.astype(int).tolist(), *columns, np.bincount(bins, minlength=HISTOGRAM_BINS).tolist())
 
 
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
@@ -124,11 +114,16 @@ def reliability_panel(
     return Panel(title, note, int(np.size(raw)), *curves)
 
 
+def _subset_panel(pairs: Pairs, calibrated: Floats, index: Ints, title: str, note: str, n_bins: int, norm: str = "l2") -> Panel:
+    """Return the numbers of a diagram of some pairs. index (Ints): Their indices."""
+    return reliability_panel(pairs.scores[index], calibrated[index], pairs.hits[index], title, note, n_bins, norm)
+
+
 def top_panel(pairs: Pairs, calibrated: Floats, n_bins: int = 10) -> Panel:
     """Return the diagram of the top label of each token or entity, whose error is the ECE of `calib_score`."""
     top = top_pairs(pairs)
     note = f"{len(top):,} top labels"
-    return reliability_panel(pairs.scores[top], calibrated[top], pairs.hits[top], "calib_score", note, n_bins, "l1")
+    return _subset_panel(pairs, calibrated, top, "calib_score", note, n_bins, "l1")
 
 
 def coverage_curves(pairs: Pairs, calibrated: Floats) -> dict[str, list[float]]:
@@ -151,15 +146,8 @@ def group_panels(
     labels (Sequence[str]): The tags, as columns of the pairs. noun (str): Word for a tag.
     """
     return [
-        reliability_panel(
-            pairs.scores[index_of_pairs],
-            calibrated[index_of_pairs],
-            pairs.hits[index_of_pairs],
-            f"Group {name}",
-            group_note(groups, index, labels, noun),
-            n_bins,
-        )
-        for index, (name, index_of_pairs) in enumerate(zip(groups.names, group_slices(pairs, groups), strict=True))
+        _subset_panel(pairs, calibrated, index, f"Group {name}", group_note(groups, group, labels, noun), n_bins)
+        for group, (name, index) in enumerate(zip(groups.names, group_slices(pairs, groups), strict=True))
     ]
 
 
@@ -186,16 +174,8 @@ def tag_panels(pairs: Pairs, calibrated: Floats, labels: Sequence[str], tags: Se
     panels = []
     for tag in tags:
         index = np.flatnonzero(pairs.tags == list(labels).index(tag))
-        panels.append(
-            reliability_panel(
-                pairs.scores[index],
-                calibrated[index],
-                pairs.hits[index],
-                cut_text(tag),
-                f"{len(index):,} pair{'' if len(index) == 1 else 's'}",
-                bins_for(len(index), n_bins),
-            )
-        )
+        note = f"{len(index):,} pair{'' if len(index) == 1 else 's'}"
+        panels.append(_subset_panel(pairs, calibrated, index, cut_text(tag), note, bins_for(len(index), n_bins)))
     return panels
 
 

@@ -173,15 +173,8 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
     else:
         ax.set_title(drawable(panel.title))
     if ax.containers:
-        ax.legend(
-            edgecolor="none",
-            framealpha=0.8,
-            loc="upper left",
-            fontsize="small",
-            title=measure,
-            title_fontsize="small",
-            alignment="left",
-        )
+        sizes = {"fontsize": "small", "title_fontsize": "small"}
+        ax.legend(edgecolor="none", framealpha=0.8, loc="upper left", title=measure, alignment="left", **sizes)
     else:
         ax.text(0.5, 0.5, "no pairs", ha="center", va="center", color=QUIET)
     quiet_frame(ax)

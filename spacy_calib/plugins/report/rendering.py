@@ -95,7 +95,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _legend_word(parts: list[Doc | Span], style: str, attr: str) -> str:
-    """Return the name of the labels in the legend."""
     if style == "ents":
         return "entity"
     views = [doc_view(part.doc, attr) for part in parts]
@@ -131,17 +130,13 @@ def _get_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def _frame(doc: Doc) -> dict[str, Any]:
-    """Return language, direction and title of a MarkedText."""
     direction = doc.vocab.writing_system.get("direction", "ltr")
     lang = "mul" if doc.lang_ == "xx" else doc.lang_  # the HTML code of multiple languages
     return {"lang": lang, "direction": direction, "title": str(doc.user_data.get("title") or "")}
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the tokens of a Doc or Span with their scores; or a document with a category, marked as a whole.
-
-    raw (bool): Shade by raw scores. RAISES C095: the Doc has no scores.
-    """
+    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095: there are no scores."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is not None and view.unit != TOKEN:
@@ -179,10 +174,7 @@ def _read_word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the text with its entities or categorized spans marked.
-
-    raw (bool): Shade by raw scores. RAISES C095: the Doc has no scores. C096: its scores are not of spans.
-    """
+    """Return the text with its entities or categorized spans marked. RAISES C095: there are no scores. C096: they are not of spans."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is None:
@@ -207,10 +199,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_units(doc: Doc, units: Callable[[Doc], Iterable[Span]], attr: str, unit_word: str, raw: bool = False) -> MarkedText:
-    """Return the text with its scored units marked.
-
-    units (Callable): (doc) -> its units. unit_word (str): Label of the marks. raw (bool): Shade by raw scores.
-    """
+    """Return the text with its scored units marked. units (Callable): (doc) -> its units. unit_word (str): Label of the marks."""
     marks = [
         TextMark(unit.start_char, unit.end_char, unit_word, *_order_scores(values.raw, values.calibrated, raw), None, ())
         for unit in units(doc)
@@ -233,13 +222,8 @@ def _read_mark(
     if not alternatives and not view.layer.startswith(SPANS_PREFIX):
         alternatives = _word_alternatives(span, label, attr, view.layer, raw)
     alternatives.sort(key=lambda candidate: -candidate[2])
-    return TextMark(
-        *bounds,
-        label,
-        *_order_scores(scored_span.raw, scored_span.score, raw),
-        None if raw else scored_span.accept,
-        tuple(alternatives),
-    )
+    scores = _order_scores(scored_span.raw, scored_span.score, raw)
+    return TextMark(*bounds, label, *scores, None if raw else scored_span.accept, tuple(alternatives))
 
 
 def _word_alternatives(span: Span, label: str, attr: str, layer: str, raw: bool) -> list[tuple[str, str, float]]:

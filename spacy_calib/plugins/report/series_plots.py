@@ -67,12 +67,10 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
 
 
 def _title(query: Mapping[str, Any]) -> str:
-    """Return the name of a query, or the query with its unit."""
     return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({several(query['unit'])})"
 
 
 def _caption(result: Mapping[str, Any]) -> str:
-    """Explain the band in a sentence."""
     share = f"{100 * result['confidence']:g}"
     if all(query.get("drawn", False) for query in result["queries"]):
         return f"The band contains {share} of 100 samples of the coreference clusters; errors of the parser are not included."

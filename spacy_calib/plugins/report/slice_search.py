@@ -26,9 +26,7 @@ Part = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class UnitGaps:
-    """n units of some documents. gaps (Floats): Score minus hit, (n,). variances (Floats): score (1 - score), (n,). documents (Ints): Document of each,
-    (n,). overdispersion (float): By `documents_apart`.
-    """
+    """n units. gaps, variances, documents: Score minus hit, score (1 - score), document, (n,). overdispersion: By `documents_apart`."""
 
     gaps: Floats
     variances: Floats
@@ -41,10 +39,7 @@ class UnitGaps:
         return cls(scores - hits, scores * (1.0 - scores), codes, documents_apart(scores, hits, codes))
 
     def test_parts(self, codes: Ints, gaps: Floats) -> tuple[Ints, Floats, Floats]:
-        """Return (codes, t values, p values) of the parts with enough units and documents.
-
-        codes (Ints): Part of each unit, -1 for none, (n,). gaps (Floats): Score minus hit, perhaps less the gaps of other slices, (n,).
-        """
+        """Return (codes, t values, p values) of the parts with enough units and documents. codes (Ints): Part of each unit, -1 for none."""
         member_units = np.flatnonzero(codes >= 0)
         n_documents = int(self.documents.max(initial=0)) + 1
         cells, cell = np.unique(codes[member_units] * n_documents + self.documents[member_units], return_inverse=True)
@@ -120,11 +115,8 @@ def _test_parts(units: UnitGaps, properties: Sequence[Property], gaps: Floats) -
         parts, t_values, p = units.test_parts(codes, gaps)
         for index in np.argsort(-np.abs(t_values))[: MAX_SLICES + 1].tolist():
             levels = np.unravel_index(parts[index], sizes)
-            yield (
-                tuple((i, int(level)) for i, level in zip(chosen_properties, levels, strict=True)),
-                float(t_values[index]),
-                float(p[index]),
-            )
+            part = tuple((i, int(level)) for i, level in zip(chosen_properties, levels, strict=True))
+            yield part, float(t_values[index]), float(p[index])
 
 
 def _members(properties: Sequence[Property], part: Part) -> NDArray[np.bool_]:

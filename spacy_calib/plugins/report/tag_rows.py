@@ -120,7 +120,7 @@ def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str)
     examples: list[dict[str, Any]] = []
     for pair in order.tolist():
         example = describe_pair(corpus, view, pair)
-        if all((shown["before"], shown["text"]) != (example["before"], example["text"]) for shown in examples):
+        if all((earlier["before"], earlier["text"]) != (example["before"], example["text"]) for earlier in examples):
             examples.append(example)
         if len(examples) == MAX_EXAMPLES:
             break

@@ -93,11 +93,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The WSGI application, which processes one text at a time.
-
-    gpu_id (int): -1 for the CPU. pipes (Sequence[Calibrator] | None): Pipes to show; None takes all fitted ones.
-    RAISES C027: there is none. C021, C069: one cannot be read.
-    """
+    """The WSGI application, which processes one text at a time. gpu_id (int): -1 for the CPU. pipes, RAISES: As for `list_views`."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)

@@ -63,11 +63,7 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The result of an audit.
-
-    doubts (list[Doubt]): Highest priority first, ties in text order. n_labels (int): Gold labels audited. n_wrong (float | None):
-    Estimated number of wrong gold labels.
-    """
+    """The doubts, highest priority first, ties in text order; the number of gold labels; the estimated number of wrong ones."""
 
     doubts: list[Doubt]
     n_labels: int
@@ -130,10 +126,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans: gold against the top overlapping prediction, and predictions without gold.
-
-    table (Mapping | None): Predicted label -> gold label; None if they are the same.
-    """
+    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Predicted -> gold label."""
     spans = corpus.spans
     offsets, is_not_blank = corpus.doc_starts[spans.docs], _not_blank(corpus)
     bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]
@@ -157,17 +150,8 @@ def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[s
         if rival_spans:
             best = max(rival_spans, key=lambda i: spans.calibrated[i])
             score = float(spans.calibrated[best])
-            doubts.append(
-                Doubt(
-                    LABEL if span_bounds[best] == bound else BORDER,
-                    *bound,
-                    span.label,
-                    names[best],
-                    1 - score,
-                    score,
-                    *span_bounds[best],
-                )
-            )
+            kind = LABEL if span_bounds[best] == bound else BORDER
+            doubts.append(Doubt(kind, *bound, span.label, names[best], 1 - score, score, *span_bounds[best]))
         else:
             score = float(outside_scores[slice(*bound)].min())
             doubts.append(Doubt(SUPERFLUOUS, *bound, span.label, "", 1 - score, score, *bound))

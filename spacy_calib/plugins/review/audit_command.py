@@ -155,7 +155,6 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
-    """Print the first doubted labels and the estimated number of wrong ones."""
     kind = "entities" if result["unit"] == "entity" else "labels"
     msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} are doubtful, most likely wrong first")
     rows = result["ranked"][: top or N_SHOWN]

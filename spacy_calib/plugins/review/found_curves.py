@@ -28,14 +28,8 @@ def plot_recall(shares: Sequence[float], recalls: Mapping[str, Sequence[float]],
         ax = figure_class()(figsize=(5.2, 3.8), layout="constrained").subplots()
     for name, curve in recalls.items():
         color, style, width = _STYLES.get(name, ("0.3", "-", 1.0))
-        ax.plot(
-            [100 * share for share in shares],
-            [100 * share for share in curve],
-            color=color,
-            linestyle=style,
-            linewidth=width,
-            label=name,
-        )
+        x, y = ([100 * share for share in values] for values in (shares, curve))
+        ax.plot(x, y, color=color, linestyle=style, linewidth=width, label=name)
     ax.set(xlabel=f"% of {unit}s reviewed, most doubtful first", ylabel="% of errors found", xlim=(0, 100), ylim=(0, 101))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, title="order by", loc="lower right")

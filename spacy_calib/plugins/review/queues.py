@@ -36,9 +36,7 @@ MIN_WORDS = 3
 
 
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
-FORMAT_HELP = (
-    "Print a table, JSON, or the queue in the format of a program or annotation tool; the last goes to --output if given"
-)
+FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
 OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
 WORDS_HELP = "Leave out units with fewer words (with a letter or a digit)"
 
@@ -65,8 +63,8 @@ class QueueOutput:
             endings = ", ".join(self.suffixes)
             check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {endings}", self.output)
         if self.format in TOOLS:
-            allowed = f"a file that ends in .jsonl or .json with --format {self.format}"
-            check_option("--output", suffix not in (".spacy", ".csv"), allowed, self.output)
+            endings = f"a file that ends in .jsonl or .json with --format {self.format}"
+            check_option("--output", suffix not in (".spacy", ".csv"), endings, self.output)
         check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
@@ -155,9 +153,9 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     for row in rows:
         rows_by_doc.setdefault(row["doc"], []).append(row)
     examples = stream_examples(nlp, run.data, wanted=rows_by_doc, fields=run.fields)
-    processed = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, what="Reading the batch")
+    predictions = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, what="Reading the batch")
     docs: dict[int, Doc] = {}
-    for number, example in zip(sorted(rows_by_doc), processed, strict=True):
+    for number, example in zip(sorted(rows_by_doc), predictions, strict=True):
         for key, value in example.reference.user_data.items():
             example.predicted.user_data.setdefault(key, value)
         write_gold_names(example.predicted, annotation)

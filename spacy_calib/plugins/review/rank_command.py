@@ -62,9 +62,7 @@ def rank(
     order: Annotated[str, option("What units are ordered by", words=tuple(REVIEW))] = "calibrated",
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
-    plot: Annotated[
-        Path | None, option("PNG or SVG file for a picture of errors found against share reviewed; needs gold")
-    ] = None,
+    plot: Annotated[Path | None, option("PNG or SVG file: errors found against share reviewed; needs gold")] = None,
     unit: Unit = None,
     top: Top = None,
     min_words: MinWords = None,
@@ -124,9 +122,9 @@ def rank(
 def _score_texts(
     run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan
 ) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
-    """Return (overlap with the fit data, scored corpora).
+    """Return (overlap with the fit data, scored corpora); None and several corpora for the first units of data without gold.
 
-    One corpus, with its overlap, if all units are written or the data may have gold; else many. RAISES C531: the pipe has no cut-offs.
+    RAISES C531: the pipe has no cut-offs.
     """
     if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
@@ -178,7 +176,6 @@ def draw_curves(queue: Queue, order: str, path: Path) -> None:
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
-    """Print the first units, and how soon the orders find the errors."""
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"

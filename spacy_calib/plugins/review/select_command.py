@@ -276,7 +276,6 @@ PRIORITY_MEANINGS = {
 
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
-    """Print the first rows, and the totals of batch and pool."""
     batch, pool, order, unit = result["batch"], result["pool"], result["order"], result["unit"]
     adapts = result["for"] == "adapt"
     msg.divider(f"{unit.capitalize()}s {'to adapt to, stratified by doubt' if adapts else f'to label, by {order}'}")

@@ -139,16 +139,16 @@ class Selection(NamedTuple):
     has_candidates: bool
 
 
-def select_units(pool: UnitPool, plan: QueuePlan, labelled: ArrayLike = ()) -> Selection:
-    """Choose units of the pool by a plan. labelled (Digests): Keys of labelled units, by `labelled_keys`."""
+def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike = ()) -> Selection:
+    """Choose units of the pool by a plan. labelled_unit_keys (Digests): By `labelled_keys`."""
     order = pool.sort()
     order = order[pool.left_out[order] == IN]
-    candidates = order if plan.repeats else _drop_repeats(order, pool.keys, labelled)
+    candidates = order if plan.repeats else _drop_repeats(order, pool.keys, labelled_unit_keys)
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
         "too_short": int((pool.left_out == SHORT).sum()),
         "repeats": len(order) - len(candidates),
-        "labelled": int(np.isin(pool.keys, labelled).sum()) if np.size(labelled) else 0,
+        "labelled": int(np.isin(pool.keys, labelled_unit_keys).sum()) if np.size(labelled_unit_keys) else 0,
     }
     if plan.per_doc is not None:
         docs = pool.documents[candidates]
@@ -159,17 +159,14 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled: ArrayLike = ()) -> S
         candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
     words = pool.words[candidates]
     if plan.is_stratified:
-        selected = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
+        units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
-        selected = _fit_budget(candidates, words, plan.n, plan.max_words)
-    return Selection(selected, left_out, len(candidates) > 0)
+        units = _fit_budget(candidates, words, plan.n, plan.max_words)
+    return Selection(units, left_out, len(candidates) > 0)
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make the queue of one pipe from successive corpora.
-
-    count (Callable): Called once with each corpus if there are several. RAISES C468: a temporary file cannot be written.
-    """
+    """Make the queue of successive corpora. count: Called with each corpus if there are several. RAISES C468: no temporary file."""
     corpora = number_docs(corpora)
     return _compare_all(corpora, plan, count) if plan.compares_all else _keep_best(corpora, plan, count)
 
@@ -218,9 +215,9 @@ def _compare_all(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callab
     return Queue(corpus, units, values, scores, order, *selection[1:], len(pools), plan.sampling)
 
 
-def _drop_repeats(order: Ints, keys: Digests, labelled: ArrayLike) -> Ints:
+def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> Ints:
     """Return the units whose text is neither labelled nor that of an earlier unit. keys (Digests): By index of the unit."""
-    order = order[~np.isin(keys[order], np.asarray(labelled, dtype=np.uint64))]
+    order = order[~np.isin(keys[order], np.asarray(labelled_unit_keys, dtype=np.uint64))]
     return order[np.sort(np.unique(keys[order], return_index=True)[1])]
 
 

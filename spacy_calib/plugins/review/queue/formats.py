@@ -39,12 +39,8 @@ def to_record(task: Task) -> dict[str, Any]:
     """Return a task as plain data; "marks" are its spans, in characters of "text"."""
     record = {key: getattr(task, key) for key in _COLUMNS if key != "label"}
     record["marks"] = [{"start": span.start, "end": span.end, "label": span.label, "score": span.score} for span in task.spans]
-    return {
-        **record,
-        **({} if task.reason is None else {"reason": task.reason}),
-        **(task.audit_fields or {}),
-        "drawn": task.sampling,
-    }
+    reason = {} if task.reason is None else {"reason": task.reason}
+    return {**record, **reason, **(task.audit_fields or {}), "drawn": task.sampling}
 
 
 def to_prodigy(task: Task) -> dict[str, Any]:
@@ -75,13 +71,8 @@ def to_label_studio(task: Task) -> dict[str, Any]:
     results = []
     for i, span in enumerate(task.spans):
         value: dict[str, Any] = {kind: [visible(span.label)]}
-        result: dict[str, Any] = {
-            "id": f"{task.rank}-{i}",
-            "from_name": _CONTROL,
-            "to_name": _OBJECT,
-            "type": kind,
-            "value": value,
-        }
+        names = {"from_name": _CONTROL, "to_name": _OBJECT}
+        result: dict[str, Any] = {"id": f"{task.rank}-{i}", **names, "type": kind, "value": value}
         if kind == "labels":
             result["value"] = {"start": span.start, "end": span.end, "text": task.text[span.start : span.end], **value}
             result["score"] = round(span.score, _DIGITS)
@@ -128,7 +119,6 @@ def label_studio_config(labels: Iterable[str], categories: bool = False) -> str:
 
 
 def _is_category(task: Task) -> bool:
-    """Return whether the task is about the one label of a document."""
     return task.unit == DOCUMENT and task.has_one_label
 
 

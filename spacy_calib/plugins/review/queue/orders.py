@@ -59,10 +59,7 @@ def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ())
 
 
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """Return the priority of each unit, (n,), highest first; -inf if no token has a score of a rare tag.
-
-    values (Floats): Value of each token, by `token_values`. seed (int): Of the random order.
-    """
+    """Return the priority of each unit, (n,), highest first; -inf without a score of a rare tag. values (Floats): By `token_values`."""
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
@@ -107,10 +104,7 @@ def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
 
 
 def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
-    """Return the entropy of each token's scores in nats, (n_tokens,).
-
-    If the scores sum to less than 1 the rest is one more outcome; if they sum to more, they are divided by their sum.
-    """
+    """Return the entropy of each token's scores in nats, (n_tokens,); a sum below 1 leaves one more outcome, a higher one is scaled."""
     total = np.bincount(corpus.rows, tag_scores, minlength=len(corpus))
     scale = np.maximum(1.0, total)
     entropy = np.bincount(corpus.rows, _entropy_terms(tag_scores / scale[corpus.rows]), minlength=len(corpus))
@@ -123,10 +117,7 @@ def _entropy_terms(scores: Floats) -> Floats:
 
 
 def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """Return a random number in [0, 1) per unit, (n,), which only seed, number of the Doc and first token decide.
-
-    firsts (Ints): First token of each unit, (n,).
-    """
+    """Return a random number in [0, 1) per unit, (n,), which depends only on the seed, the Doc's number and the unit's first token."""
     if corpus.numbers is None:
         return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
     docs = corpus.docs[firsts]

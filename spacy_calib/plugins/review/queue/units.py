@@ -81,10 +81,7 @@ def _entities(corpus: ScoredCorpus) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return the sentences or documents with a scored token; one is wrong if any token is, and right if all are.
-
-    starts (Ints): First token of each sentence or document, and the number of tokens.
-    """
+    """Return the sentences or documents, which begin at `starts`, with a scored token: wrong if any token is, right if all are."""
     index = np.flatnonzero(corpus.counted)
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
@@ -122,10 +119,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return the keys of labelled texts, with those of all units of labelled documents.
-
-    keys (Digests): Key of each unit, by `unit_keys`. labelled (Digests): Keys of labelled documents and sentences.
-    """
+    """Return `labelled`, the keys of labelled texts, with those of all units of labelled documents. keys (Digests): By `unit_keys`."""
     if not len(labelled):
         return labelled
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
