@@ -39,9 +39,9 @@ _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 class Options:
     """The n options of m entities: the linker's candidates of each, then NIL.
 
-    rows (Ints): First token of each entity, counted over all Docs, (m,). starts (Ints): First option of each entity, and n at the
-    end, (m + 1,). names (list[str]): Identity of each option. prior, similarity, score (Floats): As spaCy computes them, 0 for
-    NIL, (n,). n_tokens (int): Number of tokens of all Docs.
+    rows (Ints): First token of each entity, counted over all Docs, (m,). starts (Ints): First option of each entity, and n at
+    the end, (m + 1,). names (list[str]): Identity of each option. prior, similarity, score (Floats): As spaCy computes them, 0
+    for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
     """
 
     rows: Ints
@@ -71,7 +71,7 @@ class Options:
 
     @classmethod
     def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
-        """Compute candidates, prior, cosine similarity to the surrounding sentences, and score as `EntityLinker.predict` does."""
+        """Compute candidates, prior, cosine similarity to nearby sentences, and score as `EntityLinker.predict` does."""
         rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
         first = 0
         for doc in docs:
@@ -110,7 +110,7 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the cosine similarity of each option to its window, 0 for NIL; as in spaCy, by the first row of the model's output."""
+    """Return the cosine similarity of each option to its window, 0 for NIL, by the first row of the model's output."""
     encodings: dict[tuple[int, int, int], Floats] = {}
     parts = [np.zeros(0)]
     for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
@@ -186,10 +186,10 @@ class EntityLinkerSource(OutputSource):
     Its features are, for a candidate, log prior, similarity and log of spaCy's score (prior + similarity - prior * similarity);
     for NIL an indicator.
 
-    component (str): Name of the component. weights (list[float] | None): Weights of the features; None: the fit learns them, and
-    before it probabilities are proportional to spaCy's scores, in which NIL has the linker's threshold. covered (list[float] |
-    None): Share of entities whose gold is among the options, [with candidates, without]; None: the fit learns them, and before
-    it they are 1. RAISES C001: not four finite weights, or not two shares.
+    component (str): Name of the component. weights (list[float] | None): Weights of the features; None: the fit learns them,
+    and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's threshold. covered
+    (list[float] | None): Share of entities whose gold is among the options, [with candidates, without]; None: the fit learns
+    them, and before it they are 1. RAISES C001: not four finite weights, or not two shares.
     """
 
     reads = ("entity_linker",)

@@ -51,12 +51,12 @@ class CalibratedSpacyRecognizer(SpacyRecognizer):
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     """Presidio's SpacyNlpEngine with calibrated scores; Presidio's own gives 0.85 to every entity.
 
-    Pass it to AnalyzerEngine(nlp_engine=...), which a BatchAnalyzerEngine may use, or its class to NlpEngineProvider. A result of
-    Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (by the
-    event that the calib pipe was fitted for). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged label is
-    right at least as often. An entity without a calibrated score keeps Presidio's `default_score`, as an `UncalibratedScore`. As
-    with any engine, Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results
-    of one type.
+    Pass it to AnalyzerEngine(nlp_engine=...), which a BatchAnalyzerEngine may use, or its class to NlpEngineProvider. A result
+    of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (by
+    the event that the calib pipe was fitted for). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged
+    label is right at least as often. An entity without a calibrated score keeps Presidio's `default_score`, as an
+    `UncalibratedScore`. As with any engine, Presidio raises scores for context words, drops results of score 0, and keeps the
+    higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
     Nothing is ever downloaded.
@@ -66,9 +66,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
     attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
     accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of `spacy calib
     threshold`. An entity without a score stays in: it may be personal data.
-    flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the cut-offs of `spacy calib threshold --recall`
-    flag. Their score is the highest P(inside an entity) of their tokens or, with a cut-off per label, P(label). Most are low, so
-    set no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
+    flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the cut-offs of `spacy calib threshold
+    --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a cut-off per label, P(label). Most
+    are low, so set no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
     use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
     RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without
     cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.

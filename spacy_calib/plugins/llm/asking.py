@@ -66,8 +66,9 @@ class Cache:
 class AnswersPipe(Pipe):
     """Send each text to `ask` and read the answer, with the arguments of AnswersSettings.
 
-    n_asked (int): Number of texts sent, rather than read from the cache. outcomes (Counter): Number of answers that were "cut", "filtered",
-    "refused", "called" (a tool) or "unreadable"; the first of each kind gives a warning. RAISES C001: "cats" without types.
+    n_asked (int): Number of texts sent, rather than read from the cache. outcomes (Counter): Number of answers that were "cut",
+    "filtered", "refused", "called" (a tool) or "unreadable"; the first of each kind gives a warning. RAISES C001: "cats"
+    without types.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class AnswersPipe(Pipe):
         return answer
 
     def _digest(self, text: str) -> str:
-        """Return the digest of the text and of the config block `ask`; a pipe outside of a pipeline has a random key in its place."""
+        """Return the digest of the text and of the config block `ask`; a pipe without a pipeline has a random key instead."""
         pipe_name = next((name for name, pipe in self.nlp.components if pipe is self), "")
         settings = self.nlp.get_pipe_config(pipe_name)["ask"] if pipe_name else self._key
         return hashlib.sha256(

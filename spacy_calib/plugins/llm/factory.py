@@ -13,11 +13,13 @@ class AnswersSettings:
     """Settings of a component that asks a language model.
 
     ask (Callable): (text) -> response that `Answer.from_response` reads; a function of the registry calib_asks.
-    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; a function of the registry
-        calib_readers. None reads lines "text -> TYPE", and for categories the probability of each name at the start of the answer.
-    types (dict | None): Name of a type in the prompt -> its label; fields of other types are left out and counted. None keeps all.
-    into (str): Where spans go: "ents", "cats", or the key of a span group. key (str): With "ents", the key of a span group for all spans.
-    threshold (float), misaligned (str): Settings of `spans_from`.
+    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; a function
+        of the registry calib_readers. None reads lines "text -> TYPE", and for categories the probability of each name at the
+        start of the answer.
+    types (dict | None): Name of a type in the prompt -> its label; fields of other types are left out and counted. None keeps
+    all.
+    into (str): Where spans go: "ents", "cats", or the key of a span group. key (str): With "ents", the key of a span group for
+    all spans. threshold (float), misaligned (str): Settings of `spans_from`.
     cache (str): File for answers, so that each text is sent once; "" for none. Answers quote parts of the texts.
     """
 

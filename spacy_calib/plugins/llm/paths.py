@@ -19,8 +19,8 @@ _Object = tuple
 class JsonFields:
     """Read fields from the JSON in an answer, without the text around it.
 
-    text, type (str): Paths such as people[].name: keys, with [] for each element of a list and * for any key. Without `type` the
-    type of a text is the key that * matches, or else the first key of the path. RAISES C648: something that is no path.
+    text, type (str): Paths such as people[].name: keys, with [] for each element of a list and * for any key. Without `type`
+    the type of a text is the key that * matches, or else the first key of the path. RAISES C648: something that is no path.
     """
 
     def __init__(self, text: str, type: str = ""):

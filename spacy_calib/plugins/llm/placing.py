@@ -55,8 +55,8 @@ class AnswerText:
     """A text with JSON in it: complete, cut off, or among other words.
 
     items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
-    complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node: an object, a list, or
-    the content of one key of an object.
+    complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node: an object, a list,
+    or the content of one key of an object.
     """
 
     def __init__(self, text: str):
@@ -134,7 +134,7 @@ class AnswerText:
         return [item.start for item in self.items if item.kind == VALUE]
 
     def _distance(self, text: TextMatch, label: TextMatch) -> tuple[int, int, int, int, bool]:
-        """Return (steps up the tree, steps down, separators between, characters between, whether the type precedes the text)."""
+        """Return (steps up the tree, steps down, separators, characters between, whether the type precedes the text)."""
         node, label_node = text.node, label.node
         while node != label_node:
             if self.depths[node] >= self.depths[label_node]:

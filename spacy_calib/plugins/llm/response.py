@@ -38,11 +38,12 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """The n tokens of a language model's answer, with their log-probabilities. Offsets are characters of `text`, all tokens joined.
+    """The n tokens of a language model's answer, with their log-probabilities. Offsets count characters of `text`.
 
-    tokens (tuple[bytes, ...]): UTF-8 bytes of each token, perhaps of a part of a character. logprobs (tuple[float, ...]): NaN if
-    unknown. tops (tuple[tuple[tuple[bytes, float], ...], ...]): The top tokens at each step with their log-probabilities; () if
-    unknown. outcome (str): "" if the answer is complete, else "cut" (limit of tokens), "filtered", "refused" or "called" (a tool).
+    tokens (tuple[bytes, ...]): UTF-8 bytes of each token, perhaps of a part of a character. logprobs (tuple[float, ...]): NaN
+    if unknown. tops (tuple[tuple[tuple[bytes, float], ...], ...]): The top tokens at each step with their log-probabilities; ()
+    if unknown. outcome (str): "" if the answer is complete, else "cut" (limit of tokens), "filtered", "refused" or "called" (a
+    tool).
 
         >>> answer = Answer.from_response({"tokens": ["dog", " ->", " animal"], "logprobs": [-0.1, -0.01, -0.2]})
         >>> answer.lines()
@@ -64,8 +65,8 @@ class Answer:
     def from_response(cls, response: Any, choice: int = 0) -> Answer:
         """Read one choice of a response; thoughts before the answer and special tokens after it are dropped.
 
-        response (Any): Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of a
-        compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
+        response (Any): Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
+        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
         mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. choice (int): Index of the choice.
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
         that is no log-probability. C647: token numbers in place of texts.
@@ -127,7 +128,7 @@ class Answer:
         return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
 
     def logprob(self, start: int, end: int) -> float:
-        """Return the log-probability of the characters from start to before end, given all before them. RAISES C642: it is unknown."""
+        """Return the log-probability of the characters from start to before end, given those before. RAISES C642: it is unknown."""
         return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
     def _logprob_at(self, index: int) -> float:
@@ -138,9 +139,9 @@ class Answer:
     def scores(self, field: Field) -> dict[str, float]:
         """Return four scores of a field, in [0, 1], with the names in SCORES.
 
-        "product" and "least": product and minimum of the probabilities of its tokens, from the first of text and type to the last
-        (without those between the two if other values of JSON are there). "first": probability of the first token of its type.
-        "margin": how far that exceeds the next likely token. RAISES C642: a token has no log-probability.
+        "product" and "least": product and minimum of the probabilities of its tokens, from the first of text and type to the
+        last (without those between the two if other values of JSON are there). "first": probability of the first token of its
+        type. "margin": how far that exceeds the next likely token. RAISES C642: a token has no log-probability.
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
         front, back = sorted([(field.start, field.end), label_span])
@@ -153,10 +154,10 @@ class Answer:
         return dict(zip(SCORES, (math.exp(sum(numbers)), math.exp(min(numbers)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
-        """Return the probability of each name among these names, as the text that begins at a character, by the top tokens there.
+        """Return the probability of each name among these names, as the text from a character on, by the top tokens there.
 
-        A token that begins several names is divided by the tokens after it if the model wrote it, and else equally. {} if no top
-        token begins a name. index (int): Index of the character.
+        A token that begins several names is divided by the tokens after it if the model wrote it, and else equally. {} if no
+        top token begins a name. index (int): Index of the character.
         """
         tokens = self._find_tokens(index, index + 1)
         sums = self._sum_by_name({name: name.encode() for name in names}, tokens[0]) if tokens else {}
@@ -201,8 +202,8 @@ class Answer:
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
         """Locate pairs of a text and a type in the answer, for example from JSON; pairs that are not in it are left out.
 
-        Texts and types are values or keys of JSON, or else parts of the text. Of several occurrences of a text the one nearest to
-        the type is taken, in the same object or list or one above; a repeated pair gets another occurrence.
+        Texts and types are values or keys of JSON, or else parts of the text. Of several occurrences of a text the one nearest
+        to the type is taken, in the same object or list or one above; a repeated pair gets another occurrence.
         """
         pairs = list(pairs)
         matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
@@ -229,10 +230,11 @@ class Answer:
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """Find fields in the text that the model was asked about.
 
-        Longer fields come first, each on characters of no other field, or else where no field of its label begins; case is ignored
-        if necessary. text (str): That text. types (Mapping | None): Name in the prompt, in any case -> label; None keeps all.
-        RETURNS (tuple): (spans with "start", "end", "label" and scores, for `spans_from`; numbers of "invented" fields, of another
-        type, and "absent" ones, not in the text).
+        Longer fields come first, each on characters of no other field, or else where no field of its label begins; case is
+        ignored if necessary. text (str): That text. types (Mapping | None): Name in the prompt, in any case -> label; None
+        keeps all.
+        RETURNS (tuple): (spans with "start", "end", "label" and scores, for `spans_from`; numbers of "invented" fields, of
+        another type, and "absent" ones, not in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
         is_taken, starts = bytearray(len(text)), set[tuple[int, str]]()

@@ -41,14 +41,14 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """An answer as read. items (list): (token, log-probability, top tokens) of each token. outcome (str): "" if it is complete."""
+    """An answer as read. items (list): (token, log-probability, top tokens) of each token. outcome (str): "" if complete."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
 
 
 def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or wrong log-probabilities. C647: token numbers."""
+    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or bad log-probabilities. C647: token numbers."""
     body = _get_choice(response, choice)
     holders = list(_holders(body))
     reasons = (get(holder, *_REASON) for holder in holders)

@@ -37,21 +37,23 @@ def pretrained(
 ) -> Language:
     """Add pretrained calibrated scores to a stock pipeline, without gold.
 
-    model (str | Path | Language): Package name or folder, which is loaded with a recognizer that keeps its probabilities; or a loaded
-        pipeline, which is changed in place: its recognizer runs twice, so texts take about twice as long.
-    components (Sequence[str] | str | None): Components to calibrate, such as "ner"; None takes all enabled ones that there are cards for.
-    card (str | Path | None): Name (`python -m spacy calib pretrained --list`) or JSON file of the card to use; "universal", for entities of
-        any language, needs no card; None finds the card.
-    precision (float | None): Accept entities from the lowest score with this mean precision on the left-out sources, and at most .1 less on
-        the worst; None takes the card's cut-off (.80 on each source).
+    model (str | Path | Language): Package name or folder, which is loaded with a recognizer that keeps its probabilities; or a
+        loaded pipeline, which is changed in place: its recognizer runs twice, so texts take about twice as long.
+    components (Sequence[str] | str | None): Components to calibrate, such as "ner"; None takes all enabled ones that there are
+    cards for.
+    card (str | Path | None): Name (`python -m spacy calib pretrained --list`) or JSON file of the card to use; "universal", for
+        entities of any language, needs no card; None finds the card.
+    precision (float | None): Accept entities from the lowest score with this mean precision on the left-out sources, and at
+        most .1 less on the worst; None takes the card's cut-off (.80 on each source).
     by (str | None): "pos" scores parts of speech alone, in a pipe "calib_pos", if there is a card for it.
-    RETURNS (Language): The pipeline, in which a component that a card calibrates already stays as it is. If one is refused, none is added.
-    RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069, C084: a component, or
-        what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component. C837: a fit calibrates it. C839,
-        C840: no cut-off reaches the precision, or there are none. C841: a component before it sets entities. C842, C843: "universal" is not
-        for this component, or not for its scores.
-    WARNS CW75: the card was fitted with other weights. CW76: evidence of a component is not used. CW77: a component with labels of a card
-        gets no scores.
+    RETURNS (Language): The pipeline, in which a component that a card calibrates already stays as it is. If one is refused,
+    none is added.
+    RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069, C084: a
+        component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
+        C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C841: a component before it
+        sets entities. C842, C843: "universal" is not for this component, or not for its scores.
+    WARNS CW75: the card was fitted with other weights. CW76: evidence of a component is not used. CW77: a component with labels
+        of a card gets no scores.
 
         >>> nlp = pretrained("en_core_web_sm")
         >>> nlp("Ada Lovelace met Charles Babbage in London.").ents[0]._.calib_ent_score
@@ -99,8 +101,8 @@ def _load(model: str) -> Language:
 def _is_calibrated(nlp: Language, match: Match, card: Card | None, is_new_cutoff: bool) -> bool:
     """Return whether a card calibrates the component already.
 
-    card (Card | None): The requested card; None accepts any. is_new_cutoff (bool): Whether a cut-off is requested. RAISES C837: a fit calibrates the
-    component, or another card, or a card with another cut-off; or a pipe has the name already.
+    card (Card | None): The requested card; None accepts any. is_new_cutoff (bool): Whether a cut-off is requested. RAISES C837:
+    a fit calibrates the component, or another card, or a card with another cut-off; or a pipe has the name already.
     """
     readers = _find_readers(nlp, match)
     for name, pipe in readers.items():
@@ -124,7 +126,7 @@ def _find_readers(nlp: Language, match: Match) -> dict[str, Calibrator]:
 
 
 def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -> list[str]:
-    """Add the pipe of a card after its component, in place of an unfitted one, and return warnings; if it is refused, add nothing."""
+    """Add the pipe of a card after its component, in place of an unfitted one, and return warnings; a refused one is not added."""
     card, name = match.card, match.component
     for reader in _find_readers(nlp, match):
         nlp.remove_pipe(reader)
@@ -161,8 +163,8 @@ def learned_state(
 ) -> dict[str, Any]:
     """Return the state of a pipe with the calibration of a card, in the form that a fit saves.
 
-    weights (str): Fingerprint of the component. cutoff (Mapping | None): By `Card.choose_cutoff`. unlike (Sequence[str]): Components whose
-    evidence is not used.
+    weights (str): Fingerprint of the component. cutoff (Mapping | None): By `Card.choose_cutoff`. unlike (Sequence[str]):
+    Components whose evidence is not used.
     """
     card, state, data = match.card, match.card.state(), match.card.data
     low, high = card.expected_bias

@@ -86,7 +86,7 @@ class Card:
         return " ".join(filter(None, (sentence, self.data["reported"])))
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
-        """Return the cut-off for a precision, or the default one, with its results by `evaluate_cutoffs`; None if the card has none.
+        """Return the cut-off for a precision, or the default one, with its results (`evaluate_cutoffs`); None if there is none.
 
         RAISES C839: no cut-off reaches the precision.
         """
@@ -105,7 +105,7 @@ class Card:
         return {"precision": precision, **lowest}
 
     def state(self) -> dict[str, Any]:
-        """Return the learned state of the card's pipe, without what depends on the pipeline. RAISES C831: the file is damaged."""
+        """Return the learned state of the pipe, without what depends on the pipeline. RAISES C831: the file is damaged."""
         file = self.folder / str(self.data["parameters"])
         try:
             return dict(unpack(zlib.decompress(file.read_bytes()), FORMAT))
@@ -161,7 +161,8 @@ def find_card(name: str | Path) -> Card:
 def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     """Return for each of CUTOFFS the "mean" and "worst" precision over the sources, and the mean recall "kept".
 
-    sources (Sequence): For each source the number of "right" entities, and "above" each cut-off of "accepted" and of "right" ones.
+    sources (Sequence): For each source the number of "right" entities, and "above" each cut-off of "accepted" and of "right"
+    ones.
     """
     n_accepted, n_right = (np.array([source["above"][key] for source in sources]) for key in ("accepted", "right"))
     precision = np.where(n_accepted >= _MIN_ACCEPTED, n_right / np.maximum(n_accepted, 1), 0.0)
@@ -171,6 +172,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the lowest cut-off, of multiples of `step` hundredths, with at least this mean and worst precision; None if none has."""
+    """Return the lowest cut-off, of multiples of `step` hundredths, with at least these precisions; None if none has."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

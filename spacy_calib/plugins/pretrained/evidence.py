@@ -42,7 +42,7 @@ COLUMNS = (
 )  # fmt: skip
 # Evidence with a coefficient for each entity type: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
-# Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letter, or this share of the words in capitals.
+# Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letters, or this share of words in capitals.
 FORMS = ("lower", "capitals")
 _CAPITALS_SHARE = 0.9
 # Name of a map, by the components and lists that it uses, richest first -> columns that show that these ran.
@@ -59,8 +59,9 @@ EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", 
 class Wording:
     """The tags, dependency labels and words that are evidence, by tag set, dependency scheme and language.
 
-    proper, noun, preposition (Sequence[str]): Tags of proper nouns, of all nouns, and of prepositions. argument (Sequence[str]): Dependency
-    labels that names often have. article, possessive (Sequence[str]): Words in lower case. address (Sequence[str]): Parts of web addresses.
+    proper, noun, preposition (Sequence[str]): Tags of proper nouns, of all nouns, and of prepositions. argument
+    (Sequence[str]): Dependency labels that names often have. article, possessive (Sequence[str]): Words in lower case. address
+    (Sequence[str]): Parts of web addresses.
     """
 
     proper: Sequence[str] = ("NNP", "NNPS")
@@ -75,7 +76,8 @@ class Wording:
 class EntityEvidence(Part):
     """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum of its entries.
+    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum of
+    its entries.
     wording (list[str]): Fields of Wording that differ from its defaults.
     """
 
@@ -147,7 +149,7 @@ class EntityEvidence(Part):
         )  # fmt: skip
 
     def read_words(self, words: Sequence[str], spaces: Sequence[Any], lists: NameLists | None) -> Floats:
-        """Return the columns that depend only on the words of one Doc, from "letters" on. spaces: Whether a space follows each word."""
+        """Return the columns that depend only on a Doc's words, from "letters" on. spaces: Whether a space follows each."""
         if len(self._word_rows) > _MAX_WORDS:
             self._word_rows = {}
         rows = self._word_rows
@@ -196,8 +198,8 @@ def _depths(doc: Doc) -> Floats:
 class EntityMap(Part):
     """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
-    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Entity labels, as columns. maps_ (Mapping):
-    Key of NEEDS -> name of the evidence -> coefficient.
+    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Entity labels, as
+    columns. maps_ (Mapping): Key of NEEDS -> name of the evidence -> coefficient.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
@@ -224,8 +226,8 @@ class EntityMap(Part):
 class SpanEvidence:
     """Evidence of n entities, by name.
 
-    spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the columns of
-    EntityEvidence. labels (Sequence[str]): Entity labels, as columns.
+    spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the
+    columns of EntityEvidence. labels (Sequence[str]): Entity labels, as columns.
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
@@ -308,7 +310,7 @@ class SpanEvidence:
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the evidence in each map without lists, by key of NEEDS. types (Sequence[str]): Entity labels to score."""
+    """Return the names of the evidence in each map without lists, by key of NEEDS. types: Entity labels to score."""
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
     shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
     simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]

@@ -21,10 +21,10 @@ from .card import Card, all_cards
 from .evidence import CLIP, COLUMNS, EVIDENCE_OF, EntityEvidence
 from .messages import calib_error
 
-# In the card's sentences: maximum distance of the mean raw log-odds from the card's, in units of its spread (random weights are about
-# 3 away, pipelines of other sizes .2), and minimum number of predictions, as a share of the card's.
+# In the card's sentences: maximum distance of the mean raw log-odds from the card's, in units of its spread (random weights are
+# about 3 away, pipelines of other sizes .2), and minimum number of predictions, as a share of the card's.
 _MAX_DISTANCE, _MIN_SHARE = 0.75, 0.5
-# Minimum correlation of evidence with the card's: it is .98 or more in pipelines of another size, .4 or less with random weights.
+# Minimum correlation of evidence with the card's: .98 or more in pipelines of another size, .4 or less with random weights.
 _MIN_CORRELATION = 0.75
 
 
@@ -42,11 +42,12 @@ def find_matches(
 ) -> tuple[list[Match], dict[str, str]]:
     """Find a card for each component of a pipeline, by language and labels; names of components do not matter.
 
-    components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that there are cards for.
+    components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that there are cards
+    for.
     card (Card | None): The only card to consider; None considers all. by (str): What the card merges labels to, "pos" or "".
     RETURNS (tuple): (matches; name -> reason of each component that has labels of a card and gets none).
-    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another component
-        or other labels.
+    RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
+        component or other labels.
     """
     cards = [candidate for candidate in all_cards() if candidate.data["by"] == by] if card is None else [card]
     names = [components] if isinstance(components, str) else components

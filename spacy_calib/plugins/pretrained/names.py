@@ -130,7 +130,8 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
 def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any) -> dict[str, Any]:
     """Return the evidence of the lists for n entities: a flag for each of SUPPORTS and CONTRADICTIONS, (n,).
 
-    labels: Type of each entity. columns (Mapping): COLUMNS of all tokens. starts, ends: Tokens of each entity, without article and possessive.
+    labels: Type of each entity. columns (Mapping): COLUMNS of all tokens. starts, ends: Tokens of each entity, without article
+    and possessive.
     """
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts

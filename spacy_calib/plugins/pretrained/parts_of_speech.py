@@ -15,7 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. It has to be requested by name."""
+    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Used only by name."""
 
     def claims(self, pipe: Any) -> bool:
         return False

@@ -39,9 +39,9 @@ def view_contents(
 ) -> dict[str, Any]:
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
-    view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts (Mapping):
-    "layer", "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS (dict): The facts, and
-    "verdict", "accuracy", "table" and other results.
+    view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
+    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS
+    (dict): The facts, and "verdict", "accuracy", "table" and other results.
     """
     table, never = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
@@ -97,8 +97,9 @@ def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return rows for SMCE, mean GMCE, ECE and each metric.
 
-    RETURNS (list[dict]): "name", "title", "raw" and "calibrated", each with "_low" and "_high" of the 95 % interval by document (for
-    errors that of the true error, around "debiased"), and "floor" and "floor95" of perfectly calibrated scores; None if unknown.
+    RETURNS (list[dict]): "name", "title", "raw" and "calibrated", each with "_low" and "_high" of the 95 % interval by document
+    (for errors that of the true error, around "debiased"), and "floor" and "floor95" of perfectly calibrated scores; None if
+    unknown.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     raw = {
@@ -113,7 +114,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row. row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals; those of errors are in the row."""
+    """Return one row. row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals, unless the row has them."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -159,8 +160,9 @@ def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dic
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return Table 1 of Kranzlein et al. (2021) with intervals.
 
-    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least" and "most"
-    frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative "change" of the error.
+    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least"
+    and "most" frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative
+    "change" of the error.
     """
     extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):

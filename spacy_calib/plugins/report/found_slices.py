@@ -24,7 +24,7 @@ def slice_sections(
     *,
     find_slices: Annotated[bool, option("Search for parts of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
-    """Yield a section with the slices of each pipe and unit, and "examples" of each. RAISES C610: there are too few documents."""
+    """Yield a section with the slices of each pipe and unit, and "examples" of each. RAISES C610: too few documents."""
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])

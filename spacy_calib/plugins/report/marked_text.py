@@ -25,7 +25,7 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show: the white space after it, tag or "", raw and calibrated score, (tag, probability) of each of its tags."""
+    """A token to show: the white space after it, tag or "", raw and calibrated score, (tag, probability) of each tag."""
 
     text: str
     space: str
@@ -38,8 +38,9 @@ class Word(NamedTuple):
 class TextMark(NamedTuple):
     """A labelled span of a text, such as an entity.
 
-    start, end (int): Its characters. raw, score (float | None): Score in the tip, and score that decides the shade. accept (bool | None):
-    Whether it reaches its cut-off. alternatives (tuple): (text, label, probability), highest first; "" for the text of the mark.
+    start, end (int): Its characters. raw, score (float | None): Score in the tip, and score that decides the shade. accept
+    (bool | None): Whether it reaches its cut-off. alternatives (tuple): (text, label, probability), highest first; "" for the
+    text of the mark.
     """
 
     start: int
@@ -67,9 +68,10 @@ class MarkedText:
 class DisplayOptions:
     """How texts are shown; the first four are options of `render`.
 
-    doubtful (float): The tab key and taps reach words with a lower score. tags (str): Words that show their tag: "doubtful", "all" or
-    "none". alternatives (int): Maximum on hover. label_word (str): "tag", "category" or "entity", in the legend. raw_caption (str):
-    Description of the score in the tip. scores (bool): Whether elements have their score as an attribute, for scripts.
+    doubtful (float): The tab key and taps reach words with a lower score. tags (str): Words that show their tag: "doubtful",
+    "all" or "none". alternatives (int): Maximum on hover. label_word (str): "tag", "category" or "entity", in the legend.
+    raw_caption (str): Description of the score in the tip. scores (bool): Whether elements have their score as an attribute,
+    for scripts.
     """
 
     doubtful: float = 0.9

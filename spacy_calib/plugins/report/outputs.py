@@ -42,8 +42,8 @@ def _show_page(contents: Mapping[str, Any], _: str) -> None:
 def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
     """Explain how well a pipeline is calibrated on one HTML page, as `spacy calib evaluate --output page.html` does.
 
-    model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File for the page;
-        None writes none.
+    model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File
+        for the page; None writes none.
     options: Options of `evaluate` by their long names: attr, component, bins, groups, gold_preproc, n_process, gpu_id, code,
         force.
     RETURNS (dict): The contents of the page: "title", "model", "data", "made", "skipped" and "views".

@@ -23,8 +23,8 @@ _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
 def render_report(contents: Mapping[str, Any]) -> str:
     """Return the page as HTML.
 
-    contents (Mapping): "title", "model", "data", "made" (term -> description of the run), "skipped" (list[str]: sentences on what is not
-    evaluated), "views" (by `view_contents`, each with "component" and "name").
+    contents (Mapping): "title", "model", "data", "made" (term -> description of the run), "skipped" (list[str]: sentences on
+    what is not evaluated), "views" (by `view_contents`, each with "component" and "name").
     """
     from jinja2 import Environment
 

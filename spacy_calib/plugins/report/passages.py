@@ -52,7 +52,7 @@ def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
 
 
 def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
-    """Return a pair of the view as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
+    """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":
         label_name = view.labels[int(view.pairs.tags[pair])]

@@ -39,7 +39,8 @@ def write_pictures(
 ) -> list[Section]:
     """Write the pictures of the first pipe, and return sections with their numbers.
 
-    RAISES C005, C030, C065, C098, C265: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several pictures.
+    RAISES C005, C030, C065, C098, C265: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
+    pictures.
     """
     targets = picture_files(paths, kind, tags)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
@@ -86,10 +87,10 @@ WRITER = Writer(write_pictures, _files, fitted_only=True)
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str], unit: str | None) -> dict[str, Any]:
     """Return the numbers of pictures of the first pipe.
 
-    names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name -> panels as
-    in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C065, C265: the pipe has no such units. C098: it has no
-    such tag.
+    names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
+    -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
+    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C065, C265: the pipe has no such units.
+    C098: it has no such tag.
     """
     pipes = evaluation.placed()
     if not pipes:

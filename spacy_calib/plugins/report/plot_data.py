@@ -28,9 +28,10 @@ REMNANT = 0.1
 class Curve:
     """A reliability curve over adaptive bins; without scores it has no bins and no error.
 
-    error (float | None): Calibration error. pairs, scores, right (list): Number of pairs, mean score and share of hits of each bin.
-    low, high (list[float]): 95 % interval of that share. histogram (list[int]): Number of scores in each of HISTOGRAM_BINS bins of
-    equal width.
+    error (float | None): Calibration error. pairs, scores, right (list): Number of pairs, mean score and share of hits of each
+    bin.
+    low, high (list[float]): 95 % interval of that share. histogram (list[int]): Number of scores in each of HISTOGRAM_BINS bins
+    of equal width.
     """
 
     error: float | None
@@ -71,15 +72,15 @@ def reliability_curve(scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, norm
     table = without_remnants(table, n_bins)
     low, high = share_interval(table.mean_hit, table.counts)
     bins = assign(np.asarray(scores, dtype=np.float64), fixed_edges(HISTOGRAM_BINS))
-    columns = (values.tolist() for values in (table.mean_score, table.mean_hit, low, high))
-    return Curve(error, table.counts.astype(int).tolist(), *columns, np.bincount(bins, minlength=HISTOGRAM_BINS).tolist())
+    counts, histogram = table.counts.astype(int).tolist(), np.bincount(bins, minlength=HISTOGRAM_BINS).tolist()
+    return Curve(error, counts, table.mean_score.tolist(), table.mean_hit.tolist(), low.tolist(), high.tolist(), histogram)
 
 
 def without_remnants(table: BinTable, n_bins: int) -> BinTable:
     """Join each bin with less than REMNANT of the average number of pairs to the bin below, the lowest to the bin above.
 
-    With many equal scores (the steps of isotonic regression) adaptive bins leave bins of a few pairs, whose intervals are as wide
-    as the picture.
+    With many equal scores (the steps of isotonic regression) adaptive bins leave bins of a few pairs, whose intervals are as
+    wide as the picture.
     """
     small = table.counts < REMNANT * table.counts.sum() / n_bins
     target = np.maximum.accumulate(np.where(small, -1, np.arange(len(table))))
@@ -96,7 +97,8 @@ def without_remnants(table: BinTable, n_bins: int) -> BinTable:
 def share_interval(shares: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Return (low, high) of the 95 % interval of each share of hits, shape as `shares` (Wilson 1927, score interval).
 
-    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width in a bin without a miss.
+    The normal approximation of Nguyen & O'Connor (2015, section 3.3) agrees for large bins, but has no width in a bin without a
+    miss.
     """
     z_squared = 1.96**2
     centre = shares + z_squared / (2 * counts)

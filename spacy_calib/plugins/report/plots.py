@@ -97,7 +97,8 @@ def compare_reliability(
     """Plot reliability diagrams side by side, raw against calibrated.
 
     panels (list[dict]): "title" of each diagram, and "hits", "raw" and "calibrated" of its pairs, (n,) each.
-    title (str): Above all. n_bins (int): Number of adaptive bins. histograms (bool): Whether each has a histogram of its scores.
+    title (str): Above all. n_bins (int): Number of adaptive bins. histograms (bool): Whether each has a histogram of its
+    scores.
     columns (int | None): Number of diagrams in a row; None puts all in one.
     RETURNS (matplotlib.figure.Figure): The figure, not saved.
     RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
@@ -183,8 +184,8 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
     """Plot the calibration error before and after calibration, overall and by group (Kranzlein et al. 2021, Figure 3).
 
-    Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor as
-    a grey bar.
+    Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor
+    as a grey bar.
 
     rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`.
     ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. title (str): Above them.

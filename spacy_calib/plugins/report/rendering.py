@@ -53,14 +53,15 @@ def render(
 
     docs (Doc | Span | Iterable): Docs or Spans to show. Only the scores on them are read; no pipeline is needed.
     style (str): "tokens", or "ents" for entities (or the spans of a span categorizer).
-    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", or "calib_ent" for "ents" or if no Doc has others.
+    attr (str | None): Prefix of the calib pipe's attributes; None takes "calib", or "calib_ent" for "ents" or if no Doc has
+    others.
     page (bool): Return a whole HTML page. minify (bool): Leave out line breaks between elements.
     jupyter (bool | None): Display the HTML in a notebook; None detects one.
     options (Mapping | None): "doubtful" (float, 0.9): the tab key stops at words with a lower score. "tags" (str, "doubtful"):
     words that show their tag; or "all", "none". "alternatives" (int, 5): maximum on hover. "legend" (bool, True).
     RETURNS (str | None): The HTML; None in a notebook, where it is displayed.
-    RAISES C001: an unknown style or option, a wrong value, other objects than Docs and Spans. C095: a Doc has no scores. C096: style
-    "ents", but no spans have scores.
+    RAISES C001: an unknown style or option, a wrong value, other objects than Docs and Spans. C095: a Doc has no scores. C096:
+    style "ents", but no spans have scores.
 
         >>> html = render(doc, page=True, options={"tags": "all"})
         >>> html.splitlines()[0]
@@ -136,7 +137,7 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095: there are no scores."""
+    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095: no scores."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is not None and view.unit != TOKEN:
@@ -174,7 +175,7 @@ def _read_word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the text with its entities or categorized spans marked. RAISES C095: there are no scores. C096: they are not of spans."""
+    """Return the text with its entities or categorized spans marked. RAISES C095: no scores. C096: none of spans."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is None:
@@ -199,7 +200,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_units(doc: Doc, units: Callable[[Doc], Iterable[Span]], attr: str, unit_word: str, raw: bool = False) -> MarkedText:
-    """Return the text with its scored units marked. units (Callable): (doc) -> its units. unit_word (str): Label of the marks."""
+    """Return the text with its scored units marked. units (Callable): (doc) -> its units. unit_word (str): Their label."""
     marks = [
         TextMark(unit.start_char, unit.end_char, unit_word, *_order_scores(values.raw, values.calibrated, raw), None, ())
         for unit in units(doc)

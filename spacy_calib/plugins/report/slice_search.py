@@ -26,7 +26,7 @@ Part = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class UnitGaps:
-    """n units. gaps, variances, documents: Score minus hit, score (1 - score), document, (n,). overdispersion: By `documents_apart`."""
+    """n units. gaps: Score minus hit. variances: score (1 - score). documents: Of each. overdispersion: By `documents_apart`."""
 
     gaps: Floats
     variances: Floats
@@ -59,10 +59,12 @@ def find_slices(
 ) -> tuple[list[Slice], Ints]:
     """Find slices, of one property or of two, whose scores are miscalibrated.
 
-    On half of the documents the slice with the highest t value is taken, then the one with the highest after its gap is removed, and so on,
-    up to MAX_SLICES. A slice is confirmed if the other half rejects calibration, by the false discovery rate, with and without the gaps of
-    the slices before it. scores (Floats), hits (NDArray[bool]), documents (Ints): Of each unit, (n,). seed (int): Of the halves.
-    RETURNS (tuple): (confirmed slices, with their units of the confirming half; all units of that half). RAISES C610: too few documents.
+    On half of the documents the slice with the highest t value is taken, then the one with the highest after its gap is
+    removed, and so on, up to MAX_SLICES. A slice is confirmed if the other half rejects calibration, by the false discovery
+    rate, with and without the gaps of the slices before it. scores (Floats), hits (NDArray[bool]), documents (Ints): Of each
+    unit, (n,). seed (int): Of the halves.
+    RETURNS (tuple): (confirmed slices, with their units of the confirming half; all units of that half). RAISES C610: too few
+    documents.
     """
     names, codes = np.unique(documents, return_inverse=True)
     if len(names) < 2 * _MIN_DOCUMENTS:

@@ -24,9 +24,9 @@ ONE_SIDED = 0.25
 def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
     """Return a row for each tag with pairs, gold or predictions in the data, most pairs first.
 
-    RETURNS (list[dict]): "tag", "column", "group", "counted" (frequency that decided the group), "gold" (frequency in this data), "pairs",
-    "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if there are enough pairs), "precision";
-    None if unknown.
+    RETURNS (list[dict]): "tag", "column", "group", "counted" (frequency that decided the group), "gold" (frequency in this
+    data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if there
+    are enough pairs), "precision"; None if unknown.
     """
     gold, n_predicted, precision = _count_predictions(corpus, view)
     slices = view.tag_slices()
@@ -77,9 +77,9 @@ def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
 def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     """Return the tags whose calibrated error exceeds the noise floor most.
 
-    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above the 95 % noise
-    floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right", "leaning" ("sure":
-    overconfident, "modest": underconfident, or "both"), "examples".
+    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above
+    the 95 % noise floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right",
+    "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples".
     """
     slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.enough}
     excess = {

@@ -73,8 +73,9 @@ class VerdictFigures:
     """The figures that decide a status.
 
     error (float): Calibration error after calibration. floor95 (float): Its 95 % noise floor, for independent pairs. low, high
-    (float | None): Interval of the true error by document. has_few (bool): Fewer pairs than a verdict needs. percent_right (int | None):
-    By `right_at`. leaning (str): By `leaning_of`. is_uneven (bool): Rare labels are miscalibrated. was_fitted (bool): The fit saw the data.
+    (float | None): Interval of the true error by document. has_few (bool): Fewer pairs than a verdict needs. percent_right (int
+    | None): By `right_at`. leaning (str): By `leaning_of`. is_uneven (bool): Rare labels are miscalibrated. was_fitted (bool):
+    The fit saw the data.
     """
 
     error: float
@@ -89,7 +90,7 @@ class VerdictFigures:
 
 
 def exceeds_noise(error: float, floor95: float, low: float | None) -> tuple[bool, bool]:
-    """Return whether an error is more than noise: (by the noise floor, by the interval over documents, or the floor without one)."""
+    """Return whether an error is more than noise: (by the noise floor, by the interval, or the floor without one)."""
     is_above_floor = error > floor95
     return is_above_floor, is_above_floor if low is None else low > 0
 
@@ -128,9 +129,10 @@ def verdict(
 ) -> dict[str, Any]:
     """Summarize the evaluation of a view in sentences.
 
-    table (dict): By `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap with the fit data,
-    `pairs.seen_texts.SeenShare`. never (Sequence): Labels that are never right, by `metrics.sentences.never_right`. RETURNS (dict): "status"
-    (a key of HEADINGS), "heading", "sentence", "more" and "warnings" (lists of sentences).
+    table (dict): By `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap with
+    the fit data, `pairs.seen_texts.SeenShare`. never (Sequence): Labels that are never right, by
+    `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings"
+    (lists of sentences).
     """
     rows = table["errors"]
     overall = rows[0]

@@ -67,7 +67,7 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes; None takes all fitted ones. RAISES C027: there is none. C021, C069: one cannot be read."""
+    """Return the views of some calib pipes; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
     pipes = fitted_pipes(nlp) if pipes is None else pipes
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -93,7 +93,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The WSGI application, which processes one text at a time. gpu_id (int): -1 for the CPU. pipes, RAISES: As for `list_views`."""
+    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes, RAISES: As for `list_views`."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)

@@ -38,9 +38,10 @@ class GoldSpan(NamedTuple):
 class Doubt(NamedTuple):
     """A gold label that is probably wrong.
 
-    kind (str): The error: LABEL, BORDER, MISSING, SUPERFLUOUS or ARC. first, last (int): First row of the gold (or missing) label,
-    and the row after the last. gold, rival (str): The gold label and the likelier one; "" for no label. p_gold, p_rival (float):
-    Their calibrated probabilities. rival_first, rival_last (int): Rows of the rival. raw (float | None): Raw score of the gold label.
+    kind (str): The error: LABEL, BORDER, MISSING, SUPERFLUOUS or ARC. first, last (int): First row of the gold (or missing)
+    label, and the row after the last. gold, rival (str): The gold label and the likelier one; "" for no label. p_gold, p_rival
+    (float): Their calibrated probabilities. rival_first, rival_last (int): Rows of the rival. raw (float | None): Raw score of
+    the gold label.
     """
 
     kind: str
@@ -77,7 +78,7 @@ class Audit:
 
 
 def audit_rows(corpus: ScoredCorpus, raw: Floats) -> Audit:
-    """Audit annotations with one label per row. raw (Floats): Raw score of each row's gold label, (n,); rows with NaN are left out."""
+    """Audit annotations with one label per row. raw (Floats): Raw score of each row's gold label, (n,); NaN leaves a row out."""
     rows = np.flatnonzero((corpus.gold >= 0) & (np.diff(corpus.indptr) > 0) & ~np.isnan(raw) & _not_blank(corpus))
     doubts, is_top, top_scores = [], [], []
     for row in rows.tolist():
@@ -126,7 +127,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
 
 
 def audit_spans(corpus: ScoredCorpus, gold: Sequence[GoldSpan], table: Mapping[str, str] | None = None) -> Audit:
-    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Predicted -> gold label."""
+    """Audit spans: gold against the top overlapping prediction, and predictions without gold. table: Predicted -> gold name."""
     spans = corpus.spans
     offsets, is_not_blank = corpus.doc_starts[spans.docs], _not_blank(corpus)
     bounds = [(int(corpus.doc_starts[span.doc]) + span.start, int(corpus.doc_starts[span.doc]) + span.end) for span in gold]

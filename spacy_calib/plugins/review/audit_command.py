@@ -62,8 +62,9 @@ def audit(
     List gold labels that are probably wrong, most likely first, each with the likelier label, and write them as a queue for an
     annotation tool. Scores are calibrated by cross-validation: no label is judged by a calibration fitted on its own document.
 
-    RETURNS (dict): "component", "unit"; "labels": number of gold labels; "doubted": number of those with a likelier rival; "kinds": number of each kind of error;
-        "expected_wrong": estimated number of wrong gold labels; "ranked": a record of each doubted label, as `plugins.review.queue.formats.to_record` makes them.
+    RETURNS (dict): "component", "unit"; "labels": number of gold labels; "doubted": number of those with a likelier rival;
+        "kinds": number of each kind of error; "expected_wrong": estimated number of wrong gold labels; "ranked": a record of
+        each doubted label, as `plugins.review.queue.formats.to_record` makes them.
     RAISES C625: the data are one document. C317, C318: there is no such component. CalibError: any other bad input.
     """
     from .audit import audit_tasks
@@ -95,7 +96,7 @@ def audit(
 
 
 class AuditRun(NamedTuple):
-    """An audit with its inputs. calib (Calibrator): The pipe, as fitted for the last fold. unit (str): Unit of the doubted labels."""
+    """An audit with its inputs. calib (Calibrator): As fitted for the last fold. unit (str): Unit of the doubted labels."""
 
     calib: Calibrator
     examples: list[Example]
@@ -107,7 +108,7 @@ class AuditRun(NamedTuple):
 def audit_pipeline(
     run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()
 ) -> AuditRun:
-    """Score the gold out of fold and audit it. outputs (Sequence[Output]): Files to check before the work. RAISES: As `audit` does."""
+    """Score the gold out of fold and audit it. outputs (Sequence[Output]): Files to check first. RAISES: As `audit` does."""
     from ...pipe.scorer import corpus_of
     from .gold_audit import audit_gold
 

@@ -88,8 +88,8 @@ def number_docs(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
 class UsefulDocs:
     """The useful Docs of the corpora added so far, as one corpus; a single corpus is kept whole.
 
-    select (Callable): (corpus) -> indices of its useful Docs, ascending. count (Callable): Called once with each corpus if there
-    are several. n_blocks (int): Number of corpora added.
+    select (Callable): (corpus) -> indices of its useful Docs, ascending. count (Callable): Called once with each corpus if
+    there are several. n_blocks (int): Number of corpora added.
     """
 
     select: Callable[[ScoredCorpus], Ints]

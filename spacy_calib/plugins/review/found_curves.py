@@ -20,8 +20,8 @@ _STYLES = {
 def plot_recall(shares: Sequence[float], recalls: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
     """Plot the share of the errors that a review has found against the share of units reviewed.
 
-    shares (Sequence[float]): Shares of the units, in [0, 1]. recalls (Mapping): Name of an order -> share of all errors found at
-    each of `shares`. unit (str): What is reviewed. ax: Matplotlib axes; None makes a new figure. RETURNS: The axes.
+    shares (Sequence[float]): Shares of the units, in [0, 1]. recalls (Mapping): Name of an order -> share of all errors found
+    at each of `shares`. unit (str): What is reviewed. ax: Matplotlib axes; None makes a new figure. RETURNS: The axes.
     RAISES C061: matplotlib is not installed.
     """
     if ax is None:

@@ -49,7 +49,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """File and format of a queue, and what is printed. suffixes: Suffix -> format. RAISES C056: the suffix of the output is wrong."""
+    """File and format of a queue, and what is printed. suffixes: Suffix -> format. RAISES C056: a wrong suffix."""
 
     output: Path | None
     format: str = "table"
@@ -168,7 +168,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return the digests of all documents and sentences in some files. RAISES C092, C051 to C053, C073, C074: a file cannot be read."""
+    """Return the digests of all documents and sentences in some files. RAISES C092, C051 to C053, C073, C074: unreadable files."""
     from ...pairs.keyed import digest
     from .queue.formats import csv_texts
 

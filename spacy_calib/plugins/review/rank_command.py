@@ -83,9 +83,9 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon each order finds the errors.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with the fit data, `pairs.seen_texts.SeenShare`;
-        "accepted", "too_short" and "repeats": numbers of units left out; "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record`
-        makes them, each when it is read.
+    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
+        the fit data, `pairs.seen_texts.SeenShare`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
+        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them, each when it is read.
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
@@ -208,7 +208,7 @@ _LEFT_OUT = {
 
 
 def _choose_columns(unit: str, has_gold: bool) -> list[Column]:
-    """Return the columns of the table: no label for sentences, no context for sentences and documents, no gold if there is none."""
+    """Return the columns of the table: no label for sentences, no context for sentences and documents, no gold without it."""
     whole = unit in ("sentence", DOCUMENT)
     columns = {
         "#": Column("#", "rank"),

@@ -104,11 +104,13 @@ def select(
 ) -> dict[str, Any]:
     """
     Choose unlabelled texts to label next: the sentences whose labels are most likely wrong, or that have rare tags, each with
-    the reason. Or sample documents at random, to adapt to texts of a new kind or to estimate the accuracy on them (--for adapt).
+    the reason. Or sample documents at random, to adapt to texts of a new kind or to estimate the accuracy on them (--for
+    adapt).
 
-    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" of the order rare-tag; "pool" and "batch": numbers of
-        "units", "words", "expected_errors", "docs", and "entities" for links; "excluded": number of units labelled already, None without --exclude; "rows": a record
-        of each unit, as `plugins.review.queue.formats.to_record` makes it.
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" of the order
+        rare-tag; "pool" and "batch": numbers of "units", "words", "expected_errors", "docs", and "entities" for links;
+        "excluded": number of units labelled already, None without --exclude; "rows": a record of each unit, as
+        `plugins.review.queue.formats.to_record` makes it.
     RAISES CalibError: any bad input.
     """
     queue_output = QueueOutput(output, format, raw_cells, silent, SELECT_SUFFIXES)

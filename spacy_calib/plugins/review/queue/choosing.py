@@ -29,11 +29,13 @@ NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 class QueuePlan:
     """Settings of a queue.
 
-    kind (str): One of units.KINDS. order (Order): What priorities are made of. tags (Sequence[str]): The tags of the order "rare-tag". seed (int): Of
-    random choices. per_word (bool): Divide priorities by the number of words. raw_first (bool): Break ties by raw scores; else the shorter unit comes
-    first (Mejer & Crammer 2010, section 6). min_words (int): Minimum of words with a letter or a digit. below_only (bool): Only entities below their
-    cut-off. repeats (bool): Keep units whose text occurs again. n, max_words, per_doc (int | None): Maximum of units, of words, of units of one document.
-    is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are labelled already.
+    kind (str): One of units.KINDS. order (Order): What priorities are made of. tags (Sequence[str]): The tags of the order
+    "rare-tag". seed (int): Of random choices. per_word (bool): Divide priorities by the number of words. raw_first (bool):
+    Break ties by raw scores; else the shorter unit comes first (Mejer & Crammer 2010, section 6). min_words (int): Minimum of
+    words with a letter or a digit. below_only (bool): Only entities below their cut-off. repeats (bool): Keep units whose text
+    occurs again. n, max_words, per_doc (int | None): Maximum of units, of words, of units of one document.
+    is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
+    labelled already.
     """
 
     kind: str
@@ -66,8 +68,10 @@ class QueuePlan:
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document; with several corpora of the Doc. words (NDArray[int32]): Number of words. scores (Floats): Priority.
-    ties (NDArray): Of equal priorities the smaller comes first. keys (Digests): By `unit_keys`. left_out (NDArray[int8]): IN, ACCEPTED or SHORT.
+    documents (Ints): Number of the document; with several corpora of the Doc. words (NDArray[int32]): Number of words. scores
+    (Floats): Priority.
+    ties (NDArray): Of equal priorities the smaller comes first. keys (Digests): By `unit_keys`. left_out (NDArray[int8]): IN,
+    ACCEPTED or SHORT.
     """
 
     documents: Ints
@@ -114,10 +118,11 @@ class UnitPool:
 class Queue:
     """The chosen units, in order.
 
-    corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats): Value of each token, by
-    `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units, first to last. left_out (dict): Number of units left
-    out, "accepted", "too_short" and "repeats", and of "labelled" ones. has_candidates (bool): Whether a larger budget would allow one. n_blocks
-    (int): Number of corpora read. sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
+    corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
+    Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
+    first to last. left_out (dict): Number of units left out, "accepted", "too_short" and "repeats", and of "labelled" ones.
+    has_candidates (bool): Whether a larger budget would allow one. n_blocks (int): Number of corpora read. sampling (str): How
+    the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
@@ -166,7 +171,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike 
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make the queue of successive corpora. count: Called with each corpus if there are several. RAISES C468: no temporary file."""
+    """Make the queue of successive corpora. count: Called with each of several corpora. RAISES C468: no temporary file."""
     corpora = number_docs(corpora)
     return _compare_all(corpora, plan, count) if plan.compares_all else _keep_best(corpora, plan, count)
 
@@ -241,13 +246,14 @@ def _fit_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | N
 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:
-    """Sample documents to label, stratified by doubt, without the shortest ones, which would otherwise be most of a small sample.
+    """Sample documents to label, stratified by doubt, without the shortest ones, which would be most of a small sample.
 
-    In scripts/study_select_adapt.py the interval from five such documents is a quarter narrower than from five of all documents;
-    from the five most doubtful ones it is more than twice as wide.
+    In scripts/study_select_adapt.py the interval from five such documents is a quarter narrower than from five of all
+    documents; from the five most doubtful ones it is more than twice as wide.
 
-    doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): Number of words, shape (m,). n (int): Size of the
-        sample. seed (int): Of the sample. RETURNS (Ints): min(n, m) indices, in random order; short documents only if there are too few others.
+    doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): Number of words, shape (m,). n
+        (int): Size of the sample. seed (int): Of the sample. RETURNS (Ints): min(n, m) indices, in random order; short
+        documents only if there are too few others.
     """
     sizes = np.asarray(words, dtype=np.intp)
     order = np.argsort(sizes, kind="stable")
@@ -263,7 +269,8 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
 
     Each item is equally likely to be sampled, so estimates from the sample are unbiased, and the sample covers all values.
 
-    values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample, at most m. seed (int): Of the sample.
+    values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample, at most m. seed (int): Of the
+    sample.
     RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a random sample, too.
     """
     rng = np.random.default_rng(seed)

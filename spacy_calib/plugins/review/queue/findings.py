@@ -1,4 +1,4 @@
-"""How soon an order finds the errors: with gold, as expected, and from sums over many corpora (Mejer & Crammer 2010, section 5)."""
+"""How soon an order finds the errors: with gold, as expected, and from sums over corpora (Mejer & Crammer 2010, section 5)."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def dense_ranks(doubt: Floats, ties: Floats | None = None) -> Ints:
 def average_precision(ranks: ArrayLike, wrong: ArrayLike) -> float | None:
     """Return the average precision of an order: the mean, over the errors, of the share of errors among the units up to there.
 
-    ranks: A number for each unit, higher is reviewed sooner, shape (n,); units of equal rank count as reviewed together. wrong: Whether
-        each unit is an error, shape (n,). RETURNS (float | None): In [0, 1]; None without errors.
+    ranks: A number for each unit, higher is reviewed sooner, shape (n,); units of equal rank count as reviewed together. wrong:
+        Whether each unit is an error, shape (n,). RETURNS (float | None): In [0, 1]; None without errors.
     """
     from sklearn.metrics import average_precision_score
 
@@ -97,8 +97,9 @@ def expected_recall(units: ReviewUnits, shares: Sequence[float] = SHARES) -> lis
 def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> dict[str, Any]:
     """Summarize how soon the orders find the errors.
 
-    RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones (None without gold) and of "expected_wrong" ones. "expected":
-        expected share of the errors among the first units, for each of "shares". "signals": the quality of each order by gold, or None.
+    RETURNS (dict): Numbers of "units", of those with gold ("known"), of "wrong" ones (None without gold) and of
+        "expected_wrong" ones. "expected": expected share of the errors among the first units, for each of "shares". "signals":
+        the quality of each order by gold, or None.
     """
     n_gold = int((units.right != UNKNOWN).sum())
     return {
@@ -116,8 +117,9 @@ def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) ->
 class UnitSums:
     """Sums over the units of several corpora without gold, so that no unit is kept.
 
-    plan (QueuePlan): Of the queue. n (int): Number of units. left_out (Ints): Number of units that are IN, ACCEPTED and SHORT. counts (Ints), doubts (Floats):
-    Number of units, and sum of their doubts, in each cell of doubt. tags (dict): The tags with a score, in order of occurrence.
+    plan (QueuePlan): Of the queue. n (int): Number of units. left_out (Ints): Number of units that are IN, ACCEPTED and SHORT.
+    counts (Ints), doubts (Floats): Number of units, and sum of their doubts, in each cell of doubt. tags (dict): The tags with
+    a score, in order of occurrence.
     """
 
     plan: QueuePlan

@@ -1,7 +1,8 @@
 """Write tasks as JSON Lines and CSV, and in the import formats of Prodigy, Label Studio, doccano and Argilla.
 
-Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio task format";
-doccano, sequence labeling and text classification examples of its importer; Argilla 2, `Record.from_dict` and `records.from_json`.
+Sources: Prodigy, "Annotation interfaces" and "API: input data"; Label Studio, "Import pre-annotated data" and "Label Studio
+task format"; doccano, sequence labeling and text classification examples of its importer; Argilla 2, `Record.from_dict` and
+`records.from_json`.
 """
 
 from __future__ import annotations

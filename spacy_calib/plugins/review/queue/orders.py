@@ -1,6 +1,7 @@
 """Orders of a queue: how doubtful each token's label is, by several signals, and the priority of a unit made of these.
 
-Sources: Mejer & Crammer 2010, sections 5 (relative confidence) and 6 (priorities); the "rare instance discovery" of Kranzlein et al. 2021, section 1.
+Sources: Mejer & Crammer 2010, sections 5 (relative confidence) and 6 (priorities); the "rare instance discovery" of Kranzlein
+et al. 2021, section 1.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS, or "rare-tag" for P(it has one of the rare tags). aggregation (str): How these
-    make the priority of a unit: "whole" (1 - P(all labels right)), "max", "sum", "mean", "any" (P(at least one token)) or "random".
+    value (str): Value of each token: one of DOUBTS, or "rare-tag" for P(it has one of the rare tags). aggregation (str): How
+    these make the priority of a unit: "whole" (1 - P(all labels right)), "max", "sum", "mean", "any" (P(at least one token)) or
+    "random".
     """
 
     value: str
@@ -59,7 +61,7 @@ def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ())
 
 
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """Return the priority of each unit, (n,), highest first; -inf without a score of a rare tag. values (Floats): By `token_values`."""
+    """Return the priority of each unit, (n,), -inf without a score of a rare tag. values (Floats): By `token_values`."""
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
@@ -73,7 +75,7 @@ def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: F
 
 
 def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrated", seed: int = 0) -> Floats:
-    """Return how doubtful each unit is, (n,), higher is more doubtful. order (str): A name of REVIEW. RAISES C001: no such order."""
+    """Return how doubtful each unit is, (n,), more is higher. order (str): A name of REVIEW. RAISES C001: no such order."""
     if order not in REVIEW:
         raise calib_error("C001", name="order", wanted=f"one of {', '.join(REVIEW)}", given=repr(order))
     return priorities(corpus, units, REVIEW[order], token_values(corpus, REVIEW[order]), seed)
@@ -82,8 +84,8 @@ def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrat
 def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
     """Return how doubtful the label of each token is.
 
-    signal (str): "calibrated" or "raw" (1 minus the label's probability), "margin" or "raw_margin" (the probability of the best other tag minus
-        that of the label), "entropy" or "raw_entropy" (of the token's scores, in nats).
+    signal (str): "calibrated" or "raw" (1 minus the label's probability), "margin" or "raw_margin" (the probability of the best
+        other tag minus that of the label), "entropy" or "raw_entropy" (of the token's scores, in nats).
     RETURNS (Floats): Higher is more doubtful, shape (n_tokens,); NaN for tokens without a score.
     RAISES C001: no signal has this name.
     """
@@ -104,7 +106,7 @@ def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
 
 
 def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
-    """Return the entropy of each token's scores in nats, (n_tokens,); a sum below 1 leaves one more outcome, a higher one is scaled."""
+    """Return the entropy of each token's scores in nats, (n_tokens,); what is missing to 1 is one more outcome."""
     total = np.bincount(corpus.rows, tag_scores, minlength=len(corpus))
     scale = np.maximum(1.0, total)
     entropy = np.bincount(corpus.rows, _entropy_terms(tag_scores / scale[corpus.rows]), minlength=len(corpus))
@@ -117,7 +119,7 @@ def _entropy_terms(scores: Floats) -> Floats:
 
 
 def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """Return a random number in [0, 1) per unit, (n,), which depends only on the seed, the Doc's number and the unit's first token."""
+    """Return a random number in [0, 1) per unit, (n,), decided only by the seed, the Doc's number and the first token."""
     if corpus.numbers is None:
         return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
     docs = corpus.docs[firsts]
@@ -131,10 +133,10 @@ def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
 
 
 def rare_tags(labels: Sequence[str], groups: Groups, share: float) -> list[str]:
-    """Return the least frequent tags that together have at most a share of the gold tokens of the fit, with tags that never occur.
+    """Return the least frequent tags that together have at most a share of the fit's gold tokens, with tags that never occur.
 
-    labels (Sequence[str]): All labels, as columns. groups (Groups): Of the fitted maps, with the gold frequencies; a label with a
-        group of its own, such as "O", is no tag. share (float): In (0, 1).
+    labels (Sequence[str]): All labels, as columns. groups (Groups): Of the fitted maps, with the gold frequencies; a label with
+        a group of its own, such as "O", is no tag. share (float): In (0, 1).
     RETURNS (list[str]): Rarest first, ties by name; [] if even the rarest tag has a larger share, or no frequency is known.
     """
     tags = [i for i in range(min(len(labels), len(groups.of_tag))) if not 0 <= groups.of_tag[i] < groups.alone]
@@ -145,7 +147,7 @@ def rare_tags(labels: Sequence[str], groups: Groups, share: float) -> list[str]:
 
 
 def tag_probability(corpus: ScoredCorpus, tags: Collection[str]) -> Floats:
-    """Return P(one of these tags) of each token, (n_tokens,): the sum of their scores, at most 1; NaN for tokens without a score."""
+    """Return P(one of these tags) of each token, (n_tokens,): the sum of their scores, at most 1; NaN without scores."""
     in_tags = np.array([name in tags for name in corpus.names], dtype=bool)
     mask = in_tags[corpus.tags]
     sums = np.bincount(corpus.rows[mask], corpus.tag_calibrated[mask], minlength=len(corpus))
@@ -155,8 +157,8 @@ def tag_probability(corpus: ScoredCorpus, tags: Collection[str]) -> Floats:
 def any_probability(units: ReviewUnits, probability: Floats, events: Ints) -> Floats:
     """Return the probability that at least one token of each unit has a tag, (n,), as if events were independent.
 
-    probability (Floats): Of each token, (n_tokens,); NaN counts as 0. events (Ints): Number of each token's event, (n_tokens,): the
-        tokens of one predicted entity share an event, which counts once, with the highest probability of its tokens.
+    probability (Floats): Of each token, (n_tokens,); NaN counts as 0. events (Ints): Number of each token's event, (n_tokens,):
+        the tokens of one predicted entity share an event, which counts once, with the highest probability of its tokens.
     """
     best = np.zeros(int(events.max(initial=-1)) + 1)
     np.maximum.at(best, events, np.nan_to_num(probability))

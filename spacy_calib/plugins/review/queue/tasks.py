@@ -34,17 +34,20 @@ class TaskSpan(NamedTuple):
 class Task:
     """One unit to annotate or check.
 
-    text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token of the text, in
-    characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label (bool): Whether the unit has one label.
-    focus (str): Text of the unit, or the word that is the reason. doc (int): Number of the Doc, from 0. sentence (int | None): Number of the sentence in
-    its Doc, from 0; None for documents. start, end (int | None): First token in the Doc, and the one after the last; None if documents are the rows.
-    words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in the queue, from 1. score, raw (float):
-    Probability that the unit is right, after and before calibration. priority (float): Sort key. expected_errors (float): Expected number of wrong
-    labels. reason (dict | None): Why a sentence or document is in the queue, as `find_reason` returns it. alternatives (dict): Tag -> calibrated
-    probability, highest first. gold (str | None): Gold label of a token or document. right (bool | None): Whether the unit is right; None if unknown.
-    audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span, "suggested_text". sampling (str):
-    BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span (bool): Whether each span is a separate question, so that
-    a span that the annotator deletes is a wrong one.
+    text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token
+    of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
+    (bool): Whether the unit has one label.
+    focus (str): Text of the unit, or the word that is the reason. doc (int): Number of the Doc, from 0. sentence (int | None):
+    Number of the sentence in its Doc, from 0; None for documents. start, end (int | None): First token in the Doc, and the one
+    after the last; None if documents are the rows.
+    words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in the queue, from
+    1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float): Sort key.
+    expected_errors (float): Expected number of wrong labels. reason (dict | None): Why a sentence or document is in the queue,
+    as `find_reason` returns it. alternatives (dict): Tag -> calibrated probability, highest first. gold (str | None): Gold
+    label of a token or document. right (bool | None): Whether the unit is right; None if unknown.
+    audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
+    "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
+    (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one.
     """
 
     text: str
@@ -78,8 +81,9 @@ def tasks_of(
 ) -> LazySequence[Task]:
     """Return a task for each unit of the queue, made when it is read.
 
-    tags (Collection[str]): Rare tags that were searched. asks_each_span (bool): Whether each span is a separate question. gold_names (Mapping | None):
-        Entity label of the pipeline -> label of the gold, which annotators know; other labels are the gold's already.
+    tags (Collection[str]): Rare tags that were searched. asks_each_span (bool): Whether each span is a separate question.
+        gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know; other labels are
+        the gold's already.
     """
     errors = queue.units.sums(np.where(queue.corpus.counted, 1 - queue.corpus.calibrated, np.nan))
     return LazySequence(len(queue.order), lambda index: _task(queue, index, errors, tags, asks_each_span, gold_names or {}))
@@ -194,8 +198,9 @@ def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
 def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
     """Return the token with the highest value among those from `first` to before `last`, with its tags.
 
-    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted "label"; "tag": the top one of `tags`, or else
-        the label; "probability" (calibrated) and "raw" of that tag; "alternatives": up to three other tags -> calibrated probability, highest first.
+    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted "label"; "tag": the
+        top one of `tags`, or else the label; "probability" (calibrated) and "raw" of that tag; "alternatives": up to three
+        other tags -> calibrated probability, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))
     label = corpus.names[corpus.labels[token]]

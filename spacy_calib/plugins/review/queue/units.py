@@ -21,9 +21,10 @@ KINDS = (TOKEN, "entity", "sentence", DOCUMENT)
 class ReviewUnits:
     """n units of one kind, in text order; all arrays have shape (n,).
 
-    kind (str): One of KINDS. firsts, lasts (Ints): First token in the corpus, and the one after the last. labels (Ints): Index of
-    the label in the corpus's names; -1 for units with several labels. raw, calibrated (Floats): Probability that all labels of
-    the unit are right; of several labels the product, as if they were independent. right (NDArray[int8]): 1, 0, or -1 if unknown.
+    kind (str): One of KINDS. firsts, lasts (Ints): First token in the corpus, and the one after the last. labels (Ints): Index
+    of the label in the corpus's names; -1 for units with several labels. raw, calibrated (Floats): Probability that all labels
+    of the unit are right; of several labels the product, as if they were independent. right (NDArray[int8]): 1, 0, or -1 if
+    unknown.
     """
 
     kind: str
@@ -38,7 +39,7 @@ class ReviewUnits:
         return len(self.firsts)
 
     def sums(self, values: Floats) -> Floats:
-        """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS (Floats): Shape (n,)."""
+        """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS: Shape (n,)."""
         return self._reduce(np.add, np.nan_to_num(values))
 
     def maxima(self, values: Floats) -> Floats:
@@ -81,7 +82,7 @@ def _entities(corpus: ScoredCorpus) -> ReviewUnits:
 
 
 def _longer_units(corpus: ScoredCorpus, kind: str, starts: Ints) -> ReviewUnits:
-    """Return the sentences or documents, which begin at `starts`, with a scored token: wrong if any token is, right if all are."""
+    """Return the sentences or documents, from `starts`, with a scored token: wrong if any token is, right if all are."""
     index = np.flatnonzero(corpus.counted)
     numbers, firsts = np.unique(np.searchsorted(starts, index, side="right") - 1, return_index=True)
     if not len(index):
@@ -106,7 +107,7 @@ def _products(scores: Floats, firsts: Ints) -> Floats:
 
 
 def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
-    """Return 64 bits per unit that are equal for repeats: of its text, or of its sentence's text and its position in the sentence."""
+    """Return 64 bits per unit that are equal for repeats: of its text, or of its sentence's text and its position there."""
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
     sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
@@ -119,7 +120,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return `labelled`, the keys of labelled texts, with those of all units of labelled documents. keys (Digests): By `unit_keys`."""
+    """Return the keys of labelled texts, with those of all units of labelled documents. keys (Digests): By `unit_keys`."""
     if not len(labelled):
         return labelled
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]
