@@ -26,7 +26,7 @@ from spacy_calib.pairs.build import find_top
 from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.pipe.record.estimates import sum_by, token_sums
 from spacy_calib.plugins.expect.survey import LabelledDocuments, Survey, estimate_accuracy
-from spacy_calib.plugins.review.queue.choosing import stand_for_all
+from spacy_calib.plugins.review.queue.choosing import sample_documents
 from spacy_calib.types import Floats, Groups, Ints
 
 TITLES = "| documents | chosen | log loss: % of no adaptation | error of the accuracy | width of its interval | held by |"
@@ -92,7 +92,7 @@ def by_doubt(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
 
 def as_select(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
     """What `calib select --for adapt` draws: spread over doubt, without the shortest documents."""
-    return pool[stand_for_all(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
+    return pool[sample_documents(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
 
 
 STRATEGIES: dict[str, Strategy] = {

@@ -19,7 +19,7 @@ from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
-from spacy_calib.plugins.report.view_server import Viewer, ways_of
+from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
@@ -32,7 +32,7 @@ CALIB = {"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}}
 def test_candidates_have_the_scores_that_spacys_formula_gives():
     nlp = linking()
     linker, doc = nlp.get_pipe("entity_linker"), nlp(TEXT)
-    options = Options.of(linker, [doc])
+    options = Options.from_docs(linker, [doc])
     assert [entity.text for entity in doc.ents] == ["Georgia", "Zorb"]
     assert options.names == ["Georgia-place", "Georgia-band", "Georgia-firm", NIL, NIL]
     assert options.rows.tolist() == [2, 9]
@@ -61,7 +61,7 @@ def test_what_scores_highest_is_what_spacy_chooses(settings):
     nlp = linking(**settings)
     linker = nlp.get_pipe("entity_linker")
     docs = [nlp(doc.text) for doc in link_docs(30, 3)]
-    options, wanted = Options.of(linker, docs), linker.predict(docs)
+    options, wanted = Options.from_docs(linker, docs), linker.predict(docs)
     source = EntityLinkerSource()
     read = source.read(linker, docs)
     likeliest = {}
@@ -114,7 +114,7 @@ def test_a_fit_learns_six_numbers_and_nothing_of_the_gold(fitted):
 def test_a_link_is_true_more_or_less_as_often_as_it_says(fitted):
     said, own, right = [], [], []
     examples = examples_of(fitted, 200, 99)
-    options = Options.of(fitted.get_pipe("entity_linker"), [example.predicted for example in examples])
+    options = Options.from_docs(fitted.get_pipe("entity_linker"), [example.predicted for example in examples])
     highest = np.maximum.reduceat(options.score, options.starts[:-1])
     for example in examples:
         doc = fitted.get_pipe("calib")(example.predicted)
@@ -356,7 +356,7 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     asked = hashes[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
     rejected = {(row, int(asked[row])) for row in np.flatnonzero(asked != gold)}
     full, partial = (
-        _learn(options, _GoldOptions.of(options, known, answers), towards, None, None)
+        _learn(options, _GoldOptions.from_links(options, known, answers), towards, None, None)
         for known, answers in ((gold, ()), (np.where(asked == gold, gold, NOT_THOSE), rejected))
     )
     assert full[1] == pytest.approx([covered, 0.5], abs=0.02)
@@ -410,5 +410,5 @@ def test_a_text_without_entities_is_read_and_has_no_links(fitted):
     assert (none._.calib.ents, len(none._.calib), none._.calib.scored.any()) == ((), 0, False)
     assert [token._.calib_score for token in none] == [None] * len(none)
     assert [ent._.calib_links for ent in some.ents] == [ent._.calib_links for ent in fitted(TEXT).ents]
-    for way in ways_of(fitted):
+    for way in list_views(fitted):
         assert Viewer(fitted).show(none.text, way)["summary"] == "Nothing in it has a score."

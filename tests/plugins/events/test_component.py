@@ -17,7 +17,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.score_readers import score_readers
 from spacy_calib.plugins.events.component import EventPipe, HeldOutScores
-from spacy_calib.plugins.report.view_server import ways_of
+from spacy_calib.plugins.report.view_server import list_views
 from tests.sentences import says
 
 from ...conftest import examples_for, revive, run_upstream
@@ -56,8 +56,8 @@ def test_each_sentence_has_a_probability(asking):
 
 def test_the_page_of_view_marks_the_sentences(asking):
     (example,) = run_upstream(asking, examples_for(asking, 1, seed=5))
-    doc, way = example.predicted, ways_of(asking)[-1]
-    assert (way.name, way.what) == ("calib_event: all labels right", "sentence")
+    doc, way = example.predicted, list_views(asking)[-1]
+    assert (way.name, way.unit) == ("calib_event: all labels right", "sentence")
     for raw in (False, True):
         marks = way.read(doc, raw=raw).marks
         assert [(doc.text[mark.start : mark.end], mark.label) for mark in marks] == [

@@ -103,7 +103,7 @@ def test_a_model_that_fails_is_a_sentence():
 def test_a_doc_without_words_is_not_asked_about():
     nlp = asking()
     doc = nlp("")
-    assert (nlp.get_pipe("names").asked, len(doc.spans)) == (0, 0)
+    assert (nlp.get_pipe("names").n_asked, len(doc.spans)) == (0, 0)
 
 
 def test_categories_without_names():
@@ -209,7 +209,7 @@ def test_two_pipes_of_no_pipeline_do_not_share_answers(tmp_path):
     pipes = [pipe("dog"), pipe("cat")]
     assert [one.answer("x").text for one in pipes] == ["dog", "cat"]
     assert [one.answer("x").text for one in pipes] == ["dog", "cat"]
-    assert [one.asked for one in pipes] == [1, 1]
+    assert [one.n_asked for one in pipes] == [1, 1]
 
 
 def test_a_database_of_another_program_stays_as_it_is(tmp_path):
@@ -218,7 +218,7 @@ def test_a_database_of_another_program_stays_as_it_is(tmp_path):
     theirs.close()
     before = (tmp_path / "theirs").read_bytes()
     with pytest.raises(CalibError, match=r"\[C646\].*another program's"):
-        Cache(str(tmp_path / "theirs")).put("x", Answer.of(respond(TEXT)))
+        Cache(str(tmp_path / "theirs")).put("x", Answer.from_response(respond(TEXT)))
     assert (tmp_path / "theirs").read_bytes() == before
 
 
@@ -261,7 +261,7 @@ def _ask_and_die(path: str) -> None:
     import os
 
     held = Cache(path)
-    held.put("whole", Answer.of(respond(TEXT)))
+    held.put("whole", Answer.from_response(respond(TEXT)))
     with held._open() as open_cache:
         open_cache.execute("INSERT INTO answers VALUES ('half', '{')")
         os._exit(9)  # before it is committed
@@ -338,9 +338,9 @@ def test_a_real_model(tmp_path):
     nlp = asking(ask={"@calib_asks": "tests.SmolLM2.v1"}, types=answers_study.TYPES, cache=str(tmp_path / "cache"))
     text = "Anna Smith went from Berlin to Paris ."
     doc, answer = nlp(text), nlp.get_pipe("names").answer(text)
-    assert nlp.get_pipe("names").asked == 1
+    assert nlp.get_pipe("names").n_asked == 1
     assert "Anna Smith" in {ent.text for ent in doc.ents}
     (field, *_) = answer.lines()
-    told = answer.among(list(answers_study.TYPES), field.at)
+    told = answer.among(list(answers_study.TYPES), field.label_start)
     assert sum(told.values()) == pytest.approx(1.0)
     assert 0 < answer.scores(field)["product"] <= answer.scores(field)["least"] <= 1

@@ -17,6 +17,7 @@ from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
 from spacy_calib.sources.fingerprint import fingerprint
+from tests.docstrings import run_examples
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
 from tests.sentences import says
@@ -57,6 +58,14 @@ def test_a_loaded_pipeline_is_changed_in_place_and_gives_the_same_scores(calibra
     assert "calib" not in nlp.pipe_names
     pairs = zip(entity_scores(nlp), entity_scores(calibrated), strict=True)
     assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-6) for one, other in pairs)
+
+
+def test_the_example_runs(calibrated):
+    def load(name: str) -> Any:
+        assert name == "en_core_web_sm"
+        return calibrated
+
+    run_examples(pretrained, pretrained=load)
 
 
 def test_calling_it_twice_is_harmless(calibrated):
@@ -262,7 +271,7 @@ def test_the_probe_is_what_the_card_says(calibrated):
 
 
 def test_the_state_is_what_a_fit_would_save():
-    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed=("entities",))
+    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed_components=("entities",))
     state = learned_state(match, "weights", unlike=["parser"])
     assert state["record"] is None
     assert state["seen"] is None
@@ -399,7 +408,7 @@ def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, e
     nlp.remove_pipe("parser")
     nlp.meta["name"] = name
     (match,), _ = find_matches(nlp, "ner", None)
-    assert (match.card.name, match.changed) == (f"en_core_web_{expected}-ner", ("ner",))
+    assert (match.card.name, match.changed_components) == (f"en_core_web_{expected}-ner", ("ner",))
 
 
 def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):

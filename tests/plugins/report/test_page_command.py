@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import spacy
@@ -10,6 +11,7 @@ import spacy
 from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
+from tests.docstrings import run_examples
 from tests.sentences import says
 
 
@@ -28,8 +30,16 @@ def test_it_writes_a_page_and_says_where(written):
     assert "report.html" in outcome.text
     page = path.read_text(encoding="utf8")
     assert page.startswith("<!DOCTYPE html>")
-    assert "How true are the scores of xx_pipeline?" in page
+    assert "How well calibrated are the scores of xx_pipeline?" in page
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_the_example_runs(calibrated, test_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("calibrated").symlink_to(calibrated)
+    Path("test.spacy").symlink_to(test_file)
+    run_examples(report)
+    assert Path("page.html").exists()
 
 
 def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):

@@ -102,7 +102,7 @@ def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_
     )
     assert "Found on one half of the documents and confirmed on the other" in outcome.text
     assert "ith shop Odd NY" in outcome.text  # names keep their capitals
-    assert '<h3 id="found-0">Found to be off</h3>' in page.read_text(encoding="utf8")
+    assert '<h3 id="found-0">Slices found to be off</h3>' in page.read_text(encoding="utf8")
     assert "ith shop Odd NY" in page.read_text(encoding="utf8")
 
 
@@ -111,7 +111,7 @@ def test_that_nothing_was_found_is_said_and_few_documents_cannot_be_searched(cal
         patch.setattr("spacy_calib.plugins.report.slice_search.find_slices", lambda *given: ([], None))
         outcome = ok(calib("evaluate", calibrated, test_file, "--find-slices", "-o", tmp_path / "page.html"))
     assert "Nothing was found: no part of the tokens" in outcome.text
-    assert "has scores that are surely off on the other half" in (tmp_path / "page.html").read_text(encoding="utf8")
+    assert "has miscalibrated scores on the other half" in (tmp_path / "page.html").read_text(encoding="utf8")
     few = save_docs(tmp_path / "few.spacy", docs_in(test_file)[:12])
     refuses(
         calib("evaluate", calibrated, few, "--find-slices"), "there are 12 documents with gold and scores; give at least 20"

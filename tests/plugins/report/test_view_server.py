@@ -15,7 +15,7 @@ from spacy.util import is_compatible_version
 from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from spacy_calib.pipe.record.fit_record import read_record
-from spacy_calib.plugins.report.view_server import MOST, MOST_BYTES, Viewer
+from spacy_calib.plugins.report.view_server import MAX_BYTES, MAX_CHARACTERS, Viewer
 from tests.conftest import revive
 from tests.plugins.report.test_marked_text import ATTACK, Page
 
@@ -133,9 +133,9 @@ def test_what_is_no_text_is_one_sentence(viewer):
 
 def test_a_text_has_at_most_so_many_characters(viewer):
     assert "too long (100,000 characters)" in fault(asked(viewer, text="x" * 100_000), 413)
-    fault(asked(viewer, text="x" * (MOST + 1)), 413)
-    assert Page(shown(viewer, "x" * MOST)["raw"]).texts == ["x" * MOST]
-    for length in (MOST_BYTES + 1, 10**30):
+    fault(asked(viewer, text="x" * (MAX_CHARACTERS + 1)), 413)
+    assert Page(shown(viewer, "x" * MAX_CHARACTERS)["raw"]).texts == ["x" * MAX_CHARACTERS]
+    for length in (MAX_BYTES + 1, 10**30):
         more = {"CONTENT_LENGTH": str(length), "wsgi.input": Untouched()}
         assert "bytes" in fault(asked(viewer, **more), 413)
 
@@ -200,7 +200,7 @@ def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
     told = shown(viewer)
     assert told["verdict"] == "unclear"
-    assert told["drift"].startswith("One text like this tells too little")
+    assert told["drift"].startswith("This text is too short to tell")
     layer = fitted.get_pipe("tagger").model.get_ref("output_layer")
     layer.set_param("b", layer.get_param("b") + 1)
     with pytest.warns(UserWarning, match="CW04"):

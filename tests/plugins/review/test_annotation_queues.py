@@ -127,7 +127,7 @@ def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):
     given = (accepting, texts, "--format", "prodigy", "--output", tmp_path / "batch.spacy")
-    refuses(calib("select", *given), "Option --output must be a file that ends in .jsonl, .json where --format is prodigy")
+    refuses(calib("select", *given), "Option --output must be a file that ends in .jsonl or .json with --format prodigy")
     given = (accepting, texts, "--format", "label-studio", "--output", tmp_path / "batch.json")
     (tmp_path / "batch.labels.xml").write_text("years of work")
     refuses(calib("select", *given), "batch.labels.xml exists already")

@@ -211,7 +211,7 @@ def test_what_is_printed(calibrated, pool, tmp_path):
         (("--for", "fun"), "Option --for must be one of train, adapt"),
         (
             ("--for", "adapt", "--order", "margin"),
-            "Option --order must be left out with --for adapt, which draws documents at random",
+            "Option --order must be left out with --for adapt, which samples documents at random",
         ),
         (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
         (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),

@@ -70,7 +70,7 @@ def test_more_doubt_is_more_urgent(by):
 
 def test_another_order_is_refused():
     corpus = corpus_of(SMALL)
-    with pytest.raises(CalibError, match="by must be one of calibrated, .*, but 'length' was given"):
+    with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
         unit_doubts(corpus, units_of(corpus, "token"), "length")
 
 
@@ -116,7 +116,7 @@ def test_every_signal_is_about_the_counted_tokens(by):
 
 
 def test_an_unknown_signal_is_refused():
-    with pytest.raises(CalibError, match="by must be one of calibrated, raw"):
+    with pytest.raises(CalibError, match="signal must be one of calibrated, raw"):
         doubts(CORPUS, "gut feeling")
 
 
