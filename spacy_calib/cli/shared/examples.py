@@ -124,8 +124,7 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         code = "C053" if file.suffix == ".spacy" else "C747"
         raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
     with _faults_of(file):
-        for doc in file_reader(file)(nlp, file):
-            yield check_entities(doc, file)
+        yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 
 
 def _make_examples(
@@ -154,7 +153,7 @@ def _faults_of(file: Path) -> Iterator[None]:
 
 
 def run_pipes(
-    nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
+    nlp: Language, examples: Iterable[Example], names: Sequence[str], *, silent: bool, what: str, n_process: int = 1
 ) -> Iterator[Example]:
     """Run the named pipes over the predicted Docs in batches, with a progress bar; yield examples when their Docs are ready."""
     total = len(examples) if isinstance(examples, Sized) else None
@@ -193,7 +192,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
         yield UNREPORTED if bar.disable else Progress(report)
 
 
-def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
+def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, kept = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), watched(n_process), trained_pipes(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
