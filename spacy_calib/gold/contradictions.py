@@ -21,6 +21,7 @@ from spacy.tokens import Doc, Span
 from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
 from .keys import DRAWN_KEY
+from .places import Coverage
 from .tool_exports import BY_DOUBT
 
 # Keys of `Doc.user_data`: who answered ("" is not known), whether it is agreed or ground-truth annotation, and the fields of a GoldConflicts.
@@ -81,23 +82,19 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
             continue
         if not all(PERSON in doc.user_data for doc in docs):
             docs = [_of_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
-        stays = [
-            number == several[0][0] and (PERSON not in doc.user_data) for (number, _), doc in zip(several, docs, strict=True)
-        ]
-        stays[0] = True
         by_tokens: dict[Any, Doc] = {}
-        for (number, index), doc, remains in zip(several, docs, stays, strict=True):
+        remaining: list[Doc] = []
+        for (number, index), doc in zip(several, docs, strict=True):
             merged[number][index] = None
-            if remains:
+            if not remaining or (number == several[0][0] and PERSON not in doc.user_data):
                 tokens = (PERSON in doc.user_data, *(token.orth for token in doc))
                 if tokens not in by_tokens:
                     by_tokens[tokens] = merge_gold(doc, docs)
-                merged[number][index] = _with_data_of(by_tokens[tokens], doc)
-        first = merged[several[0][0]][several[0][1]]
-        assert first is not None
+                merged[number][index] = copy = _with_data_of(by_tokens[tokens], doc)
+                remaining.append(copy)
         conflicts = next(iter(by_tokens.values())).user_data[CONFLICTS]
-        # the differences of a text are counted once
-        first.user_data[CONFLICTS] = {**conflicts, "copies": conflicts["copies"] + len(docs) - sum(stays)}
+        conflicts["copies"] += len(docs) - len(remaining)
+        remaining[0].user_data[CONFLICTS] = conflicts  # counted once
     return merged
 
 
@@ -230,20 +227,6 @@ def _write_arcs(merged: Doc, judges: Sequence[Doc], values: Sequence[dict[str, A
 # Spans
 
 
-class Coverage:
-    """Which characters of a text are in some stretches. places (Iterable): First character, and the one after the last, of each."""
-
-    def __init__(self, places: Iterable[Sequence[Any]]):
-        self._flags = bytearray()
-        for start, end, *_ in places:
-            self._flags.extend(bytes(max(0, end - len(self._flags))))
-            self._flags[start:end] = b"\1" * (end - start)
-
-    def overlaps(self, span: Sequence[Any]) -> bool:
-        """Whether a stretch has a character in common with one of these."""
-        return 1 in self._flags[span[0] : span[1]]
-
-
 @dataclass(frozen=True)
 class _SpanVotes:
     """What the gold of one Doc says of spans: accepted ones, rejected ones (None: what is not accepted is wrong where the text is known), unknown regions."""
@@ -294,7 +277,7 @@ def _merge_entities(merged: Doc, judges: Sequence[Doc], conflicts: GoldConflicts
     names: dict[Place, list[str]] = defaultdict(list)
     for ent in (ent for doc in judges for ent in doc.ents if ent.kb_id):
         names[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
-    links = {place: _identity(names[place], conflicts) for place in spans[True]}
+    links = {place: "" if conflicts.note(LINK, names[place]) else "".join(names[place][:1]) for place in spans[True]}
     entities = {place: merged.char_span(*place[:2], label=place[2], kb_id=links[place]) for place in spans[True]}
     aligned = [span for span in entities.values() if span is not None]
     whole = [gap for vote, gap in zip(votes, gaps, strict=True) if vote.rejected is None]
@@ -324,11 +307,6 @@ def _gaps(doc: Doc) -> list[tuple[int, int]]:
     """Return the places of tokens of which it is not known whether they are in an entity."""
     known = doc.to_array([ENT_IOB]).reshape(-1).tolist()
     return [(token.idx, token.idx + len(token)) for token, iob in zip(doc, known, strict=True) if not iob]
-
-
-def _identity(names: Sequence[str], conflicts: GoldConflicts) -> str:
-    """Return what an entity is linked to, "" where this is contradictory. names (Sequence): What each says."""
-    return "" if conflicts.note(LINK, names) or not names else names[0]
 
 
 def _aligned(doc: Doc, places: Iterable[Place]) -> list[Span]:

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_calib.annotations import get_annotation
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.cli.shared.examples import read_examples
-from spacy_calib.gold.contradictions import Coverage, merge_gold, reconcile
+from spacy_calib.gold.contradictions import merge_gold, reconcile
 from spacy_calib.gold.left_out import DroppedGold
 from tests.gold.contradictory_gold import ALONE, write_pair
 
@@ -132,12 +132,3 @@ def test_a_text_that_two_corpora_repeat_is_merged_once_and_each_keeps_its_docume
     assert {tuple((ent.text, ent.label_) for ent in doc.ents) for doc in first} == {(("Mira Olsen", "P"),)}
     counted = [doc.user_data.get("calib_conflicts") for doc in first]
     assert (counted[0]["copies"], counted[0]["differing"]["ner"], counted[1:]) == (3, 1, [None] * 4)
-
-
-def test_stretches_that_overlap():
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        places = [(start, start + length, "P") for start, length in rng.integers(1, 8, (rng.integers(4), 2)).tolist()]
-        start, length = rng.integers(1, 16, 2).tolist()
-        expected = any(first < start + length and start < end for first, end, _ in places)
-        assert Coverage(places).overlaps((start, start + length)) == expected

@@ -121,8 +121,7 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         code = "C053" if file.suffix == ".spacy" else "C747"
         raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
     with _reader_errors(file):
-        for doc in file_reader(file)(nlp, file):
-            yield check_entities(doc, file)
+        yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 
 
 def _make_examples(
@@ -151,7 +150,7 @@ def _reader_errors(file: Path) -> Iterator[None]:
 
 
 def run_pipes(
-    nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, title: str, n_process: int = 1
+    nlp: Language, examples: Iterable[Example], names: Sequence[str], *, silent: bool, title: str, n_process: int = 1
 ) -> Iterator[Example]:
     """Run the named pipes over the predicted Docs, with a titled progress bar; yield each example when its Doc is ready."""
     total = len(examples) if isinstance(examples, Sized) else None
@@ -190,7 +189,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
         yield UNREPORTED if bar.disable else Progress(report)
 
 
-def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
+def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, to_yield = itertools.tee(examples)
     with nlp.select_pipes(enable=list(names)), watch_workers(n_process), component_faults(), trained_pipes(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)

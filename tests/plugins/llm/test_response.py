@@ -184,6 +184,12 @@ def test_fields_of_json_in_either_order(said):
     assert said[field.label_start : field.label_start + 6] == "person"
 
 
+def test_a_field_whose_letters_json_escapes():
+    tokens = {"tokens": ['{"name": "Caf', "\\u00e9", '", "type": "animal"}'], "logprobs": [0, -0.1, -0.2]}
+    (field,) = Answer.of(tokens).fields([("Café", "animal")])
+    assert (field.text, field.start, field.end) == ("Café", 10, 19)
+
+
 def test_white_space_that_a_server_held_back_is_no_other_token():
     """llama.cpp writes a line end that might have begun a stop word before the token behind it."""
     answer = Answer.from_response(chat(token(b"", 1.0), token("\nplace", 0.6, place=0.6, person=0.4)))

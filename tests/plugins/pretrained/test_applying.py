@@ -376,6 +376,12 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
 
 
+def test_a_disabled_embedding_is_named():
+    pytest.importorskip(MODEL)
+    with pytest.raises(CalibError, match=r"\[C084\] Component 'tok2vec' is disabled, and 'tagger' listens to it"):
+        pretrained(spacy.load(MODEL, disable=["tok2vec"]))
+
+
 @pytest.mark.parametrize("factory", ["textcat", "tagger", "ner", "entity_linker"])
 def test_a_component_before_that_was_never_trained_is_named(factory, tmp_path):
     nlp = stock()
