@@ -125,10 +125,9 @@ def infer_classes_from_tags(tags: NDArray[Any]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Gold labels as columns of the scores.
+    """Gold labels of n units. columns (Ints): Column of each label, -1 if no column has it, -2 without gold, shape (n,).
 
-    columns (Ints): Column of each unit's label; -1 if no column has it, -2 without gold. counts (Counter): Label -> frequency.
-    unknown (Counter): The same of the labels that no column has.
+    counts (Counter): Label -> frequency. unknown (Counter): The same of labels that no column has.
     """
 
     columns: Ints
@@ -205,6 +204,8 @@ def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, thre
 Step = TypeVar("Step", Recalibrator, Scaling)
 
 AUTO = "auto"
+# Parameters of `TagCalibrator` that `make_steps` takes.
+STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold", "sets")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

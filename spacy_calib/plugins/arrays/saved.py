@@ -18,7 +18,7 @@ from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
 from ...schema import InvalidState, dict_of, list_of, maybe, number, record, text, whole
 from ...types import Groups
-from .inputs import make_steps
+from .inputs import STEP_PARAMETERS, make_steps
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -144,8 +144,7 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     if parameters["tag_counts"] is not None:
         parameters["tag_counts"] = dict(parameters["tag_counts"])
     calibrator = estimator_class(**parameters)
-    # Raises if a parameter is out of range.
-    make_steps(**{name: parameters[name] for name in ("method", "n_groups", "scaling", "tag_offsets", "threshold", "sets")})
+    make_steps(**{name: parameters[name] for name in STEP_PARAMETERS})  # raises if a parameter is out of range
     calibrator.calibration_ = TokenCalibration.from_state(state, check_normalize(calibrator.normalize), load)
     calibrator.classes_ = np.array(state["classes"])
     calibrator.n_features_in_ = len(state["classes"])

@@ -26,7 +26,7 @@ from ...pairs.build import JudgedPairs, Scores, pair_up
 from ...pairs.documents import DOCUMENT
 from ...types import Floats, Groups, Marginals
 from . import inputs, saved
-from .inputs import make_steps
+from .inputs import STEP_PARAMETERS, make_steps
 from .messages import WARNINGS, calib_error
 
 # What the intervals of a report resample if no documents are given.
@@ -101,14 +101,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
             gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold.
         """
-        steps = make_steps(
-            method=self.method,
-            n_groups=self.n_groups,
-            scaling=self.scaling,
-            tag_offsets=self.tag_offsets,
-            threshold=self.threshold,
-            sets=self.sets,
-        )
+        steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS})
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
         self.classes_ = np.array(labels)
@@ -170,10 +163,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self.classes_[np.maximum(columns, 0)]
 
     def predict_set(self, P: Any) -> NDArray[np.bool_]:
-        """Return which tags are in each unit's conformal set, shape (n, k).
-
-        RAISES C297: fitted without `sets`. C001: scores out of range. C294: an unknown tag.
-        """
+        """Return which tags are in each unit's conformal set, shape (n, k). RAISES C297: fitted without `sets`. C001, C294."""
         entries = self.calibrate(P)
         if entries.in_set is None or entries.out_of_reach is None:
             raise calib_error("C297")

@@ -32,9 +32,6 @@ def format_csv(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
     return csv_lines(COLUMNS, lines, raw=raw)
 
 
-# Printing
-
-
 def show_counts(result: dict[str, Any]) -> None:
     """Print a table for each query, and how far to trust the counts."""
     per = result["per"]
@@ -45,14 +42,9 @@ def show_counts(result: dict[str, Any]) -> None:
         show_rows([_as_rates(row, per) for row in rows], _make_columns(result["by"] or "Texts", result["confidence"], per))
         if not query["matched"]:
             msg.warn(
-                "Nothing satisfies this query in any of the texts, and no score makes it possible: check how the query is written."
+                "Nothing satisfies this query in any of the texts, and no score makes it possible: check how it is written."
             )
-        elif (
-            not query["drawn"]
-            and query["effects"] is None
-            and result["gold"] is None
-            and query["total"]["low"] < query["total"]["high"]
-        ):
+        elif not (query["drawn"] or query["effects"] or result["gold"]) and query["total"]["low"] < query["total"]["high"]:
             msg.text("The fit did not measure how such counts differ by document: the interval takes units as independent.")
     if result["gold"] is None:
         for drift in result["drift"].values():

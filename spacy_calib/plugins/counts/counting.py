@@ -31,10 +31,9 @@ def count_distribution(
 ) -> CountDistribution:
     """Return the distribution of how many units satisfy the query.
 
-    probabilities (Floats): Probability of each unit, in [0, 1], shape (n,). documents (Ints): Document number of each unit.
-    effects (Effects | None): How documents shift log-odds, here as one random shift of all units that gives the count the same
-    variance and mean; None takes units as independent. sizes (Floats | None): All units of each document, for those that
-    satisfy the query without a probability; None leaves them out. RAISES C390: they are no probabilities.
+    probabilities (Floats), documents (Ints): Of each unit, shape (n,). effects (Effects | None): How documents shift log-odds,
+    here as one random shift of all units with the same variance and mean of the count; None takes units as independent. sizes
+    (Floats | None): All units of each document, for matches without a probability; None leaves them out. RAISES C390.
     """
     distribution = _shifted_distribution(probabilities, documents, effects)
     return distribution if effects is None or sizes is None else convolve(distribution, missed_distribution(effects, sizes))
@@ -57,30 +56,25 @@ def missed_distribution(effects: Effects, sizes: Floats) -> CountDistribution:
 
 
 def add_source_shift(
-    distribution: CountDistribution,
-    effects: Effects,
-    variance: float,
-    n_found: float | None,
-    maximum: int,
-    open_ended: bool = False,
+    count: CountDistribution, effects: Effects, variance: float, n_found: float | None, maximum: int, open_ended: bool = False
 ) -> CountDistribution:
     """Widen the distribution of a count, for texts whose gold may come from another source than the gold of the fit.
 
     The error is a mixture of normal distributions, by the widths of sources in `effects`. variance (float): Sum of p (1 - p)
     over the units. n_found (float | None): Count to centre on; None keeps the mean. maximum (int): Number of units that can
-    satisfy the query. open_ended (bool): Whether units without a probability can, too, so that there is no maximum.
+    satisfy the query; none if open_ended, as units without a probability can, too.
     """
     from scipy.special import ndtr
 
-    shift = 0.0 if n_found is None else n_found - distribution.mean
-    first, last = -int(distribution.first + len(distribution.probabilities)), max(maximum, int(np.ceil(shift)), 1)
+    shift = 0.0 if n_found is None else n_found - count.mean
+    first, last = -int(count.first + len(count.probabilities)), max(maximum, int(np.ceil(shift)), 1)
     edges = np.arange(first, last + 2) - 0.5
     probabilities = np.zeros(len(edges) - 1)
     for width, weight in zip((WIDTHS * widening(effects.n_sources)).tolist(), effects.width_probabilities, strict=True):
         cumulative = ndtr((edges - shift) / max(width * variance, _NO_SHIFT))
         cumulative[0], cumulative[-1] = 0.0, 1.0  # what lies beyond is counted at the ends
         probabilities += weight * np.diff(cumulative)
-    total = convolve(distribution, CountDistribution(first, probabilities / probabilities.sum()))
+    total = convolve(count, CountDistribution(first, probabilities / probabilities.sum()))
     counts = np.clip(np.arange(total.first, total.first + len(total.probabilities)), 0, None if open_ended else maximum)
     sums = np.asarray(np.bincount(counts - counts[0], total.probabilities), dtype=np.float64)
     return CountDistribution(int(counts[0]), sums)
@@ -144,13 +138,8 @@ class UncertainUnits(NamedTuple):
         new_numbers = np.full(len(self.n_found), -1)
         new_numbers[numbers] = np.arange(len(numbers))
         index = new_numbers[self.documents] >= 0
-        return UncertainUnits(
-            new_numbers[self.documents[index]],
-            self.raw[index],
-            self.calibrated[index],
-            self.n_found[numbers],
-            None if self.sizes is None else self.sizes[numbers],
-        )
+        documents, sizes = new_numbers[self.documents[index]], None if self.sizes is None else self.sizes[numbers]
+        return UncertainUnits(documents, self.raw[index], self.calibrated[index], self.n_found[numbers], sizes)
 
     @property
     def expected_counts(self) -> Floats:
@@ -209,11 +198,7 @@ def estimate_count(
 
 
 def correct_count(
-    units: UncertainUnits,
-    sizes: Floats,
-    sample: LabelledDocuments,
-    confidence: float = 0.95,
-    gold_counts: Floats | None = None,
+    units: UncertainUnits, sizes: Floats, sample: LabelledDocuments, confidence: float = 0.95, gold_counts: Floats | None = None
 ) -> CountEstimate:
     """Estimate a count from calibrated probabilities and the gold of a few documents (prediction-powered inference).
 

@@ -82,9 +82,7 @@ def select_pipes(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Q
             continue
         upstream = names[:index]
         if factories[name] in _INDEPENDENT:
-            upstream = [
-                candidate for candidate in upstream if name in getattr(nlp.get_pipe(candidate), "listening_components", ())
-            ]
+            upstream = [pipe for pipe in upstream if name in getattr(nlp.get_pipe(pipe), "listening_components", ())]
         names_to_run.update((name, *upstream))
     return [name for name in names if name in names_to_run]
 

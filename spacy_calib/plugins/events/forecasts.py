@@ -59,12 +59,9 @@ class UnitEvidence:
     @classmethod
     def concatenate(cls, parts: Sequence[UnitEvidence], width: int) -> UnitEvidence:
         """Concatenate the evidence of several Docs. width (int): Number of features, k."""
-        empty = np.zeros(0)
-        return cls(
-            np.concatenate([np.zeros((0, width)), *(part.features for part in parts)]),
-            np.concatenate([empty, *(part.raw_estimates for part in parts)]),
-            np.concatenate([empty, *(part.estimates for part in parts)]),
-        )
+        features = np.concatenate([np.zeros((0, width)), *(part.features for part in parts)])
+        columns = [part.raw_estimates for part in parts], [part.estimates for part in parts]
+        return cls(features, *(np.concatenate([np.zeros(0), *column]) for column in columns))
 
 
 def unit_features(units: Spans) -> Floats:

@@ -167,11 +167,8 @@ class TreeEvent(LabelsRight):
         view, words = doc_view(doc, self._attr), ~is_space(doc)
         if view is None or not doc.has_annotation("DEP"):
             return ()
-        return [
-            sent
-            for sent in doc.sents
-            if words[sent.start : sent.end].any() and (view.scored | ~words)[sent.start : sent.end].all()
-        ]
+        slices = [(sent, slice(sent.start, sent.end)) for sent in doc.sents]
+        return [sent for sent, tokens in slices if words[tokens].any() and (view.scored | ~words)[tokens].all()]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
         view = doc_view(doc, self._attr)

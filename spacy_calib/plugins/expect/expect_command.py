@@ -120,14 +120,9 @@ def expect(
     check_confidence(confidence)
     check_option("--by", by is None or gold is None, "left out beside --gold, which corrects all texts together", by)
     failing_verdicts(fail_on)
-    run_options: dict[str, Any] = {
-        "gold_preproc": gold_preproc,
-        "doc_key": doc_key,
-        "n_process": n_process,
-        "gpu_id": gpu_id,
-        "code": code,
-    }
-    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, force=force, silent=silent, **run_options)
+    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run_options |= {"code": code, "force": force, "silent": silent}
+    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **run_options)
     nlp = run.begin(output_files(output), read=[] if gold is None else data_files(gold))
     pipes = run.pipes(nlp, allow_many=True)
     result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, gold, confidence, check, per_doc))
@@ -174,10 +169,9 @@ def estimate_pipe(
     from .few_labels import ScoredTexts, SurveyBuilder, correct_by_gold
     from .summary import CorpusSummary, compare_with_gold, correct_rows, count_checked, mark_untrusted
 
-    annotation = get_annotation(pipe.fit_info.layer)
+    annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
     record, labels = read_record(pipe), pipe.lookup.labels()
-    gold_spans, names, summary = Noted(annotation), Names(run.by), CorpusSummary(labels, record)
-    builder = overlap = None
+    gold_spans, names, summary, builder, overlap = Noted(annotation), Names(run.by), CorpusSummary(labels, record), None, None
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:
@@ -193,9 +187,9 @@ def estimate_pipe(
         if per_doc:  # with labelled documents, their correction takes the place of the record's
             summary.add_documents(corpus, record if builder is None else None, confidence, check)
         summary.add(corpus, names.take())
-        texts = ScoredTexts(corpus, *gold_spans.take())
+        n_gold, digests = gold_spans.take()  # also adds up the total for the check
         if builder is not None:
-            builder.add(texts)
+            builder.add(ScoredTexts(corpus, n_gold, digests))
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     same_weights = not pipe.lookup.weights_changed()
@@ -209,20 +203,18 @@ def estimate_pipe(
         "confidence": confidence,
         "weights_changed": not same_weights,
         "learned_from": describe_fit(pipe),
-        **summary.estimate(pipe.fit_info.span_event, confidence),
+        **summary.estimate(event, confidence),
     }
     result = result if same_weights else mark_untrusted(result)
     if builder is not None:
         result = correct_by_gold(result, builder, confidence)
-        result["gold"]["seen"] = sample_overlap
-        result["trusted"] = not (sample_overlap and sample_overlap["many"])
+        result["gold"]["seen"], result["trusted"] = sample_overlap, not (sample_overlap and sample_overlap["many"])
     if check:
         result |= {"seen": overlap, **count_checked(corpus)}
         result["true"] = compare_with_gold(corpus, gold_spans.n_gold, result)
     if run.by is not None:
         names.check()
-        rows = summary.estimate_slices(pipe.fit_info.span_event, confidence, same_weights)
-        result["slices"] = {"by": run.by, "rows": rows}
+        result["slices"] = {"by": run.by, "rows": summary.estimate_slices(event, confidence, same_weights)}
     if per_doc:
         rows = summary.document_rows
         result["per_doc"] = rows if builder is None else correct_rows(rows, result["gold"]["correction"])

@@ -224,15 +224,9 @@ def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidenc
         if record is not None:
             accuracy = expected_accuracy(record.tokens, doc_sums, confidence, record.source_variance)._asdict()
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
-        rows.append(
-            {
-                "doc": doc,
-                "text": " ".join(corpus.text(first, min(last, first + _N_WORDS)).split()),
-                "tokens": int(doc_sums.units[0]),
-                **accuracy,
-                "true": _divide(int(n_right[doc]), int(n_gold[doc])) if check else None,
-            }
-        )
+        text = " ".join(corpus.text(first, min(last, first + _N_WORDS)).split())
+        true = _divide(int(n_right[doc]), int(n_gold[doc])) if check else None
+        rows.append({"doc": doc, "text": text, "tokens": int(doc_sums.units[0]), **accuracy, "true": true})
     return rows
 
 

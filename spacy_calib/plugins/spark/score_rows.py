@@ -69,6 +69,11 @@ def score_rows(
     RETURNS (dict): Name of a column of COLUMNS -> list of values, None for no value. Tokens, sentences and documents have a row
     for each pipe that scores them or their tokens; entities are the spans that the pipe scores.
     RAISES C001: there is no such unit.
+
+    >>> import spacy
+    >>> columns = score_rows([spacy.blank("en")("Ann smiles")], "calib", "token", ids=["a"])
+    >>> {name: columns[name] for name in ("id", "start", "text", "score")}  # no calib pipe has scored the Doc
+    {'id': ['a', 'a'], 'start': [0, 4], 'text': ['Ann', 'smiles'], 'score': [None, None]}
     """
     columns: Columns = {name: [] for name in get_columns(unit)}
     attrs, make_rows, names = (attr,) if isinstance(attr, str) else tuple(attr), _ROWS[unit], _NameCache()
@@ -100,15 +105,15 @@ def score_schema(unit: str) -> Any:
     """
     columns = get_columns(unit)
     pa = load_pyarrow()
-    category = pa.struct([("label", pa.string()), ("score", pa.float64()), ("raw", pa.float64())])
     kinds = {
         "text": pa.string(),
         "number": pa.int64(),
         "share": pa.float64(),
         "yes": pa.bool_(),
         "texts": pa.list_(pa.string()),
-        "categories": pa.list_(category),
     }
+    category = pa.struct([("label", pa.string()), ("score", pa.float64()), ("raw", pa.float64())])
+    kinds["categories"] = pa.list_(category)
     return pa.schema([(name, kinds[kind]) for name, (kind, _) in columns.items()])
 
 
@@ -136,12 +141,8 @@ def _token_rows(doc: Doc, attr: str, names: _NameCache) -> Columns:
     columns: Any = doc.to_array(["IDX", "ORTH"]).reshape(-1, 2)
     starts, orths = columns[:, 0].tolist(), columns[:, 1].tolist()
     texts = [text or "" for text in names.look_up("text", orths, lambda i: doc[i].text)]
-    return {
-        "start": starts,
-        "end": [start + len(text) for start, text in zip(starts, texts, strict=True)],
-        "text": texts,
-        **_read_token_values(doc, attr, names),
-    }
+    ends = [start + len(text) for start, text in zip(starts, texts, strict=True)]
+    return {"start": starts, "end": ends, "text": texts, **_read_token_values(doc, attr, names)}
 
 
 def _read_token_values(doc: Doc, attr: str, names: _NameCache) -> Columns:
@@ -245,14 +246,8 @@ def _summarize_tokens(scores: Sequence[Sequence[float | None]]) -> Columns:
 
 
 def _document_rows(doc: Doc, attr: str, names: _NameCache) -> Columns:
-    text = doc.text
-    return {
-        "start": [0],
-        "end": [len(text)],
-        "text": [text],
-        **_summarize_tokens([_read_token_scores(doc, attr, names)]),
-        **_read_document_values(doc, attr),
-    }
+    text, tokens = doc.text, _summarize_tokens([_read_token_scores(doc, attr, names)])
+    return {"start": [0], "end": [len(text)], "text": [text], **tokens, **_read_document_values(doc, attr)}
 
 
 def _read_document_values(doc: Doc, attr: str) -> Columns:
@@ -275,9 +270,5 @@ def _find_category(doc: Doc, attr: str) -> str | None:
     return None
 
 
-_ROWS: dict[str, Callable[[Doc, str, _NameCache], Columns]] = {
-    "token": _token_rows,
-    "entity": _entity_rows,
-    "sentence": _sentence_rows,
-    "document": _document_rows,
-}
+_MakeRows = Callable[[Doc, str, _NameCache], Columns]
+_ROWS: dict[str, _MakeRows] = dict(zip(UNITS, (_token_rows, _entity_rows, _sentence_rows, _document_rows), strict=True))

@@ -21,9 +21,14 @@ from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegr
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
+from tests.docstrings import run_examples
 from tests.pipe.test_registered import Halved
 from tests.scores import LABELS, Made
 from tests.sentences import says
+
+
+def test_the_example_runs():
+    run_examples(TagCalibrator)
 
 
 def docs_of(made):

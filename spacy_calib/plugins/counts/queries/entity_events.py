@@ -69,10 +69,9 @@ class EventQuery(Query):
         return 0
 
     def _count_satisfied(self, clusters: Ints, agents: Any, is_named: Any, is_excluded: Any) -> Ints:
-        """Return how many entities satisfy the query in each clustering, shape (n,).
+        """Return how many entities satisfy the query in each clustering, shape (n,); the other roles are of each mention.
 
-        clusters (Ints): First mention of each mention's cluster, shape (n, n_mentions). agents, is_named, is_excluded: Whether
-        each mention has the role, shape (n_mentions,).
+        clusters (Ints): First mention of each mention's cluster, shape (n, n_mentions).
         """
         has_role = np.zeros((3, *clusters.shape), dtype=bool)  # whether a mention of the cluster has the role
         rows = np.arange(len(clusters))[:, None]

@@ -97,12 +97,7 @@ class PatternQuery(Query):
     @property
     def labels(self) -> list[tuple[str, str]]:
         tests = [test for condition in self.conditions for test in condition.tests]
-        return [
-            (label_scores.attr, label)
-            for label_scores, test in tests
-            for label in label_scores.labels
-            if test(label_scores.value(label))
-        ]
+        return [(scores.attr, label) for scores, test in tests for label in scores.labels if test(scores.value(label))]
 
     @property
     def needs(self) -> list[str]:
@@ -251,18 +246,10 @@ def _make_label_query(text: str, label: str, abilities: QueryAbilities, unit: st
         query_unit = _check_unit(unit, countable_units(label_scores), f"The label {label}")
         return LabelQuery(text, query_unit, label_scores, pipe_label)
     _check_not_merged(text, label, abilities.label_scores)
-    names = sorted(
-        {
-            label_scores.names.get(name, name)
-            for label_scores in abilities.label_scores
-            for name in _countable_labels(label_scores)
-            if name
-        }
-    )
+    all_scores = abilities.label_scores
+    names = sorted({scores.names.get(name, name) for scores in all_scores for name in _countable_labels(scores) if name})
     listing = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
-    listing += " (no other identity of links is counted)" * any(
-        label_scores.annotation.spans_are_units for label_scores in abilities.label_scores
-    )
+    listing += " (no other identity of links is counted)" * any(scores.annotation.spans_are_units for scores in all_scores)
     raise calib_error("C393", given=label, query=repr(text), known=listing or "none")
 
 
