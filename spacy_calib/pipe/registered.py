@@ -52,7 +52,5 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
 
 
 def make_further_scores() -> FurtherScores:
-    """Registered as spacy-calib.FurtherScores.v1: what a fit learns of further scores, found by this name on load; it is no
-    setting.
-    """
+    """Make an unfitted FurtherScores, for loading; it is no setting. Registered as spacy-calib.FurtherScores.v1."""
     return FurtherScores()
