@@ -73,7 +73,6 @@ class PairInputs:
     numbers: Floats
 
     def take(self, index: Ints | slice) -> PairInputs:
-        """Select pairs by index."""
         return PairInputs(self.blocks, self.tag_codes[index], self.codes[:, index], self.numbers[:, index])
 
     def inputs_of(self, block: WeightBlock) -> tuple[Ints, Floats]:

@@ -68,10 +68,10 @@ class TokenScores:
         starts = self.words.starts
         n_docs = len(starts) - 1
         docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
-        # One token after the other, whatever the batch: a fit answers to the last bit of its inputs.
+        # bincount adds token by token in any batch: the last bit of an input can change a fit.
         sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
-        sums = sums + prior_sums
-        return (sums[1:] / sums[0])[:, docs]
+        means = (sums[1:] + prior_sums[1:]) / (sums[0] + prior_sums[0])
+        return means[:, docs]
 
 
 class Feature(ABC):

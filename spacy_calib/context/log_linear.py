@@ -128,7 +128,6 @@ class LogLinear(Serializable):
 
     @property
     def size(self) -> int:
-        """Number of fitted weights."""
         return sum(weights.values.size for weights in self.weights.values())
 
     def check(self, blocks: Sequence[WeightBlock]) -> None:
@@ -148,7 +147,6 @@ class PairData:
     documents: Ints
 
     def take(self, index: Ints) -> PairData:
-        """Select pairs by index."""
         return PairData(self.log_odds[index], self.inputs.take(index), self.hits[index], self.documents[index])
 
 

@@ -67,7 +67,6 @@ class _AttrBlocks:
         self.parsed_blocks: list[Block] = []
 
     def parse(self) -> list[Block]:
-        """Parse the blocks of tokens."""
         self.parsed_blocks = [block.parse() for block in self.token_blocks]
         return self.parsed_blocks
 

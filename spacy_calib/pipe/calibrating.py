@@ -170,7 +170,6 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
 
     @property
     def fitted(self) -> bool:
-        """Whether the pipe is fitted."""
         return self.learned.tokens.maps is not None
 
     @property

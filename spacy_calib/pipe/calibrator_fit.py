@@ -186,7 +186,6 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """Summarize the fit."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     assert maps is not None
     return FitInfo(
@@ -223,7 +222,6 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
-    """Summarize the fit of spans."""
     judged_pairs, chosen_map, candidate_map = (
         spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,

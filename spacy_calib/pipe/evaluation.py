@@ -68,7 +68,6 @@ class PipeScores:
 
     @property
     def annotation(self) -> Annotation:
-        """Annotation of the labels."""
         return get_annotation(self.layer)
 
     @property

@@ -21,7 +21,7 @@ def make_selector(
     methods: list[str] = ["isotonic"],  # noqa: B006  (the config's default; never changed)
     n_groups: list[int] = [1, 5],  # noqa: B006
 ) -> Selector:
-    """Make the selection of a config, registered as spacy-calib.Auto.v1.
+    """Make the selection of a config. Registered as spacy-calib.Auto.v1.
 
     methods (list[str]): Short names of recalibrators to compare, in addition to vector scaling and the context.
     n_groups (list[int]): Numbers of tag frequency groups to try with each.
@@ -35,12 +35,13 @@ def make_selector(
 
 
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
-    """Make the token context of a config, registered as spacy-calib.Context.v1.
+    """Make the token context of a config. Registered as spacy-calib.Context.v1.
 
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
     features (list[str] | None): Names from FEATURES; None takes all.
     shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
-        and gold follow one convention: 0 not at all, 1 fully.
+        and
+        gold follow one convention: 0 not at all, 1 fully.
     RAISES C001: a setting out of range, or an unknown name.
     """
     names = list(FEATURES) if features is None else features
@@ -51,5 +52,5 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
 
 
 def make_further_scores() -> FurtherScores:
-    """Make an unfitted FurtherScores, registered as spacy-calib.FurtherScores.v1 for loading; it is no setting."""
+    """Make an unfitted FurtherScores, for loading; it is no setting. Registered as spacy-calib.FurtherScores.v1."""
     return FurtherScores()

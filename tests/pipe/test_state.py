@@ -83,7 +83,7 @@ DAMAGE = [
     ("ner", "span_maps.0.weights", lambda n: n[:-1], "'weights' has"),
     ("ner", "span_maps", lambda n: n[:1], "a list of 2"),
     ("ner", "cutoffs.cutoffs.all", lambda n: 1.5, "cutoffs.cutoffs.all' is not a number from 0 to 1"),
-    ("ner", "fit_info.spans.labels", lambda n: n[:-1], "the labels of spans"),
+    ("ner", "fit_info.spans.labels", lambda n: n[:-1], "span labels"),
 ]  # fmt: skip
 
 
