@@ -180,7 +180,7 @@ class Block:
 
     def stands_on(self, doc: Doc) -> bool:
         """Return whether its rows are exactly a Doc's units, with the heads that they had."""
-        places = self.annotation.places(doc)
+        places = self.annotation.unit_positions(doc)
         starts = self.stored["start"].astype(np.int64) + self.key[2]
         if not np.array_equal(places[:, 0].astype(np.int64), starts):
             return False

@@ -130,7 +130,7 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
     """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
     annotation, below = batch.annotation, batch.calibrated.below
-    places = [annotation.places(doc) for doc in docs]
+    places = [annotation.unit_positions(doc) for doc in docs]
     bounds, indptr = [0, *accumulate(map(len, places))], batch.calibrated.marginals.indptr
     columns, (labels, codes) = _columns_of(batch, np.concatenate(places)), _coded_labels(batch)
     extra_bounds = [0] * len(bounds) if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()

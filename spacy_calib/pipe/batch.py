@@ -42,7 +42,7 @@ def flag_tokens(
 
     scores (Scores): Of the source. calibrated (Calibrated): Its entries above the threshold. labels (Sequence[str]): Of the columns.
     """
-    types, marginals = EntityTypes.of(labels, annotation.prefixed), calibrated.marginals
+    types, marginals = EntityTypes.of(labels, annotation.has_prefixes), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)

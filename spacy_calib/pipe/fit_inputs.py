@@ -97,7 +97,7 @@ class FitInputs:
     def groups(self, grouping: Grouping) -> Groups:
         """Group the labels."""
         source = self.settings.source
-        return group_beside(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
+        return group_beside(grouping, self.source.labels, self.counts, source.singleton_labels, source.frequency_label)
 
     def span_groups(self) -> Groups:
         """Group the labels of the spans."""
@@ -152,7 +152,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.beside
+    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.extra_score_names
     words_of_docs = read_words(pipe, annotation) if has_context else None
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
@@ -185,7 +185,7 @@ def gather(pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArg
 def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     """What a context is to know of tokens, whether the pipe has one or not; of documents, where the source has further scores of them."""
     if annotation.unit != TOKEN:
-        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.beside else None
+        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.extra_score_names else None
     context = pipe.context or pipe.tokens.context
     functions = () if context is None else functions_in(pipe.lookup.nlp, context)
     return partial(words_of, functions=functions, first=annotation.first)

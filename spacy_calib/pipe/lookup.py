@@ -87,7 +87,7 @@ class SourceLookup:
 
     def _why_foreign(self) -> str:
         """Why Docs of another vocab cannot be read; "" where they can."""
-        if not self.pipe.source.component or self.pipe.source.doc_alone:
+        if not self.pipe.source.component or self.pipe.source.reads_doc_only:
             return ""
         return (
             "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
@@ -180,7 +180,7 @@ class SourceLookup:
         n_added = len(labels) - len(fitted)
         if source.component and fitted and n_added > 0:
             return "CW03", {"n": n_added, "component": source.component}
-        if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
+        if learned.weights and self._watch.has_changed(learned.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 

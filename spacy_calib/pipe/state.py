@@ -11,7 +11,7 @@ from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContext
 from ..schema import Misfit, blob, digests, listed, maybe, record, registered, text
-from ..sources.find import Fitted
+from ..sources.find import ComponentIdentity
 from ..types import Groups
 from .fit_info import FitInfo
 
@@ -68,7 +68,7 @@ STATE = record(
 class PipeState:
     """What a fit learned; the default values are those of a pipe that is not fitted, which passes raw scores through.
 
-    tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
+    tokens (TokenCalibration), spans (SpanCalibration): The maps. component (ComponentIdentity): What they belong to, and by which it is told from others.
     judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
     record (bytes | None): What new documents are compared with, see `read_record`; None for a pipe that was fitted without.
     seen_state (dict | None): The state of `seen`, which is built when a command asks for it.
@@ -78,7 +78,7 @@ class PipeState:
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
     spans: SpanCalibration = field(default_factory=SpanCalibration)
-    component: Fitted = field(default_factory=Fitted)
+    component: ComponentIdentity = field(default_factory=ComponentIdentity)
     judged_by: Groups | None = None
     record: bytes | None = None
     seen_state: dict[str, Any] | None = None
@@ -127,7 +127,7 @@ class PipeState:
         return cls(
             tokens=tokens,
             spans=SpanCalibration.from_state(held),
-            component=Fitted(held["kind"], tuple(held["labels"])),
+            component=ComponentIdentity(held["kind"], tuple(held["labels"])),
             judged_by=held["judged_by"],
             record=held["record"],
             seen_state=held["seen"],

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import LINK, Annotation, get_annotation
-from ..annotations.base import NIL, NOT_THOSE
+from ..annotations.base import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
 from ..errors import calib_error
@@ -143,7 +143,7 @@ class _GoldOptions:
     def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _GoldOptions:
         """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of identity)."""
         hashes = [get_string_id(name) for name in options.names]
-        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
+        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
             options.starts,
             (np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
@@ -193,8 +193,8 @@ class EntityLinkerSource(OutputSource):
     """
 
     reads = ("entity_linker",)
-    of = (EntityLinker,)
-    alone = (NIL, NO_CANDIDATE)
+    component_classes = (EntityLinker,)
+    singleton_labels = (NIL, NO_CANDIDATE)
 
     def __init__(
         self, component: str = "entity_linker", weights: list[float] | None = None, covered: list[float] | None = None
@@ -207,7 +207,7 @@ class EntityLinkerSource(OutputSource):
         self.weights, self.covered = weights, covered
 
     @property
-    def says(self) -> str:  # type: ignore[override]
+    def settings_summary(self) -> str:  # type: ignore[override]
         return (
             ""
             if self.weights is None
@@ -215,7 +215,7 @@ class EntityLinkerSource(OutputSource):
         )
 
     @property
-    def unsettled(self) -> bool:  # type: ignore[override]
+    def has_auto_settings(self) -> bool:  # type: ignore[override]
         return self.weights is None or self.covered is None
 
     def annotation(self, pipe: Any) -> Annotation:
@@ -225,7 +225,7 @@ class EntityLinkerSource(OutputSource):
         return _LABELS
 
     def frequency_label(self, label: str) -> str:
-        return label if label in self.alone else "linked"
+        return label if label in self.singleton_labels else "linked"
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Count the columns in the gold by the candidates of the gold entities; no identity is kept."""
@@ -260,7 +260,7 @@ class EntityLinkerSource(OutputSource):
             else "its sentences were not set; put a component that finds sentences before it"
         )
 
-    def settle(
+    def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
         """Learn shares and weights from gold; for entities with only rejected links by the likelihood of the rejection."""
@@ -273,7 +273,7 @@ class EntityLinkerSource(OutputSource):
         rejected = {
             (start + row, key)
             for start, example in zip(starts, readable, strict=False)
-            for row, key in annotation.refused(example) or ()
+            for row, key in annotation.rejected_labels(example) or ()
         }
         gold_options = _GoldOptions.of(options, gold, rejected)
         self.weights, self.covered = _learn(options, gold_options, _of_score(pipe), self.weights, self.covered)

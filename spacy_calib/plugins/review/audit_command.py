@@ -130,7 +130,7 @@ def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str |
 
 def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     """Return whether scores below the threshold are used: if one label of several is right, and labels alone decide."""
-    return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
+    return not (annotation.overlapping or annotation.compares_arcs or annotation.any_label or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:

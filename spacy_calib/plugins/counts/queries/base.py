@@ -79,7 +79,7 @@ class Scored:
         if self.plain == "morph":
             return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
         if self.key == "ENT_TYPE":
-            label = "" if label == "O" else label[2:] if self.annotation.prefixed else label
+            label = "" if label == "O" else label[2:] if self.annotation.has_prefixes else label
         return self.names.get(label, label)
 
     def chances(self, doc: Doc, satisfies: Satisfies, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
@@ -161,7 +161,7 @@ class LabelQuery(Query):
 
     def _is_label(self, label: str) -> bool:
         label_scores = self.scored
-        return label == self.label or (label_scores.annotation.prefixed and label[2:] == self.label)
+        return label == self.label or (label_scores.annotation.has_prefixes and label[2:] == self.label)
 
     @property
     def _of_entities(self) -> bool:
@@ -175,7 +175,7 @@ class LabelQuery(Query):
             view = view_of(doc, self.scored.attr)
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
             return QueryResult(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
-        if self._of_entities and self.scored.annotation.prefixed:
+        if self._of_entities and self.scored.annotation.has_prefixes:
             raw, calibrated = self.scored.chances(doc, lambda name: self._is_label(name) and name[:2] in ("B-", "U-"), view_of)
         elif self._of_entities:
             of_tokens = self.scored.chances(doc, self._is_label, view_of)

@@ -257,7 +257,8 @@ def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | N
     knowing = []
     for label_scores in abilities.scored:
         names_of_pipe = {
-            name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
+            name[2:] if label_scores.annotation.has_prefixes and name != "O" else name
+            for name in _countable_labels(label_scores)
         }
         own_name = next((name for name, shown in label_scores.names.items() if shown == label), label)
         if own_name in names_of_pipe:
