@@ -104,7 +104,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
     settings = {
         "attr": pipe.attr,
         "normalize": pipe.normalize,
-        "source": pipe.source.says,
+        "source": pipe.source.settings_summary,
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.state(),

@@ -186,7 +186,7 @@ class Block:
 
     def matches_doc(self, doc: Doc) -> bool:
         """Return whether the rows are exactly the units of a Doc, with the heads that they had."""
-        units = self.annotation.places(doc)
+        units = self.annotation.unit_positions(doc)
         starts = self.data["start"].astype(np.int64) + self.key[2]
         if not np.array_equal(units[:, 0].astype(np.int64), starts):
             return False

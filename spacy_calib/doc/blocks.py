@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
-from ..annotations import Annotation, Hashes, head_places
+from ..annotations import Annotation, Hashes, head_offsets
 from ..pairs.documents import TOKEN
 
 # Odd numbers that look like noise: those of splitmix64.
@@ -57,7 +57,7 @@ def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
     """
     columns = [annotation.hashes(doc)]
     if annotation.arcs:
-        offsets = head_places(doc)
+        offsets = head_offsets(doc)
         positions = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
         heads = positions[np.searchsorted(positions[:, 0], positions[:, 0] + offsets.astype(np.uint64))]
         columns += [offsets.astype(np.uint64), word_digests(heads[:, 1], heads[:, 0]).astype(np.uint64)]

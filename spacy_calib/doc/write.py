@@ -129,7 +129,7 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
 def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]:
     """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
     annotation, extra = batch.annotation, batch.calibrated.below_threshold
-    units_by_doc = [annotation.places(doc) for doc in docs]
+    units_by_doc = [annotation.unit_positions(doc) for doc in docs]
     bounds, indptr = [0, *accumulate(map(len, units_by_doc))], batch.calibrated.marginals.indptr
     columns, (labels, codes) = _batch_columns(batch, np.concatenate(units_by_doc)), _coded_labels(batch)
     extra_bounds = [0] * len(bounds) if extra is None else np.searchsorted(extra.marginals.rows, bounds).tolist()

@@ -218,7 +218,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     ]
     if layer.startswith(SPANS_PREFIX):
         doc.spans[layer.removeprefix(SPANS_PREFIX)] = spans
-    elif annotation.prefixed or layer == "ner":
+    elif annotation.has_prefixes or layer == "ner":
         doc.set_ents(spans, default="outside")
     else:
         names = [annotation.label(token) for token in doc]

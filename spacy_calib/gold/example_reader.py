@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
-from ..annotations.base import NOT_THOSE
+from ..annotations.base import ONLY_REJECTED
 from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
@@ -152,10 +152,10 @@ class ExampleReader:
         """The fields of a batch that are about its rows and entries."""
         marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.none))
+        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.no_label_names))
         self._confusions.update(confusions(marginals, gold.columns, hashes))
         self.n_gold += gold.n_gold
-        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == NOT_THOSE))
+        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
@@ -269,8 +269,8 @@ def _hits_of(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(whether each entry's tag is gold, whether that is known). gold (Ints): Column of each unit, -2 for one left out."""
     takes_part = gold[marginals.rows] != -2
-    answers = any(annotation.refused(eg) is not None for eg in examples)
-    if not (annotation.overlapping or annotation.judges or answers):
+    answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
+    if not (annotation.overlapping or annotation.compares_arcs or answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

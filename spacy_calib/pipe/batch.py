@@ -39,7 +39,7 @@ def flag_tokens(
     threshold: float,
 ) -> Flags:
     """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
-    types, marginals = EntityTypes.from_labels(labels, annotation.prefixed), calibrated.marginals
+    types, marginals = EntityTypes.from_labels(labels, annotation.has_prefixes), calibrated.marginals
     n = marginals.n_tokens
     entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
     by_key = cutoffs.flags(entries, types)

@@ -36,7 +36,7 @@ from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
-from ..sources.find import Fitted
+from ..sources.find import ComponentIdentity
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
@@ -57,7 +57,7 @@ def fit_calibrator(
     RETURNS (tuple): The new state; the pairs with out-of-fold scores; the spans with theirs, None without spans.
     RAISES As `Calibrator.fit`.
     """
-    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
+    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
     inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
@@ -82,7 +82,7 @@ def fit_calibrator(
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
-        component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
+        component=ComponentIdentity(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
         record=None if record is None else record.to_bytes(),
         seen_state=inputs.seen_texts.state(),
@@ -99,7 +99,7 @@ def fit_calibrator(
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
     """Let the source learn its labels and choose automatic settings; return the examples. RAISES C281 to C286: the labels."""
     source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource) and not source.unsettled:
+    if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:
         return examples
     examples = list(examples)
     component = pipe.lookup.component_to_fit(examples[0].predicted.vocab if examples else None)
@@ -107,10 +107,10 @@ def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: 
         unknown = source.learn_labels(component, [example.predicted for example in examples])
         if unknown:
             pipe.warn("CW19", labels=", ".join(unknown))
-    if not source.unsettled:
+    if not source.has_auto_settings:
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    for setting, value in source.settle(component, examples, choosing.track).items():
+    for setting, value in source.resolve_auto_settings(component, examples, choosing.track).items():
         pipe.lookup.restore_setting(setting, value)  # so that it is saved in the config
     return reading.track(examples)
 
@@ -122,9 +122,9 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.further_names and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
+    if settings.source.further_score_names and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
-        learn_context = partial(fit_further_scores, settings.source.further_names, inputs.groups(settings.grouping), raw)
+        learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
     elif settings.context is not None and inputs.source.annotation.unit == TOKEN and data.is_complete:
         learn_context = partial(
             fit_token_context,
@@ -158,7 +158,7 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
         predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
     tags = LabelMatch.from_labels(
-        inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
+        inputs.source.labels, inputs.source.annotation.has_prefixes, [table.get(label, label) for label in labels]
     )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
     if fit.calibration.context is not None and tokens.context is None:

@@ -22,8 +22,8 @@ from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_do
 from ..errors import calib_error
 from ..pairs.build import Scores, get_further_scores
 from ..pairs.documents import DOCUMENT, pluralize
-from ..sources.base import labels_unless_it_fails
-from ..sources.find import check_loaded
+from ..sources.base import restore_on_failure
+from ..sources.find import count_new_labels
 from ..sources.mapped import MappedScores, with_map
 from .batch import accepted_labels, calibrated_spans, flag_tokens
 from .calibrating import CalibratingPipe
@@ -162,7 +162,7 @@ class Calibrator(CalibratingPipe):
         from .fit_inputs import FitArguments
 
         arguments = FitArguments(tag_counts, **options)
-        with labels_unless_it_fails(with_map(self.source, None)):
+        with restore_on_failure(with_map(self.source, None)):
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
@@ -210,14 +210,14 @@ class Calibrator(CalibratingPipe):
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context
-        if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_names):
-            names = ", ".join(inner.further_names) or "none"
+        if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_score_names):
+            names = ", ".join(inner.further_score_names) or "none"
             raise calib_error("C742", name=self.name, wanted=", ".join(context.names_), given=names)
         n_added = 0
-        with labels_unless_it_fails(inner):
+        with restore_on_failure(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
             if state.tokens.maps is not None:
-                n_added = check_loaded(self.lookup.nlp, source, state.component, self.name)
+                n_added = count_new_labels(self.lookup.nlp, source, state.component, self.name)
         if has_other_labels:
             self.lookup.restore_setting("labels", list(inner.kept_labels()))
         self.source, self.learned = source, state

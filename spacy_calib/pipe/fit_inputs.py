@@ -97,7 +97,7 @@ class FitInputs:
     def groups(self, grouping: Grouping) -> Groups:
         """Apply a grouping to the labels."""
         source = self.settings.source
-        return group_with_singletons(grouping, self.source.labels, self.counts, source.alone, source.frequency_label)
+        return group_with_singletons(grouping, self.source.labels, self.counts, source.singleton_labels, source.frequency_label)
 
     def span_groups(self) -> Groups:
         """Apply the grouping of the settings to the span labels."""
@@ -156,7 +156,7 @@ def read_fit_inputs(
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.further_names
+    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.further_score_names
     words_of_docs = read_words(pipe, annotation) if has_context else None
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
@@ -189,7 +189,7 @@ def read_fit_inputs(
 def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
     """Return a function of Docs that reads the words for a context; None if units are documents without further scores."""
     if annotation.unit != TOKEN:
-        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.further_names else None
+        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.further_score_names else None
     context = pipe.context or pipe.tokens.context
     functions = () if context is None else functions_in(pipe.lookup.nlp, context)
     return partial(words_of, functions=functions, first=annotation.first)

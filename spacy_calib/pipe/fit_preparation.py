@@ -8,7 +8,7 @@ from spacy.training import Example
 
 from ..errors import calib_error
 from ..errors.advice import SECOND_PASS, advise
-from ..sources.mapped import check_labels, with_map
+from ..sources.mapped import check_map_labels, with_map
 from .calibrating import CalibratingPipe
 
 
@@ -26,5 +26,5 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
 def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
     """Map the labels of a new pipe's source to those of the data. RAISES C163: no valid map. C165: an unknown label."""
     if table:
-        check_labels(calib.source, calib.lookup.component(), table)
+        check_map_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)

@@ -24,7 +24,9 @@ def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: Sc
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
     annotation = get_annotation(pipe.fit_info.layer)
-    return EntityTokens.from_corpus(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(examples, annotation))
+    return EntityTokens.from_corpus(
+        corpus, labels, annotation.has_prefixes, pipe.threshold, gold_entities(examples, annotation)
+    )
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:

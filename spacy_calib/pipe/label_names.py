@@ -12,10 +12,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
-from ..annotations.label_schemes import JudgedLabels, LabelScheme, has_types, read_scheme
+from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types, read_scheme
 from ..doc.top_labels import write_labels
 from ..pairs.documents import DOCUMENT
-from ..sources.mapped import check_labels, map_of, with_map
+from ..sources.mapped import check_map_labels, map_of, with_map
 from .calibrating import CalibratingPipe
 
 # Annotations whose gold is renamed label by label; gold spans are renamed by their label scheme.
@@ -46,9 +46,9 @@ def match_labels(
     if scheme is None:
         _rename_labels(references, pipe, _names_in_pipe(pipe, gold_names))
         return None
-    scheme = replace(scheme, unused=()) if all_types else scheme
-    if scheme.unused and not pipe.fitted:
-        pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused, "")})
+    scheme = replace(scheme, unused_labels=()) if all_types else scheme
+    if scheme.unused_labels and not pipe.fitted:
+        pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused_labels, "")})
     _rename_spans(references, scheme, pipe)
     return scheme
 
@@ -56,7 +56,7 @@ def match_labels(
 def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
     """Return the examples, with copies of the gold where `match_labels` would rename it: other pipes are scored on it too."""
     scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
-    if not own_names if scheme is None else scheme.is_plain and not scheme.renamed:
+    if not own_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
         return examples
     copies = [Example(example.predicted, example.reference.copy()) for example in examples]
     if scheme is None:
@@ -74,7 +74,7 @@ def _find_scheme(
 ) -> LabelScheme | None:
     component, source = pipe.lookup.component(), with_map(pipe.source, None)
     if gold_names is not None:
-        check_labels(source, component, gold_names)
+        check_map_labels(source, component, gold_names)
     labels, annotation = source.span_labels(component), source.annotation(component)
     if not labels or not has_types(annotation):
         return None
@@ -118,17 +118,17 @@ def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[st
 def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
-    for doc in () if scheme.is_plain and not scheme.renamed else references:
+    for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
         _rename_doc_spans(doc, scheme, annotation, name)
 
 
 def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, name: str) -> None:
     """Rename the gold spans of a Doc. annotation (Annotation): Of the component. name (str): Of the pipe's annotation."""
-    new_labels, strings = scheme.renamed, doc.vocab.strings
+    new_labels, strings = scheme.renamed_labels, doc.vocab.strings
     spans = list(annotation.spans_on(doc))
     if not scheme.is_plain:
         keys = [(span.start, span.end, strings.add(scheme.gold.get(span.label_, span.label_))) for span in spans]
-        JudgedLabels.from_scheme(scheme, keys).write(doc, name)
+        LabelComparison.from_scheme(scheme, keys).write(doc, name)
     if annotation.rejected_key in doc.spans:
         table = new_labels if scheme.is_plain else scheme.gold
         rejected_spans = [

@@ -85,7 +85,7 @@ class SourceLookup:
 
     def _why_foreign(self) -> str:
         """Return why Docs of another vocab cannot be read, or ""."""
-        if not self.pipe.source.component or self.pipe.source.doc_alone:
+        if not self.pipe.source.component or self.pipe.source.reads_doc_only:
             return ""
         return (
             "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
@@ -177,7 +177,7 @@ class SourceLookup:
         n_added = len(labels) - len(fitted_labels)
         if source.component and fitted_labels and n_added > 0:
             return "CW03", {"n": n_added, "component": source.component}
-        if state.weights and self._watch.changed(state.weights, self.nlp, component):
+        if state.weights and self._watch.has_changed(state.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 

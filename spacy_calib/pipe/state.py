@@ -11,7 +11,7 @@ from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContextModel
 from ..schema import InvalidState, blob, digests, list_of, maybe, record, registered_part, text
-from ..sources.find import Fitted
+from ..sources.find import ComponentIdentity
 from ..types import Groups
 from .fit_info import FitInfo
 
@@ -69,7 +69,7 @@ STATE = record(
 class PipeState:
     """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
-    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (Fitted): Type and labels of the component.
+    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the component.
     judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
     record (bytes | None): For `read_record`; None for a pipe fitted without. seen_state (dict | None): Of `seen_texts`.
     info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
@@ -78,7 +78,7 @@ class PipeState:
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
     spans: SpanCalibration = field(default_factory=SpanCalibration)
-    component: Fitted = field(default_factory=Fitted)
+    component: ComponentIdentity = field(default_factory=ComponentIdentity)
     judged_by: Groups | None = None
     record: bytes | None = None
     seen_state: dict[str, Any] | None = None
@@ -130,7 +130,7 @@ class PipeState:
         return cls(
             tokens=tokens,
             spans=SpanCalibration.from_state(fields),
-            component=Fitted(fields["kind"], tuple(fields["labels"])),
+            component=ComponentIdentity(fields["kind"], tuple(fields["labels"])),
             judged_by=fields["judged_by"],
             record=fields["record"],
             seen_state=fields["seen"],

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import LINK, Annotation, get_annotation
-from ..annotations.base import NIL, NOT_THOSE
+from ..annotations.base import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
 from ..errors import calib_error
@@ -144,7 +144,7 @@ class _GoldOptions:
     def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
         """Compare the options with the gold. gold: Hash of each entity's identity, 0 for none, (m,). rejections: (row, hash of the identity)."""
         hashes = [get_string_id(name) for name in options.names]
-        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
+        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
             options.starts,
             (np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
@@ -193,8 +193,8 @@ class EntityLinkerSource(OutputSource):
     """
 
     reads = ("entity_linker",)
-    of = (EntityLinker,)
-    alone = (NIL, NO_CANDIDATE)
+    component_classes = (EntityLinker,)
+    singleton_labels = (NIL, NO_CANDIDATE)
 
     def __init__(
         self, component: str = "entity_linker", weights: list[float] | None = None, covered: list[float] | None = None
@@ -207,11 +207,11 @@ class EntityLinkerSource(OutputSource):
         self.weights, self.covered = weights, covered
 
     @property
-    def says(self) -> str:  # type: ignore[override]
+    def settings_summary(self) -> str:  # type: ignore[override]
         return ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights or (), strict=False))
 
     @property
-    def unsettled(self) -> bool:  # type: ignore[override]
+    def has_auto_settings(self) -> bool:  # type: ignore[override]
         return self.weights is None or self.covered is None
 
     def annotation(self, pipe: Any) -> Annotation:
@@ -221,7 +221,7 @@ class EntityLinkerSource(OutputSource):
         return _LABELS
 
     def frequency_label(self, label: str) -> str:
-        return label if label in self.alone else "linked"
+        return label if label in self.singleton_labels else "linked"
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
         """Count the gold links of each column, without their identities, which may be private."""
@@ -249,7 +249,7 @@ class EntityLinkerSource(OutputSource):
         has_sentences = doc.has_annotation("SENT_START")
         return "" if has_sentences else "its sentences were not set; put a component that finds sentences before it"
 
-    def settle(
+    def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
         """Learn shares and weights from gold; entities with only rejected links count by the likelihood of the rejection."""
@@ -262,7 +262,7 @@ class EntityLinkerSource(OutputSource):
         rejections = {
             (start + row, key)
             for start, example in zip(starts, readable, strict=False)
-            for row, key in annotation.refused(example) or ()
+            for row, key in annotation.rejected_labels(example) or ()
         }
         gold_options = _GoldOptions.from_links(options, gold, rejections)
         self.weights, self.covered = _learn(options, gold_options, _score_weights(pipe), self.weights, self.covered)

@@ -38,7 +38,7 @@ CUTOFF = {"ner": 0.6, "spans:sc": 0.85}
 class Drawn(Source):
     """A source that gives each span on the Doc a probability that no other span ever gets; the word after one is a candidate."""
 
-    alone = ("O",)
+    singleton_labels = ("O",)
 
     def __init__(self, layer: str):
         self.of = get_annotation(layer)

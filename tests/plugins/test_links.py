@@ -14,7 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_calib.annotations.base import NIL, NOT_THOSE
+from spacy_calib.annotations.base import NIL, ONLY_REJECTED
 from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.expect.expect_command import expect
@@ -357,7 +357,7 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     rejected = {(row, int(asked[row])) for row in np.flatnonzero(asked != gold)}
     full, partial = (
         _learn(options, _GoldOptions.from_links(options, known, answers), towards, None, None)
-        for known, answers in ((gold, ()), (np.where(asked == gold, gold, NOT_THOSE), rejected))
+        for known, answers in ((gold, ()), (np.where(asked == gold, gold, ONLY_REJECTED), rejected))
     )
     assert full[1] == pytest.approx([covered, 0.5], abs=0.02)
     said = []
@@ -392,13 +392,13 @@ def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, 
 def test_a_side_task_of_training_is_no_tagger():
     from spacy.pipeline.multitask import MultitaskObjective
 
-    from spacy_calib.sources.find import find_component, source_for
+    from spacy_calib.sources.find import find_component, source_name_for
     from spacy_calib.sources.softmax import SoftmaxSource
 
     nlp = linking()
     side = MultitaskObjective(nlp.vocab, nlp.get_pipe("entity_linker").model, target="tag")
     nlp._components.append(("nn_labeller", side))
-    assert source_for(side) == "spacy-calib.Softmax.v1"
+    assert source_name_for(side) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'nn_labeller' .MultitaskObjective. .*it is a side task of training"):
         find_component(nlp, SoftmaxSource("nn_labeller"), "", ())
 

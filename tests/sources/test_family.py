@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
-from spacy_calib.sources.find import find_component, registered_sources, source_for
+from spacy_calib.sources.find import find_component, registered_sources, source_name_for
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
@@ -242,11 +242,11 @@ def test_a_component_is_found_again_after_a_rename(case, world):
 def test_a_source_claims_its_component(name, factory):
     pipe = spacy.blank("xx").add_pipe(factory)
     claiming = [other for other, source in registered_sources().items() if source.claims(pipe)]
-    assert claiming == [name] == [source_for(pipe)]
+    assert claiming == [name] == [source_name_for(pipe)]
 
 
 def test_what_none_claims_is_left_to_the_source_of_softmax_heads():
-    assert source_for(spacy.blank("xx").add_pipe("sentencizer")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(spacy.blank("xx").add_pipe("sentencizer")) == "spacy-calib.Softmax.v1"
 
 
 class Sentences(Source):
@@ -291,9 +291,9 @@ def registered_outside():
 def test_a_source_from_outside_goes_before_ours(registered_outside):
     nlp = spacy.blank("xx")
     registered_outside("another.Sentences.v1", Sentences)
-    assert source_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
-    assert source_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
-    assert source_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
+    assert source_name_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
+    assert source_name_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, .*sentencizer"):
         find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
 
@@ -303,7 +303,7 @@ def test_a_source_that_needs_settings_is_not_asked(registered_outside):
         return Sentences(component)
 
     registered_outside("another.Sentences.v1", make_source)
-    assert source_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
 
 
 def test_two_sources_from_outside_that_claim_one_component_are_both_named(registered_outside):
@@ -311,4 +311,4 @@ def test_two_sources_from_outside_that_claim_one_component_are_both_named(regist
     registered_outside("third.Sentences.v1", Sentences)
     pipe = spacy.blank("xx").add_pipe("tagger")
     with pytest.raises(CalibError, match="C200.*'tagger'.*another.Sentences.v1, third.Sentences.v1"):
-        source_for(pipe)
+        source_name_for(pipe)

@@ -12,7 +12,7 @@ from spacy_calib.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores
 from spacy_calib.sources.left_scores import DocTensorSource
-from spacy_calib.sources.mapped import MappedScores, MappedSource, biluo_prefixes, check_labels, map_of, with_map
+from spacy_calib.sources.mapped import MappedScores, MappedSource, biluo_prefixes, check_map_labels, map_of, with_map
 from tests.cli.conftest import entity_docs, revive_recognizer
 
 NLP = spacy.blank("xx")
@@ -99,8 +99,8 @@ def test_a_map_replaces_another_and_names_known_labels():
     mapped = with_map(with_map(plain, {"A": "C"}), {"B": "D"})
     assert (map_of(mapped), mapped.labels(None), map_of(plain)) == ({"B": "D"}, ("A", "D"), None)
     assert with_map(mapped, None) is plain
-    check_labels(plain, None, {"A": "C"})
+    check_map_labels(plain, None, {"A": "C"})
     with pytest.raises(CalibError, match=r"\[C165\].*'X'.*A, B"):
-        check_labels(plain, None, {"X": "C"})
+        check_map_labels(plain, None, {"X": "C"})
     with pytest.raises(CalibError, match=r"\[C163\].*lemma"):
-        check_labels(DocTensorSource(["A"], layer="lemma"), None, {"A": "C"})
+        check_map_labels(DocTensorSource(["A"], layer="lemma"), None, {"A": "C"})

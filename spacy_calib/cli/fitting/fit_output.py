@@ -142,8 +142,8 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(caveat)
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
-    if calib.source.says:
-        msg.info(f"Scores: {calib.source.says}")
+    if calib.source.settings_summary:
+        msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     if info.sets:

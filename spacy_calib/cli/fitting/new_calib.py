@@ -10,7 +10,7 @@ from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
-from ...sources.find import no_component, registered_sources, source_block
+from ...sources.find import no_component_error, registered_sources, source_block
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
@@ -222,7 +222,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:
-        raise no_component(nlp, component)
+        raise no_component_error(nlp, component)
     if name in nlp.component_names:
         old = nlp.get_pipe(name)
         if not isinstance(old, Calibrator) or old.source.component != component:

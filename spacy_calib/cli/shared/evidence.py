@@ -90,19 +90,19 @@ def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent
     from spacy.strings import get_string_id
 
     from ...annotations import get_annotation, label_hashes
-    from ...annotations.base import NOT_THOSE
+    from ...annotations.base import ONLY_REJECTED
     from ...annotations.label_schemes import has_types, span_confusions
     from ...gold.example_reader import unknown_spans
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
-    known_labels = label_hashes((*labels, *annotation.none))
+    known_labels = label_hashes((*labels, *annotation.no_label_names))
     unknown_pairs: Counter[tuple[int, int]] = Counter()
     spans: Counter[tuple[str, str]] = Counter()
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
-        unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
+        unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
         unknown_pairs.update(
             zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
         )
@@ -124,7 +124,7 @@ def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -
     gold: Counter[str] = Counter()
     for (_, gold_index), n in pairs.items():
         gold[names[gold_index]] += n
-    labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
+    labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).no_label_names}
     unknown_pairs = Counter(
         {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
@@ -194,7 +194,7 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     references = [example.reference for example in examples]
     if any(has_gold(annotation, doc) for doc in references):
         return
-    component, foreign = pipe.source.component or "the source", annotation.foreign(references)
+    component, foreign = pipe.source.component or "the source", annotation.foreign_labels(references)
     if foreign:
         raise calib_error("C263", component=component, unknown=shorten_list(foreign), known=shorten_list(pipe.lookup.labels()))
     nlp = pipe.lookup.nlp
@@ -213,7 +213,7 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
     pipe: Any = nlp.get_pipe(component)
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
-    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.none}
+    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.no_label_names}
     return bool(labels if annotation.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
 
 
@@ -243,7 +243,9 @@ def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: boo
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
-    for sentence in () if silent else dict.fromkeys(scheme.sentence for scheme in schemes if scheme and scheme.sentence):
+    for sentence in (
+        () if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
+    ):
         inform(sentence)
     return examples
 

@@ -244,13 +244,15 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
     )
 
 
-def _get_step(setting: str, value: Any, by_short_name: Mapping[str, Step], further_names: tuple[str, ...] = ()) -> Step:
+def _get_step(setting: str, value: Any, by_short_name: Mapping[str, Step], further_score_names: tuple[str, ...] = ()) -> Step:
     """Return the step with this short or registered name, or an unfitted copy of an instance. RAISES C001: neither."""
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:
         return by_name[value]
-    if not isinstance(value, (Recalibrator, Scaling)) or not isinstance(value, Recalibrator if further_names else Scaling):
-        kind = "a Recalibrator" if further_names else "a Scaling"
-        names = ", ".join((*further_names, *by_short_name))
+    if not isinstance(value, (Recalibrator, Scaling)) or not isinstance(
+        value, Recalibrator if further_score_names else Scaling
+    ):
+        kind = "a Recalibrator" if further_score_names else "a Scaling"
+        names = ", ".join((*further_score_names, *by_short_name))
         raise calib_error("C001", name=setting, wanted=f"one of {names}, or {kind}", given=repr(value))
     return value.clone()  # type: ignore[return-value]

@@ -24,7 +24,7 @@ from ...pipe.fit_info import FitInfo, SpanFitInfo
 from ...pipe.fit_preparation import map_labels
 from ...pipe.settings import PipeSettings
 from ...pipe.state import PipeState
-from ...sources.find import Fitted
+from ...sources.find import ComponentIdentity
 from ...sources.mapped import with_map
 from ...sources.ner.source import NerSource
 from ...types import Groups, Pairs
@@ -117,4 +117,6 @@ def _make_state(component: str, recognizer: Any) -> PipeState:
         counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
         spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
     )  # fmt: skip
-    return PipeState(TokenCalibration(maps), spans, Fitted(source.kind(recognizer), source.labels(recognizer)), info=info)
+    return PipeState(
+        TokenCalibration(maps), spans, ComponentIdentity(source.kind(recognizer), source.labels(recognizer)), info=info
+    )

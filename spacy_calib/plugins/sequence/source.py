@@ -209,7 +209,7 @@ class ConfidenceSource(Source):
         return type(pipe).__name__
 
     @property
-    def says(self) -> str:  # type: ignore[override]
+    def settings_summary(self) -> str:  # type: ignore[override]
         scale_text = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in SAMPLING_WAYS else ""
         return self.way + ("" if self.way == "delta" else f", k {self.k}") + scale_text
 
@@ -227,10 +227,10 @@ class ConfidenceSource(Source):
         return self._inner(pipe).obstacle(nlp, name, pipe)
 
     @property
-    def unsettled(self) -> bool:  # type: ignore[override]
+    def has_auto_settings(self) -> bool:  # type: ignore[override]
         return self.way in SAMPLING_WAYS and self.scale is None
 
-    def settle(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
+    def resolve_auto_settings(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
         self.scale = choose_scale(self, pipe, examples, progress=progress)
         return {"scale": self.scale}
 

@@ -78,11 +78,11 @@ def test_the_scale_that_finds_wrong_labels_best():
     nlp = trained_labeller("calib_online")
     examples = [tagged(nlp), tagged(nlp, WORDS[:4], ["X", "N", "Y", "Y"])]
     source, pipe = ConfidenceSource(k=5), nlp.get_pipe("calib_online")
-    assert source.unsettled
-    assert source.settle(pipe, examples) == {"scale": source.scale}
+    assert source.has_auto_settings
+    assert source.resolve_auto_settings(pipe, examples) == {"scale": source.scale}
     assert source.scale in SCALES
-    assert not source.unsettled
-    assert source.says == f"kd_pc, k 5, scale {source.scale:.3g}"
+    assert not source.has_auto_settings
+    assert source.settings_summary == f"kd_pc, k 5, scale {source.scale:.3g}"
     # Where nothing is wrong there is nothing to choose by.
     assert choose_scale(source, pipe, [tagged(nlp)]) == choose_scale(source, pipe, []) == 0.1
 

@@ -12,9 +12,9 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.find import Fitted
+from spacy_calib.sources.find import ComponentIdentity
 from spacy_calib.sources.ner.readings import biluo_labels, type_labels
-from spacy_calib.sources.ner.source import NerSource, kept_reading
+from spacy_calib.sources.ner.source import NerSource, kept_readings
 from tests.sources.ner import (
     TEXTS,
     TYPES,
@@ -108,7 +108,7 @@ def test_greedy_marginals_are_those_of_the_kept_reading():
     nlp = trained_once("calib_ner")
     for granularity in ("type", "biluo"):
         docs, scores = read(NerSource("ner", granularity), nlp, TEXTS)
-        readings: list[Any] = [kept_reading(doc, "ner") for doc in docs]
+        readings: list[Any] = [kept_readings(doc, "ner") for doc in docs]
         parts = [one.type_marginals() if granularity == "type" else one.biluo_marginals() for one in readings]
         assert np.array_equal(scores.probabilities, np.concatenate(parts))
         assert len(scores.spans) == sum(len(one.entities) for one in readings)
@@ -128,7 +128,7 @@ def test_labels():
 
 
 def test_frequency_labels_and_o_alone():
-    assert NerSource.alone == ("O",)
+    assert NerSource.singleton_labels == ("O",)
     assert [NerSource().frequency_label(label) for label in ("O", "C-D", "B-X")] == ["O", "C-D", "B-X"]
     biluo = NerSource(granularity="biluo")
     assert [biluo.frequency_label(label) for label in ("O", "B-C-D", "U-X")] == ["O", "C-D", "X"]
@@ -312,7 +312,7 @@ def test_readings_made_before_a_label_came():
 def test_labels_reordered_after_the_fit():
     nlp, calib = fitted()
     labels = ("O", "LOC", "PER") if calib.labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
-    calib.learned = replace(calib.learned, component=Fitted(calib.learned.component.kind, labels))
+    calib.learned = replace(calib.learned, component=ComponentIdentity(calib.learned.component.kind, labels))
     with pytest.raises(CalibError, match="C020.*'ner'.*order"):
         nlp(WORDS)
 
@@ -389,7 +389,7 @@ def test_entities_changed_between_the_recognizer_and_the_pipe():
     doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
     doc.ents = [Span(doc, 2, 4, label="LOC")]
     calib(doc)
-    reading: Any = kept_reading(doc, "ner")
+    reading: Any = kept_readings(doc, "ner")
     column = type_labels(reading.types).index("LOC")
     assert [token._.calib_raw for token in doc[2:4]] == pytest.approx(reading.type_marginals()[2:4, column].tolist())
     assert doc.ents[0]._.calib_score is None

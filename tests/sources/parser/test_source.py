@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.parser.source import ParserSource, kept_reading
+from spacy_calib.sources.parser.source import ParserSource, kept_readings
 from tests.sources.parser import gold_examples, trained
 
 TEXTS = ["dog saw king with duck . duck met dog", "", "king saw dog \n with duck"]
@@ -26,7 +26,7 @@ def test_scores_of_both_events(nlp):
     assert heads.rows.tolist() == arcs.rows.tolist() == list(range(sum(map(len, docs))))
     labels = ParserSource().labels(pipe)
     assert [labels[column] for column in heads.tags] == [token.dep_ for doc in docs for token in doc]
-    first = kept_reading(docs[0], "parser").probabilities
+    first = kept_readings(docs[0], "parser").probabilities
     assert heads.scores[: len(docs[0])] == pytest.approx(first.head * first.no_other_head)
     assert arcs.scores[: len(docs[0])] == pytest.approx(first.arc * first.no_other_head)
     roots = [i for i, token in enumerate(docs[0]) if token.head.i == i]

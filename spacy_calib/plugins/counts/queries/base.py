@@ -88,7 +88,7 @@ class LabelScores:
         if self.plain_layer == "morph":
             return dict(part.split("=", 1) for part in label.split("|") if "=" in part).get("POS", "")
         if self.key == "ENT_TYPE":
-            label = "" if label == "O" else label[2:] if self.annotation.prefixed else label
+            label = "" if label == "O" else label[2:] if self.annotation.has_prefixes else label
         return self.names.get(label, label)
 
     def sum_scores(self, doc: Doc, test: LabelTest, view_of: ViewOf = doc_view) -> tuple[Floats, Floats]:
@@ -167,7 +167,7 @@ class LabelQuery(Query):
         return [(self.label_scores.attr, label) for label in self.label_scores.labels if self._is_label(label)]
 
     def _is_label(self, label: str) -> bool:
-        return label == self.label or (self.label_scores.annotation.prefixed and label[2:] == self.label)
+        return label == self.label or (self.label_scores.annotation.has_prefixes and label[2:] == self.label)
 
     @property
     def _counts_entities(self) -> bool:
@@ -181,7 +181,7 @@ class LabelQuery(Query):
             view = view_of(doc, label_scores.attr)
             spans = [] if view is None else [span for span in (*view.ents, *view.candidates) if span.label == self.label]
             return QueryResult(np.array([span.raw for span in spans]), np.array([span.score for span in spans]), n_found)
-        if self._counts_entities and label_scores.annotation.prefixed:
+        if self._counts_entities and label_scores.annotation.has_prefixes:
             raw, calibrated = label_scores.sum_scores(
                 doc, lambda name: self._is_label(name) and name[:2] in ("B-", "U-"), view_of
             )

@@ -234,7 +234,8 @@ def _make_label_query(text: str, label: str, abilities: QueryAbilities, unit: st
     candidates = []
     for label_scores in abilities.label_scores:
         pipe_labels = {
-            name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
+            name[2:] if label_scores.annotation.has_prefixes and name != "O" else name
+            for name in _countable_labels(label_scores)
         }
         pipe_label = next((name for name, query_name in label_scores.names.items() if query_name == label), label)
         if pipe_label in pipe_labels:
