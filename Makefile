@@ -69,7 +69,7 @@ docs: $(VENV)/docs.stamp ## the site, in site/; a warning is an error
 
 reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public, the notebooks, the drawing
 	$(VENV)/bin/python scripts/docs_commands.py
-	$(VENV)/bin/python scripts/house.py --svg docs/house.svg
+	$(VENV)/bin/python scripts/tools/house.py --svg docs/house.svg
 	$(VENV)/bin/python -m tests.docs.notebooks
 
 release-check: $(VENV)/release.stamp ## build what would be released, and run README.md with it on each of Python $(VERSIONS)
@@ -85,7 +85,7 @@ figures-check: $(VENV)/test.stamp ## list which version the figures of each page
 	$(VENV)/bin/python scripts/figures.py --check
 
 house: ## the rooms of the package, and where a module, class or function is too large
-	$(PYTHON) scripts/house.py
+	$(PYTHON) scripts/tools/house.py
 
 bench-smoke: $(VENV)/test.stamp ## every script of scripts/, small, on made-up data
 	$(VENV)/bin/python scripts/bench_smoke.py

@@ -140,16 +140,16 @@ def fit_scores(nlp: Any, texts: Texts, labelled: Ints, others: Ints, event: str)
     calib.fit(from_files([[texts.examples[i] for i in labelled]]), min_pairs=10, n_bins=10)
     docs = [texts.examples[i].predicted for i in others]
     batches = [calib.predict(batch).batch.spans for batch in util.minibatch(docs, 256)]
-    scores = np.concatenate([batch.calibrated[batch.spans.chosen] for batch in batches])
+    scores = np.concatenate([batch.calibrated[batch.spans.on_doc] for batch in batches])
     nlp.remove_pipe(name)
     return calib.held_out_spans.held_out, scores
 
 
 def adapt_scores(entries: GoldEntries, groups: Groups, train: Ints, test: Ints) -> tuple[Floats, Floats]:
     """(held-out scores of entities of labelled documents, scores of others) by `calib adapt`."""
-    fit, others = AdaptationFit.of(entries.take(train), groups, OF_PRETRAINED_SPANS), entries.take(test)
+    fit, others = AdaptationFit.from_entries(entries.take(train), groups, OF_PRETRAINED_SPANS), entries.take(test)
     held_out = entries.scores[train] if fit.held_out is None else fit.held_out
-    return held_out, fit.adaptation.move(others.scores, others.leads, others.tags)
+    return held_out, fit.adaptation.adjust(others.scores, others.is_top, others.tags)
 
 
 def compare(nlp: Any, texts: Texts, table: Mapping[str, float], draw: tuple[Ints, Ints], event: str) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def gather(which: str, event: str, cache: Path) -> Iterator[tuple[str, int, list
 
 def choose(draw: Mapping[str, Any]) -> str:
     """What the rule takes."""
-    losses = {kind: draw["held_out"][of] for kind, of in ((PRESENT, "card"), (ADAPTED, "adapt"), (FIT, "fit"))}
+    losses = {kind: draw["held_out"][way] for kind, way in ((PRESENT, "card"), (ADAPTED, "adapt"), (FIT, "fit"))}
     return compare_losses(losses, draw["documents"]).winner if len(draw["documents"]) else PRESENT
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from frame import bare, docs_in, ewt_file, make_parser, one_sentence, say
 
-from spacy_calib.metrics.comparison import all_pairs, error_row, found_rows, labelled, same_units, unit_rows
+from spacy_calib.metrics.comparison import all_pairs, error_row, same_units, span_rows, unit_rows
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
@@ -72,7 +72,7 @@ class Population:
 
     def __init__(self, both: list[ScoredCorpus]):
         rows = same_units(*both)
-        self.units = [labelled(one, own) for one, own in zip(both, rows, strict=True)]
+        self.units = [one.predicted_pairs(own) for one, own in zip(both, rows, strict=True)]
         self.pairs = [all_pairs(one, own) for one, own in zip(both, rows, strict=True)]
         self.n = 1 + int(self.units[0].documents.max())
         self.starts = {id(one): np.searchsorted(one.documents, np.arange(self.n + 1)) for one in (*self.units, *self.pairs)}
@@ -118,7 +118,7 @@ def study(population: Population, documents: int, draws: int) -> dict[str, list[
         pairs = [population.some(one, drawn) for one in population.pairs]
         found, found_other = (one[:, drawn] for one in population.found)
         error = error_row(pairs[0], pairs[1], seed=draw)
-        rows = [*unit_rows(model, other, seed=draw), *([error] if error else []), *found_rows(found, found_other, seed=draw)]
+        rows = [*unit_rows(model, other, seed=draw), *([error] if error else []), *span_rows(found, found_other, seed=draw)]
         truth = population.truth(pairs)
         for row in rows:
             low, high = row["low"], row["high"]

@@ -139,7 +139,7 @@ def measure(options: Any, folder: Path) -> None:
     for at, doc in enumerate(gold):
         asking.answer(doc.text)
         if at % 50 == 49:
-            say(f"{at + 1} sentences, {asking.asked} asked")
+            say(f"{at + 1} sentences, {asking.n_asked} asked")
     nlp.to_disk(folder / "model")
     found: list[tuple[int, float, float, float, bool]] = []
     counts: dict[str, int] = {}

@@ -32,9 +32,9 @@ def save(docs: Sequence[Any], folder: Path) -> Path:
 
 def run_audit(model: str, data: Path, **options: Any) -> Any:
     from spacy_calib.cli.shared.run import GoldRun
-    from spacy_calib.plugins.review.audit_command import audited
+    from spacy_calib.plugins.review.audit_command import audit_pipeline
 
-    return audited(GoldRun(model, data, gold_preproc=True), **options)
+    return audit_pipeline(GoldRun(model, data, gold_preproc=True), **options)
 
 
 def average_precision(order: Iterable[Region], wanted: Sequence[Region], others: Sequence[Region] = ()) -> float:
@@ -65,7 +65,7 @@ def token_probabilities(audited: Any) -> tuple[list[list[int]], list[Any], list[
     component = calib.lookup.component()
     names = calib.source.labels(component)
     column = {name: i for i, name in enumerate(names)}
-    marginals = calib.source.read(component, [one.predicted for one in audited.examples]).above(0.0)
+    marginals = calib.source.read(component, [one.predicted for one in audited.examples]).marginals_above(0.0)
     dense = np.zeros((len(corpus), len(names)))
     dense[marginals.rows, marginals.tags] = marginals.scores
     gold = np.array([column.get(corpus.names[one], -1) if one >= 0 else -1 for one in corpus.gold])
@@ -142,9 +142,9 @@ def tags(options: Any, folder: Path) -> None:
     for how, n, found in estimates:
         row(
             f"{n} ({how})",
-            found.labels,
+            found.n_labels,
             len(found.doubts),
-            f"{found.expected:.0f}",
+            f"{found.n_wrong:.0f}",
             f"{sum(one.p_rival for one in found.doubts):.0f}",
         )
 

@@ -31,7 +31,7 @@ from spacy_calib.pairs.documents import folds_of
 from spacy_calib.plugins.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
 from spacy_calib.plugins.coref.inference.calibration import PairCalibration
 from spacy_calib.plugins.coref.inference.figures import FIGURES, NOTHING, Shares
-from spacy_calib.plugins.coref.inference.pairs import pair_chances
+from spacy_calib.plugins.coref.inference.pairs import pair_probabilities
 from spacy_calib.plugins.coref.mentions import clusters_in
 from spacy_calib.types import Floats, Ints
 
@@ -84,12 +84,12 @@ def train(nlp: Language, file: Path, penalty: float | None) -> None:
     examples = list(examples_of(nlp, file, pipe))
     began = time.process_time()
     pipe.initialize(lambda: tqdm(examples, desc="Reading", disable=None), nlp=nlp)
-    took, learned = time.process_time() - began, pipe.learned
+    took, learned = time.process_time() - began, pipe.link_model
     size = f"{len(learned.weights):,} weights, penalty {learned.penalty:g}"
     print(f"Trained on {len(examples)} documents in {took:.0f} s of CPU time: {size}.")
 
 
-def judge_held_out(pipe: CoreferenceResolver) -> None:
+def evaluate_held_out(pipe: CoreferenceResolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
     assert pipe.recalibrator is not None
@@ -98,9 +98,9 @@ def judge_held_out(pipe: CoreferenceResolver) -> None:
     for one, fold in zip(documents, folds, strict=True):
         others = [other for other, of in zip(documents, folds, strict=True) if of != fold]
         maps = PairCalibration.fit(others, pipe.recalibrator, pipe.name, pipe.context)
-        calibrated.append(maps.predict(one.pairs, one.places))
-    scores = {"raw": np.concatenate([one.pairs.chances for one in documents]), "calibrated": np.concatenate(calibrated)}
-    hits = np.concatenate([one.hits(*one.kept) for one in documents])
+        calibrated.append(maps.predict(one.pairs, one.grouping))
+    scores = {"raw": np.concatenate([one.pairs.probabilities for one in documents]), "calibrated": np.concatenate(calibrated)}
+    hits = np.concatenate([one.hits(*one.ends) for one in documents])
     numbers = np.repeat(np.arange(len(documents)), [len(one.pairs) for one in documents])
     name = f"Train documents, held out: pairs of .01 and more, {_BINS} adaptive bins"
     errors_of(name, scores, hits, numbers, n_bins=_BINS)
@@ -124,11 +124,11 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: b
         gold = pipe.gold_of(example)
         known = np.array([(span.start, span.end) in gold for span in view.mentions], dtype=bool)
         found.mentions += [len(known), known.sum(), len(gold)]
-        clusters = clusters_in(view.found, gold)
+        clusters = clusters_in(view.mention_arrays, gold)
         later, earlier = np.tril_indices(len(view), -1)
         in_gold = known[later] & known[earlier]
         later, earlier = later[in_gold], earlier[in_gold]
-        found.raw.append(pair_chances(view.antecedents).matrix()[later, earlier])
+        found.raw.append(pair_probabilities(view.antecedents).matrix()[later, earlier])
         found.calibrated.append(view.matrix()[later, earlier])
         found.hits.append(clusters[later] == clusters[earlier])
         found.documents.append(np.full(len(later), number))
@@ -238,7 +238,7 @@ def main() -> None:
     print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
     show(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
     if given.train is not None:
-        judge_held_out(component_of(nlp))
+        evaluate_held_out(component_of(nlp))
     save_tables(given.output)
     if given.plot is not None:
         draw(found, given.plot)

@@ -45,10 +45,10 @@ from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.record.drift import LIKE
 from spacy_calib.pipe.record.effects import Effects, SourceSums, with_widths
 from spacy_calib.pipe.record.fit_record import read_record
-from spacy_calib.plugins.counts.counting import Estimate, Units, corrected, estimate
+from spacy_calib.plugins.counts.counting import CountEstimate, UncertainUnits, correct_count, estimate_count
 from spacy_calib.plugins.counts.queries.patterns import make_query
-from spacy_calib.plugins.counts.text_counts import DriftComparison, answered, asked_of
-from spacy_calib.plugins.expect.survey import Known
+from spacy_calib.plugins.counts.text_counts import DriftComparison, find_abilities, join_results
+from spacy_calib.plugins.expect.survey import LabelledDocuments
 from spacy_calib.types import Floats
 
 DRAWS = 2000
@@ -87,15 +87,17 @@ class Tally(NamedTuple):
 
     part: str
     label: str
-    units: Units
+    units: UncertainUnits
     gold: Floats
     sizes: Floats
     effects: Effects | None
     verdict: str
 
-    def known(self, own: Any) -> Known:
+    def sample(self, own: Any) -> LabelledDocuments:
         """Some documents as labelled ones. own (Ints): Their numbers."""
-        return Known(*(column[own, None] for column in (self.gold, self.units.expected, self.units.open, self.sizes)))
+        return LabelledDocuments(
+            *(column[own, None] for column in (self.gold, self.units.expected_counts, self.units.variances, self.sizes))
+        )
 
 
 def parts_of(arguments: argparse.Namespace, folder: Path) -> Iterator[Part]:
@@ -160,8 +162,8 @@ def sums_of(sources: Sequence[Sequence[Tally]]) -> tuple[SourceSums, list[str]]:
     table = np.zeros((4, len(sources), len(names)))
     for number, tallies in enumerate(sources):
         for one in tallies:
-            opens = one.units.open
-            held = (one.gold.sum(), one.units.found.sum(), opens.sum(), np.square(opens).sum())
+            opens = one.units.variances
+            held = (one.gold.sum(), one.units.n_found.sum(), opens.sum(), np.square(opens).sum())
             table[:, number, names.index(one.label)] = held
     return SourceSums(*table), names
 
@@ -171,29 +173,29 @@ def tallies_of_part(nlp: Language, part: Part, effects: dict[str, Effects], verd
     pipes = pipes_named(nlp, None)
     pipe = pipes[0]
     labels = {label[2:] if pipe.fit_info.layer.startswith("biluo") else label for label in pipe.lookup.labels()}
-    asked = asked_of(nlp, pipes)
+    abilities = find_abilities(nlp, pipes)
     done = list(run(nlp, part.docs))
     sizes = np.array([float(len(example.predicted)) for example in done])
     view_of = cache(doc_view)
     gold_hashes = get_annotation(pipe.fit_info.layer).gold_hashes
     in_gold = {key for doc in part.docs for key in np.unique(gold_hashes(doc)).tolist()}
-    if not any(one.key == "ENT_TYPE" for one in asked.scored):  # of hundreds of morphological labels a text has a few
+    if not any(one.key == "ENT_TYPE" for one in abilities.label_scores):  # of hundreds of morphological labels a text has a few
         labels = {label for label in labels if get_string_id(label) in in_gold}
     for label in sorted(labels - {"O", ""}):
-        query = make_query(label, asked, None)
+        query = make_query(label, abilities, None)
         answers = [(number, query.answer(example.predicted, view_of)) for number, example in enumerate(done)]
-        gold = np.array([float(query.true(example.reference)) for example in done])
-        yield Tally(part.name, label, answered(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
+        gold = np.array([float(query.count_gold(example.reference)) for example in done])
+        yield Tally(part.name, label, join_results(query, answers, sizes).units, gold, sizes, effects.get(label), verdict)
 
 
 def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
     """What each way of counting says; several times where labelled documents are drawn."""
     units = tally.units
     ways = {
-        "raw scores, independent": [estimate(units._replace(calibrated=units.raw))],
-        "calibrated, independent": [estimate(units)],
-        "calibrated, documents differ": [estimate(units, tally.effects and replace(tally.effects, n_sources=0))],
-        BY_EVIDENCE: [estimate(units, tally.effects, verdict=tally.verdict)],
+        "raw scores, independent": [estimate_count(units._replace(calibrated=units.raw))],
+        "calibrated, independent": [estimate_count(units)],
+        "calibrated, documents differ": [estimate_count(units, tally.effects and replace(tally.effects, n_sources=0))],
+        BY_EVIDENCE: [estimate_count(units, tally.effects, verdict=tally.verdict)],
     }
     for n in golds:
         if 2 * n <= len(tally.sizes):
@@ -201,16 +203,16 @@ def cell_of(tally: Tally, golds: Sequence[int], draws: int) -> dict[str, Any]:
             ways[name] = [with_gold(tally, n, seed) for seed in range(draws)]
     keys = ("expected", "low", "high")
     looks = {name: {key: [getattr(one, key) for one in made] for key in keys} for name, made in ways.items()}
-    gold, found = int(tally.gold.sum()), int(units.found.sum())
+    gold, found = int(tally.gold.sum()), int(units.n_found.sum())
     return {"part": tally.part, "label": tally.label, "gold": gold, "found": found, "verdict": tally.verdict, "looks": looks}
 
 
-def with_gold(tally: Tally, n: int, seed: int) -> Estimate:
+def with_gold(tally: Tally, n: int, seed: int) -> CountEstimate:
     """As n documents of the part correct it, the same ones for every label."""
     own = np.random.default_rng((n, seed)).choice(len(tally.sizes), n, replace=False)
     gold = np.full(len(tally.sizes), np.nan)
     gold[own] = tally.gold[own]
-    return corrected(tally.units, tally.sizes, tally.known(own), gold=gold)
+    return correct_count(tally.units, tally.sizes, tally.sample(own), gold_counts=gold)
 
 
 def run(nlp: Language, docs: Sequence[Doc]) -> Iterator[Example]:

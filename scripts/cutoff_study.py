@@ -36,7 +36,7 @@ import numpy as np
 from frame import head, make_parser, one_sentence, row, run_over
 from numpy.typing import NDArray
 
-from spacy_calib.calibration.cutoffs import PER, keys_of, score_of
+from spacy_calib.calibration.cutoffs import PER, key_probability, keys_of
 from spacy_calib.calibration.missed import EntityTokens
 from spacy_calib.calibration.recall_threshold import effective_size, find_recall_threshold
 from spacy_calib.calibration.thresholds import find_threshold, find_thresholds, prediction_interval
@@ -84,13 +84,13 @@ class Judged:
 
     @classmethod
     def of(cls, tokens: EntityTokens, key: str, per: str) -> Judged:
-        entities = np.full(len(tokens.scored), -1, dtype=np.intp)
+        entities = np.full(len(tokens.is_scored), -1, dtype=np.intp)
         for number, (start, end) in enumerate(zip(tokens.entities.starts.tolist(), tokens.entities.ends.tolist(), strict=True)):
             entities[start:end] = number
-        wanted = tokens.wanted(key, per)
-        scores = score_of(key, per, tokens.scores, tokens.types)
-        columns: Any = scores, wanted, tokens.predicted(key, per), tokens.documents, np.where(wanted, entities, -1)
-        return cls(*(column[tokens.scored] for column in columns))
+        wanted = tokens.in_gold(key, per)
+        scores = key_probability(key, per, tokens.scores, tokens.types)
+        columns: Any = scores, wanted, tokens.in_predicted(key, per), tokens.documents, np.where(wanted, entities, -1)
+        return cls(*(column[tokens.is_scored] for column in columns))
 
 
 def recall_split(data: Judged, second: Bools, wanted: float, confidence: float) -> dict[str, float]:
@@ -127,7 +127,7 @@ def recall_rows(tokens: EntityTokens, options: argparse.Namespace) -> Iterator[i
         for key in tokens.keys(options.per):
             data, rng, splits = Judged.of(tokens, key, options.per), np.random.default_rng(options.seed), []
             for _ in range(options.repeats):
-                second = deal(tokens.documents, rng)[tokens.scored]
+                second = deal(tokens.documents, rng)[tokens.is_scored]
                 splits.append(recall_split(data, second, wanted, options.confidence))
             mean = {name: float(np.mean([one[name] for one in splits])) for name in splits[0]}
             counts = {name: sum(int(one[name]) for one in splits) for name in ("reached", "inside")}

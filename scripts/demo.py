@@ -94,7 +94,7 @@ def read_pairs(nlp: spacy.Language, path: Path) -> JudgedPairs:
     """Run the calibrated pipeline over gold, with a progress bar. RETURNS (JudgedPairs): Pairs with the raw and the calibrated score."""
     pipe: Any = nlp.get_pipe("calib")
     examples = read_examples(nlp, path, gold_preproc=False)
-    done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, what=f"Scoring {path.name}"))
+    done = list(run_pipes(nlp, examples, nlp.pipe_names, silent=False, title=f"Scoring {path.name}"))
     return corpus_of(done, pipe.attr, pipe.labels).pairs()
 
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from textwrap import dedent
 from typing import Any
 
 import griffe
 
+# An indented example: from a blank line to the next one.
+_EXAMPLE = re.compile(r"(?<=\n\n)((?: +>>> .*\n)(?: +\S.*\n)*)")
 _ENTRY = re.compile(r"^(RETURNS|RAISES|YIELDS)\b ?([^:]*): |^(\*{0,2}[a-z_]\w*(?:, \*{0,2}[a-z_]\w*)*)((?: \([^)]*\))?): ")
 
 
@@ -23,7 +26,7 @@ def as_markdown(docstring: str, names: Iterable[str] = ()) -> str:
     within = re.compile(rf"(?<=[.)]) ((?:\*{{0,2}}(?:{known})(?:, )?)+(?: \([^)]*\))?: )") if known else None
     out: list[str] = []
     inside = False
-    for line in docstring.splitlines():
+    for line in _EXAMPLE.sub(_fence, docstring + "\n").splitlines():
         found = _ENTRY.match(line)
         if found and within:
             first, *more = within.sub(r"\n\1", line).split("\n")
@@ -34,6 +37,10 @@ def as_markdown(docstring: str, names: Iterable[str] = ()) -> str:
         inside = bool(found) or inside and bool(line.strip())
         out += [_entry(one) for one in (first, *more)] if found else [f"    {line.strip()}" if inside else line]
     return "\n".join(out)
+
+
+def _fence(example: re.Match[str]) -> str:
+    return f"```pycon\n{dedent(example[0])}```\n"
 
 
 def _entry(line: str) -> str:

@@ -1,7 +1,7 @@
 """What MkDocs does for the site besides rendering docs/ (named in mkdocs.yml under `hooks`).
 
 - `::: spacy_calib.fit` names what people import; the page is made from the module where that stands today.
-- `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/house.py reads from the code, `<!-- made: registries -->` what is registered.
+- `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/tools/house.py reads from the code, `<!-- made: registries -->` what is registered.
 - README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
 - Relative links to other files outside docs/ become whole addresses of the repository.
 - A page that loads anything from outside is an error: the site is read offline.
@@ -24,7 +24,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))  # MkDocs loads this file by its path
 
-import house  # noqa: E402
+from tools import house  # noqa: E402
 
 from spacy_calib import CalibError  # noqa: E402
 from spacy_calib.about import __url__  # noqa: E402

@@ -57,7 +57,7 @@ def own_scores(pipe: EventPipe, examples: Iterable[Example]) -> dict[str, Any]:
     """The raw and calibrated score that the calib pipe itself gives each unit that was judged; {} where it scores no such units."""
     raw, calibrated = [], []
     for example in examples:
-        asked = pipe.ask(example.predicted)
+        asked = pipe.find_units(example.predicted)
         right = np.full(len(example.predicted), UNKNOWN)  # of events that do not look at the labels of tokens
         answers = pipe.event.judge(example, asked.spans, right).tolist() if asked.spans else []
         for span, answer in zip(asked.spans, answers, strict=True):
@@ -72,14 +72,14 @@ def own_scores(pipe: EventPipe, examples: Iterable[Example]) -> dict[str, Any]:
 def judge(pipe: EventPipe, examples: list[Example]) -> None:
     """Print the table."""
     found, _ = pipe.gather(examples)
-    scores = {"product, raw": found.units.raw, "product, calibrated": found.units.own}
+    scores = {"product, raw": found.evidence.raw_estimates, "product, calibrated": found.evidence.estimates}
     own = own_scores(pipe, examples)
     if own and len(own["own score, raw"]) == len(found.hits):
         scores |= own
-    forecasts = pipe.learned.forecast(found.units)
+    forecasts = pipe.fitted_state.forecast(found.evidence)
     losses = squared_losses(forecasts, found.hits)
-    said = f"{len(found.hits):,} {pipe.event.called[1]}, {found.hits.mean():.1%} yes"
-    print(f"\n{pipe.event.what}: {said}; {pipe.learned.info and pipe.learned.info.chosen}\n")
+    said = f"{len(found.hits):,} {pipe.event.unit_words[1]}, {found.hits.mean():.1%} yes"
+    print(f"\n{pipe.event.condition}: {said}; {pipe.fitted_state.info and pipe.fitted_state.info.chosen}\n")
     head("| P(yes) | squared loss | calibration | sharpness | forecast less it |")
     for name, values in {**scores, "forecast": forecasts}.items():
         parts = split_loss(np.clip(values, 0.0, 1.0), found.hits)

@@ -25,7 +25,7 @@ from tqdm import tqdm
 
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.span_fit import SpanData, SpanFit, fit_spans
-from spacy_calib.calibration.steps import Predictions, walk
+from spacy_calib.calibration.steps import Predictions, apply_steps
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.cli.shared.examples import run_pipes, stream_examples
 from spacy_calib.cli.shared.run import pipes_to_run
@@ -33,8 +33,8 @@ from spacy_calib.context.fit import fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
-from spacy_calib.pipe.record.drift import Labelled
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
+from spacy_calib.pipe.record.drift import UnitScores
 from spacy_calib.pipe.record.estimates import entity_estimates, expected_accuracy, token_sums
 from spacy_calib.pipe.record.fit_record import entity_sums, record_fit
 from spacy_calib.types import Groups, Ints, Pairs
@@ -67,8 +67,10 @@ class Material:
     def of(cls, nlp: Any, pipe: Any, files: list[Path], what: str) -> Material:
         """Read with the pipeline up to the calib pipe."""
         names = [name for name in pipes_to_run(nlp, pipe) if name != pipe.name]
-        examples = run_pipes(nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, what=what)
-        found = gather(pipe, examples, FitArguments())
+        examples = run_pipes(
+            nlp, [one for file in files for one in stream_examples(nlp, file)], names, silent=False, title=what
+        )
+        found = read_fit_inputs(pipe, examples, FitArguments())
         data, maps, spans = found.data, pipe.tokens.maps, found.spans
         n_docs = int(data.kept_documents.max()) + 1
         n_docs = n_docs if spans is None else len(spans.gold)
@@ -119,16 +121,16 @@ def held_of(material: Material, fit: Mask, test: Mask) -> dict[str, bool]:
     assert record is not None
     top = np.sort(top_pairs(new.pairs))
     given = Predictions.of_pairs(new.pairs, 0.0, new.words)
-    scores = walk(calibration.steps, given).scores[top]
+    scores = apply_steps(calibration.steps, given).scores[top]
     labels = [material.labels[tag] for tag in new.pairs.tags[top].tolist()]
-    tokens = Labelled(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
+    tokens = UnitScores(new.documents[top], n_docs, labels, new.pairs.scores[top], scores)
     found: dict[str, Any] = {"accuracy": expected_accuracy(record.tokens, token_sums(scores, tokens.documents, n_docs))}
     true = {"accuracy": float(new.pairs.hits[top].mean())}
     judged = material.spans_in(test)
     if of_spans is not None and of_spans.calibration.chosen is not None and judged is not None and record.entities is not None:
-        known = judged.known
+        known = judged.known_indices
         calibrated = of_spans.calibration.chosen.predict(judged.spans.take(known), judged.raw[known])
-        spans = Labelled(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
+        spans = UnitScores(judged.documents[known], n_docs, None, judged.raw[known], calibrated)
         sums = entity_sums(tokens, spans)
         estimates = entity_estimates(record.entities, record.entities.sums(sums), float(sums.predicted.sum()))
         found |= {name: getattr(estimates, name) for name in MEASURES[1:]}

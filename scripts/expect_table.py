@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 import spacy_calib
 from spacy_calib.plugins.expect.expect_command import expect
-from spacy_calib.plugins.expect.survey import accuracy
+from spacy_calib.plugins.expect.survey import estimate_accuracy
 
 LABELLED = (5, 10, 20, 50)
 MEASURES = ("accuracy", "precision", "recall", "f")
@@ -123,7 +123,7 @@ def gold_row(title: str, texts: Texts, size: int, draws: int) -> None:
     true, held, widths = float(texts.right.sum() / texts.units.sum()), [], []
     for _ in tqdm(range(draws), desc=f"{title}, {size} labelled", leave=False):
         own = rng.choice(every, size, replace=False)
-        both = accuracy(texts.survey(own, np.setdiff1d(every, own)))
+        both = estimate_accuracy(texts.survey(own, np.setdiff1d(every, own)))
         held.append([inside(one._asdict(), true) for one in both])
         widths.append([one.high - one.low for one in both])
     shares = (np.mean(part, axis=0) for part in (held, widths))

@@ -30,11 +30,11 @@ from frame import ROOT, default_cache, head, row, say
 from spacy_calib.about import __version__
 
 LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
-# What a command leaves to whoever runs it: MODEL, DATA; not a variable that it sets.
-PLACES = re.compile(r"\b[A-Z]{4,}\b(?!=)")
+# What a command leaves to whoever runs it: MODEL, DATA; not a variable that it sets, nor a key of JSON.
+PLACES = re.compile(r'(?<!")\b[A-Z]{4,}\b(?!=)')
 SHOWS = re.compile(r"python (scripts/\w+\.py)")
 # Programs that make no figures, and the one whose page is made of the cards.
-OTHERS = {f"scripts/{name}.py" for name in ("house", "docs_commands", "figures", "pretrained")}
+OTHERS = {f"scripts/{name}.py" for name in ("docs_commands", "figures", "pretrained")}
 _NUMBER = re.compile(r"\d*[.,]\d+|\d{3,}")
 
 # What is recorded

@@ -8,14 +8,11 @@ import gzip
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacy_calib.errors import CalibError
-from spacy_calib.types import Pairs
 
 if TYPE_CHECKING:  # programs that only run others need not wait for spaCy
     from spacy.tokens import Doc
@@ -151,59 +148,20 @@ def open_calibrated(model: str | Path) -> tuple[Any, Any]:
     return nlp, pipe
 
 
-def open_scored(model: str | Path, data: Path, *, gold_preproc: bool = False, sentences: bool = False) -> tuple[Any, Any, Any]:
+def open_scored(model: str | Path, data: Path) -> tuple[Any, Any, Any]:
     """A calibrated pipeline, its first calib pipe, and the corpus that this makes of the data. RAISES CalibError: one of them cannot be read."""
     from spacy_calib.cli.shared.examples import stream_examples
     from spacy_calib.cli.shared.run import score
 
     nlp, pipe = open_calibrated(model)
-    return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data, gold_preproc=gold_preproc), sentences=sentences)
+    return nlp, pipe, score(nlp, pipe, stream_examples(nlp, data))
 
 
-def run_over(nlp: Any, names: Sequence[str], file: Path, *, gold_preproc: bool = False) -> list[Any]:
+def run_over(nlp: Any, names: Sequence[str], file: Path) -> list[Any]:
     """The examples of gold, whose predicted Docs have been through these pipes. RAISES CalibError: the file cannot be read."""
     from spacy_calib.cli.shared.examples import read_examples, run_pipes
 
-    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc), names, silent=True, what=""))
-
-
-@dataclass(frozen=True)
-class DataSet:
-    """labels (tuple): The tags, as columns. counts (Counter): Gold frequency of each tag.
-    fit, test (Pairs): Held-out pairs to fit on, and those to judge.
-    """
-
-    labels: tuple[str, ...]
-    counts: Counter[str]
-    fit: Pairs
-    test: Pairs
-
-
-def read_pairs(nlp: Any, file: Path) -> tuple[Pairs, Counter[str]]:
-    """The tagger's pairs on a .spacy file with gold words and spaces, and the gold tag counts."""
-    from spacy.training import Example
-
-    from spacy_calib.gold.example_reader import ExampleReader
-    from spacy_calib.sources.bound import BoundSource
-    from spacy_calib.sources.softmax import SoftmaxSource
-
-    references = docs_in(file, nlp.vocab)
-    with nlp.select_pipes(enable=["tok2vec"]):
-        predicted = list(nlp.pipe(map(bare, references)))
-    examples = (Example(doc, gold) for doc, gold in zip(predicted, references, strict=True))
-    source = BoundSource.from_component(SoftmaxSource("tagger"), nlp.get_pipe("tagger"))
-    reader = ExampleReader(source, lowest=0.01).read_all(examples)
-    return reader.data(0.01)[0].pairs, reader.counts
-
-
-def ewt(cache: Path) -> DataSet:
-    """EWT with the tagger of en_core_web_sm (DESIGN section 7)."""
-    import spacy
-
-    nlp: Any = spacy.load(MODEL)
-    fit, counts = read_pairs(nlp, ewt_file("dev", cache))
-    test, _ = read_pairs(nlp, ewt_file("test", cache))
-    return DataSet(tuple(nlp.get_pipe("tagger").labels), counts, fit, test)
+    return list(run_pipes(nlp, read_examples(nlp, file, gold_preproc=False), names, silent=True, title=""))
 
 
 # Tables and what intervals say

@@ -34,13 +34,13 @@ from unittest import mock
 import spacy
 import typer
 from frame import ROOT, make_parser
-from fuzz_state import damaged_bytes
 from made_up import ENTITIES, sentences
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from tools.fuzz_state import damaged_bytes
 
 from spacy_calib.cli import LazyCommands
 from spacy_calib.cli.shared.command import Command
@@ -206,7 +206,7 @@ def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], 
     one_salt = mock.patch("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)  # equal files for equal seeds
     no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
     loaded_once = mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model))
-    counted = mock.patch.object(Command, "checked", autospec=True, side_effect=Command.checked)
+    counted = mock.patch.object(Command, "check_arguments", autospec=True, side_effect=Command.check_arguments)
     commands, seen, bad = LazyCommands(), Counter[str](), dict[str, list[list[str]]]()
     try:
         with one_salt, no_server, loaded_once, counted as checked:

@@ -22,7 +22,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.plugins.sequence.inference.sums import Sums, sum_chains
+from spacy_calib.plugins.sequence.inference.sums import ChainSums, sum_chains
 from spacy_calib.plugins.sequence.labeller import ChainLabeller
 
 HMM, CLASSES, CRF, CRF_ALL, SPELLING = "HMM", "HMM, word classes", "CRF", "CRF, all of train", "CRF, spelling"
@@ -97,7 +97,7 @@ class Model:
     def pipe(self) -> ChainLabeller:
         return cast(ChainLabeller, self.nlp.get_pipe("labeller"))
 
-    def sums(self, split: Split) -> list[Sums]:
+    def sums(self, split: Split) -> list[ChainSums]:
         """Forward-backward over the Docs, some at a time, in order."""
         return [sum_chains(self.pipe.chains(docs)[0]) for docs in minibatch(split.docs, 64)]
 

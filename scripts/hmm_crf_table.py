@@ -38,7 +38,7 @@ from spacy_calib.metrics import (
     noise_floor,
     resample_error,
 )
-from spacy_calib.metrics.by_document import Resampled
+from spacy_calib.metrics.by_document import ResampledFigure
 from spacy_calib.metrics.calibration_errors import table_of
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.report.plot_data import without_remnants
@@ -175,7 +175,7 @@ def count_lower(one: Sequence[ResampledError], other: Sequence[ResampledError]) 
     counts = np.sum([a.values < b.values for a, b in zip(one, other, strict=True)], axis=0).astype(float)
     apart = [a.difference(b) for a, b in zip(one, other, strict=True)]
     return (
-        Resampled(float(lower), counts, one[0].documents).interval(),
+        ResampledFigure(float(lower), counts, one[0].documents).interval(),
         sum((d.high or 0) < 0 for d in apart),
         sum((d.low or 0) > 0 for d in apart),
     )

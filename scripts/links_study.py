@@ -156,7 +156,7 @@ class Judged(NamedTuple):
 
 
 def judged(nlp: Language, examples: list[Example]) -> Judged:
-    options = Options.of(nlp.get_pipe("entity_linker"), [one.predicted for one in examples])
+    options = Options.from_docs(nlp.get_pipe("entity_linker"), [one.predicted for one in examples])
     wanted = [entity.kb_id_ for one in examples for entity in one.reference.ents]
     places = [
         next(i for i in range(first, last) if options.names[i] == name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -133,15 +132,6 @@ def write_names(folder: Path) -> None:
         write_lines(folder / "data" / "wikineural_en" / f"{split}.conll.gz", lines)
 
 
-def write_speeches(folder: Path) -> None:
-    """data/state_union: a text for each of three years."""
-    lines = [
-        json.dumps({"text": " ".join(w.form for s in sentences(9, year) for w in s), "year": year})
-        for year in range(1990, 1993)
-    ]
-    write_lines(folder / "data" / "state_union" / "speeches.jsonl.gz", lines)
-
-
 def write_letters(folder: Path) -> None:
     """data/ocr_letters: words of a few letters, each letter 16 x 8 pixels of which a fifth are turned over."""
     rng = np.random.default_rng(10)
@@ -209,5 +199,5 @@ def write_coref(path: Path, n: int, seed: int) -> None:
 
 def write_data(folder: Path) -> None:
     """All that stands where SPACY_CALIB_DATA points, in `data`, and the package `dante`."""
-    for write in (write_treebanks, write_polarity, write_chunks, write_names, write_speeches, write_letters):
+    for write in (write_treebanks, write_polarity, write_chunks, write_names, write_letters):
         write(folder)

@@ -27,9 +27,9 @@ from sequences.letters import Model, Script, alone_of, read_script, train_both
 
 from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.pairs.bins import bin_table, fixed_edges
-from spacy_calib.plugins.events.forecasters.base import Forecaster, Neighbours
-from spacy_calib.plugins.events.forecasters.trees import Tree
-from spacy_calib.plugins.events.forecasts import Parts, Tried, choose, split_loss, tune
+from spacy_calib.plugins.events.forecasters.base import Forecaster, NearestNeighbours
+from spacy_calib.plugins.events.forecasters.trees import DecisionTree
+from spacy_calib.plugins.events.forecasts import LossParts, TunedForecaster, choose_best, split_loss, tune
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.types import Floats, Ints
@@ -54,7 +54,7 @@ SINGLE: dict[str, tuple[tuple[str, ...], float | None]] = {
 }
 PAPER_RAW = {"words": 21.0, "letters": 30.2}
 BOX = (29.5, 13.6)  # Figure 2, the middle: raw, and k-NN with k = 100 on the gap
-FORECASTERS: tuple[Forecaster, ...] = (Neighbours(), Tree())
+FORECASTERS: tuple[Forecaster, ...] = (NearestNeighbours(), DecisionTree())
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,12 @@ class Events:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A row of Figure 3. said (Floats): The forecasts of the test events. parts (Parts): Of their loss. chosen (str): By the calibration words."""
+    """A row of Figure 3. said (Floats): The forecasts of the test events. parts (LossParts): Of their loss. chosen (str): By the calibration words."""
 
     name: str
     paper: float | None
     said: Floats
-    parts: Parts
+    parts: LossParts
     chosen: str
 
 
@@ -111,8 +111,8 @@ def feature_rows(kind: str, fit: Events, test: Events) -> list[Judged]:
     rows = [judged_row(RAW, PAPER_RAW[kind], test.raw, test)]
     for name, (names, paper) in {"words": WORDS, "letters": SINGLE}[kind].items():
         own, asked = fit.rows(names), test.rows(names)
-        tried: list[Tried] = [tune(one, own.features, own.hits, own.units) for one in FORECASTERS]
-        best = choose(tried).forecaster
+        tried: list[TunedForecaster] = [tune(one, own.features, own.hits, own.units) for one in FORECASTERS]
+        best = choose_best(tried).forecaster
         chosen = f"{best.short}, {best.settings()[best.size_name]}"
         rows.append(judged_row(name, paper, best.predict(asked.features), test, chosen))
         say(f"{kind}, {name}: {chosen}, loss {100 * rows[-1].parts.loss:.1f}")
@@ -273,7 +273,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = {kind: feature_rows(kind, fit[kind], test[kind]) for kind in test}
     gap = ("gap",)
     own, asked = fit["words"].rows(gap), test["words"].rows(gap)
-    box = judged_row("k-NN, k = 100", BOX[1], Neighbours().fit(own.features, own.hits).predict(asked.features), test["words"])
+    box = judged_row(
+        "k-NN, k = 100", BOX[1], NearestNeighbours().fit(own.features, own.hits).predict(asked.features), test["words"]
+    )
     others = {kind: {one.name: [one.parts.loss] for one in found} for kind, found in rows.items()}
     for seed in range(1, options.draws):
         fit_again, test_again, _ = draw_of(script, seed, options.words, options.loss, options.steps)

@@ -29,7 +29,7 @@ from shift_sets import EXPERIMENTS, Experiment
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_SPANS, OF_TOKENS, Adaptation, GoldEntries, Prior
 from spacy_calib.metrics import brier, calibration_error, log_loss
-from spacy_calib.pairs.build import JudgedPairs, leading
+from spacy_calib.pairs.build import JudgedPairs, find_top
 from spacy_calib.pairs.scored_corpus import ScoredCorpus
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.types import Floats, Groups, Ints
@@ -67,7 +67,7 @@ class Figures(NamedTuple):
 
 def figures_of(entries: GoldEntries, scores: Floats) -> Figures:
     """The figures of these scores of the entries. There is at least one."""
-    leads, hits = entries.leads, entries.hits
+    leads, hits = entries.is_top, entries.hits
     top, right = scores[leads], hits[leads]
     found = (log_loss(top, right), log_loss(scores, hits), brier(scores, hits), calibration_error(scores, hits))
     of_top = (float(top.mean() - right.mean()), calibration_error(top, right, norm="l1"))
@@ -118,7 +118,7 @@ def adapted_row(scored: Scored, draws: Sequence[Ints]) -> Row:
         known = np.isin(entries.documents, chosen)
         adaptation = Adaptation.fit(entries.take(np.flatnonzero(known)), scored.groups, scored.prior)
         new = entries.take(np.flatnonzero(~known))
-        found.append(figures_of(new, adaptation.move(new.scores, new.leads, new.tags)))
+        found.append(figures_of(new, adaptation.adjust(new.scores, new.is_top, new.tags)))
         worse.append(found[-1].top_loss - figures_of(new, new.scores).top_loss)
     table = np.array(found)
     return Row(Figures(*table.mean(axis=0)), Figures(*table.std(axis=0, ddof=1)), float(np.mean(worse)))
@@ -141,7 +141,7 @@ class Scored:
     @classmethod
     def of(cls, judged: JudgedPairs, groups: Groups, prior: Prior) -> Scored:
         pairs = judged.pairs
-        leads = leading(pairs.rows, pairs.scores)
+        leads = find_top(pairs.rows, pairs.scores)
         entries = GoldEntries(judged.calibrated, pairs.hits, leads, pairs.tags, judged.documents)
         return cls(entries, pairs.scores, groups, prior)
 
@@ -196,7 +196,7 @@ def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[T
         draws = [np.random.default_rng(number).permutation(documents) for number in range(n_draws)]
         for level, ways in levels.items():
             entries = ways[AUTO].entries
-            right = float(entries.hits[entries.leads].mean())
+            right = float(entries.hits[entries.is_top].mean())
             yield Tested(name + level, name in given.in_domain, len(documents), right, rows_of(ways, draws))
 
 

@@ -35,7 +35,7 @@ from spacy_calib.annotations import get_annotation
 from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.pairs.scored_corpus import ScoredCorpus
-from spacy_calib.plugins.review.queue.choosing import Plan, Pool, choose, queue_of
+from spacy_calib.plugins.review.queue.choosing import QueuePlan, UnitPool, queue_of, select_units
 from spacy_calib.plugins.review.queue.orders import LABEL
 
 STRATEGIES = ("least-confident", "least-confident:raw", "expected-errors", "expected-errors:per-word", "margin", "random")
@@ -147,21 +147,21 @@ def next_batch(
     """Places in `rest` of the sentences to label now."""
     places = random.Random(seed).sample(range(len(rest)), min(n_candidates, len(rest)))
     candidates = [rest[i] for i in places]
-    plan = Plan("document", LABEL[strategy.by], per_word=strategy.per_word, max_words=words)
+    plan = QueuePlan("document", LABEL[strategy.by], per_word=strategy.per_word, max_words=words)
     if strategy.by == "random":
-        chosen = choose(at_random(candidates, seed), plan).order
+        chosen = select_units(at_random(candidates, seed), plan).order
     else:
         queue = queue_of([scored(nlp, strategy, candidates, dev)], plan, lambda _: None)
         chosen = queue.corpus.docs[queue.units.firsts[queue.order]]
     return [places[i] for i in chosen.tolist()]
 
 
-def at_random(docs: Sequence[Doc], seed: int) -> Pool:
+def at_random(docs: Sequence[Doc], seed: int) -> UnitPool:
     """Each Doc as a unit, in a random order."""
     keys = np.array([digest(doc.text) for doc in docs], dtype=np.uint64)
     words = np.array([n_words(doc) for doc in docs], dtype=np.int32)
     scores = np.random.default_rng(seed).permutation(len(docs)).astype(float)
-    return Pool(np.arange(len(docs)), words, scores, words, keys, np.zeros(len(docs), dtype=np.int8))
+    return UnitPool(np.arange(len(docs)), words, scores, words, keys, np.zeros(len(docs), dtype=np.int8))
 
 
 def scored(nlp: Language, strategy: Strategy, candidates: Sequence[Doc], dev: Sequence[Doc]) -> ScoredCorpus:

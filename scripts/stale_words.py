@@ -1,6 +1,6 @@
 """Replace words by others of their length in scored Docs: how many keep the old score, and what a Doc's block weighs and costs.
 
-python scripts/stale_words.py ./calibrated --words 2000000
+python scripts/stale_words.py ./calibrated --docs 100000
 """
 
 from __future__ import annotations
@@ -17,23 +17,11 @@ from typing import Any
 import numpy as np
 import spacy
 from frame import make_parser
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from spacy_calib.doc.blocks import held_blocks, word_digest
+from spacy_calib.doc.blocks import find_blocks
 
 TEXT = "the old dog saw Jordan in New York , and nobody asked why it did not bark at all ."
-
-
-def stale_share(n: int, seed: int) -> int:
-    """How many of n random words have the digest of another random word of their length at the same place."""
-    rng, n_stale = random.Random(seed), 0
-    for _ in range(n):
-        place, length = rng.randrange(500), rng.randint(3, 9)
-        word, other = ("".join(rng.choices(string.ascii_lowercase, k=length)) for _ in range(2))
-        same = word_digest(get_string_id(word), place) == word_digest(get_string_id(other), place)
-        n_stale += same and word != other
-    return n_stale
 
 
 def replaced(doc: Doc, i: int, word: str) -> Doc:
@@ -69,20 +57,16 @@ def seconds(function: Callable[[], object], n: int = 2000) -> float:
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser(__doc__)
     parser.add_argument("pipeline", type=Path, help="the folder of a pipeline whose tagger is calibrated")
-    parser.add_argument("--words", type=int, default=2_000_000, help="pairs of words whose digests are compared")
     parser.add_argument("--docs", type=int, default=50_000, help="Docs with one word replaced")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     nlp = spacy.load(options.pipeline)
     doc = nlp(TEXT)
-    n_stale = stale_share(options.words, options.seed)
-    print(
-        f"{n_stale:,} of {options.words:,} words have the digest of another of their length: 1 in {options.words / max(1, n_stale):,.0f}"
-    )
-    n_kept = kept_scores(doc, options.docs, options.seed)
-    print(f"{n_kept:,} of {options.docs:,} replaced words keep a score: 1 in {options.docs / max(1, n_kept):,.0f}")
-    (block,) = (block for _, block in held_blocks(doc.user_data, "calib"))
+    for name, scored in (("as scored", doc), ("read from bytes", Doc(nlp.vocab).from_bytes(doc.to_bytes()))):
+        n_kept = kept_scores(scored, options.docs, options.seed)
+        print(f"{name}: {n_kept:,} of {options.docs:,} replaced words keep a score")
+    (block,) = (block for _, block in find_blocks(doc.user_data, "calib"))
     n_bytes = sum(value.nbytes for value in block.values() if isinstance(value, np.ndarray))
     print(f"a block of {len(doc)} tokens: {n_bytes:,} bytes of arrays, Doc.to_bytes {len(doc.to_bytes()):,} bytes")
     pipe: Any = nlp.get_pipe("calib")

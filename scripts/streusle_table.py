@@ -41,7 +41,7 @@ from spacy_calib.metrics import (
 from spacy_calib.metrics.calibration_errors import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.sources.find import registered_sources, source_for
+from spacy_calib.sources.find import registered_sources, source_name_for
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
@@ -108,8 +108,8 @@ def read(nlp: Any, component: str, golds: Sequence[Any]) -> Read:
     """Run a pipeline over gold words."""
     docs = list(nlp.pipe((Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds), batch_size=32))
     pipe = nlp.get_pipe(component)
-    source = registered_sources()[source_for(pipe)]
-    found = source.read(pipe, docs).above(0.0)
+    source = registered_sources()[source_name_for(pipe)]
+    found = source.read(pipe, docs).marginals_above(0.0)
     chances = np.zeros((found.n_tokens, len(source.labels(pipe))))
     chances[found.rows, found.tags] = found.scores
     tags = [token.tag_ for gold in golds for token in gold]

@@ -28,13 +28,13 @@ from quality.data import DataSet, Split, load, prepare
 from quality.models import load_head, read, trained
 from quality.ours import Task, applied
 from quality.readers import Documents, Sentence
-from study_auto_small import made_up
 from tqdm import tqdm
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.calibration.token_fit import fit_tokens
+from spacy_calib.context.words import Words
 from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.types import Floats, Groups
 
 # Of a tag, to be judged by itself; and how far it may be off.
@@ -83,6 +83,21 @@ def gold(cache: Path) -> Iterator[DataSet]:
         yield as_set(name, labels, fit, read_part(MODEL, documents)[0])
 
 
+def made_up(n: int = 2400, n_tags: int = 8) -> DataSet:
+    """Tokens of a tagger that is twice as confident as it should be, in documents of 20."""
+    rng = np.random.default_rng(0)
+
+    def part() -> Split:
+        logits = rng.normal(0, 1.5, (n, n_tags)) - np.arange(n_tags) / 2
+        probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        tags = (probabilities.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+        forms, flags = np.arange(n).astype(np.uint64) % 40, np.zeros(n, bool)
+        words = Words(np.arange(0, n + 1, 20), forms, forms, flags.astype(np.intp), ~flags)
+        return Split((2 * logits).astype(np.float32), tags, np.arange(n) // 20, words)
+
+    return as_set("made up", tuple("ABCDEFGHIJ"[:n_tags]), part(), part())
+
+
 SETS: dict[str, Callable[[Path], Iterator[DataSet]]] = {"gold": gold, "home": home}
 
 
@@ -104,7 +119,7 @@ class Target:
         chosen, _ = task.chosen
         scores = applied(fit_tokens(task.data, chosen), task)
         pairs = task.test
-        entries = GoldEntries(scores, pairs.hits, leading(pairs.rows, pairs.scores), pairs.tags, task.documents)
+        entries = GoldEntries(scores, pairs.hits, find_top(pairs.rows, pairs.scores), pairs.tags, task.documents)
         return cls(held.name, entries, pairs.scores, task.groups)
 
     def judge(self, n_documents: int, draws: int) -> Floats:
@@ -119,7 +134,7 @@ class Target:
         seen = np.isin(self.entries.documents, labelled)
         rest = self.entries.take(np.flatnonzero(~seen))
         adaptation = Adaptation.fit(self.entries.take(np.flatnonzero(seen)), self.groups)
-        adapted, own = adaptation.move(rest.scores, rest.leads, rest.tags), rest.leads
+        adapted, own = adaptation.adjust(rest.scores, rest.is_top, rest.tags), rest.is_top
         scores = (self.raw[~seen], rest.scores, adapted)
         raw, before, after = (log_losses(one[own], rest.hits[own]).mean() for one in scores)
         off = [worst_tag(one, rest) for one in scores[1:]]

@@ -22,11 +22,11 @@ from frame import head, make_parser, one_sentence, open_scored, row
 
 from spacy_calib.calibration.adaptation.adaptation import Adaptation, GoldEntries
 from spacy_calib.metrics import log_losses
-from spacy_calib.pairs.build import leading
+from spacy_calib.pairs.build import find_top
 from spacy_calib.pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from spacy_calib.pipe.record.estimates import sum_by, token_sums
-from spacy_calib.plugins.expect.survey import Known, Survey, accuracy
-from spacy_calib.plugins.review.queue.choosing import stand_for_all
+from spacy_calib.plugins.expect.survey import LabelledDocuments, Survey, estimate_accuracy
+from spacy_calib.plugins.review.queue.choosing import sample_documents
 from spacy_calib.types import Floats, Groups, Ints
 
 TITLES = "| documents | chosen | log loss: % of no adaptation | error of the accuracy | width of its interval | held by |"
@@ -50,13 +50,13 @@ class Texts:
     @classmethod
     def of(cls, corpus: ScoredCorpus, groups: Groups) -> Texts:
         """Of the documents with gold, from 0."""
-        judged = corpus.counted & (corpus.right != UNKNOWN)
+        judged = corpus.is_counted & (corpus.right != UNKNOWN)
         known, documents = np.unique(corpus.documents[judged], return_inverse=True)
         sums = token_sums(corpus.calibrated[judged], documents, len(known))
         right = sum_by(documents, corpus.right[judged], len(known))
         keep = (corpus.hits != UNKNOWN) & judged[corpus.rows]
         rows = corpus.rows[keep]
-        leads = leading(corpus.rows, corpus.tag_raw)[keep]
+        leads = find_top(corpus.rows, corpus.tag_raw)[keep]
         documents = np.searchsorted(known, corpus.documents[rows])
         own = corpus.tag_calibrated[keep], corpus.hits[keep] == 1, leads, corpus.columns[keep]
         entries = GoldEntries(*own, documents)
@@ -70,10 +70,10 @@ class Texts:
     def survey(self, labelled: Ints, rest: Ints) -> Survey:
         """Of some labelled documents, and others that are not."""
         columns = (self.right, self.expected, self.independent, self.units)
-        known = Known(*(column[labelled][:, None] for column in columns))
+        sample = LabelledDocuments(*(column[labelled][:, None] for column in columns))
         inside = (self.right[labelled].sum(keepdims=True), self.units[labelled].sum(keepdims=True))
         others = self.expected[rest][:, None], self.units[rest][:, None]
-        return Survey(known, *inside, *others)
+        return Survey(sample, *inside, *others)
 
     def entries_of(self, documents: Ints) -> GoldEntries:
         return self.entries.take(np.flatnonzero(np.isin(self.entries.documents, documents)))
@@ -92,7 +92,7 @@ def by_doubt(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
 
 def as_select(texts: Texts, pool: Ints, n: int, seed: int) -> Ints:
     """What `calib select --for adapt` draws: spread over doubt, without the shortest documents."""
-    return pool[stand_for_all(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
+    return pool[sample_documents(texts.doubt[pool], texts.units[pool].astype(np.intp), n, seed)]
 
 
 STRATEGIES: dict[str, Strategy] = {
@@ -116,9 +116,9 @@ class Outcome(NamedTuple):
 def outcome(texts: Texts, pool: Ints, test: GoldEntries, labelled: Ints) -> Outcome:
     """test (GoldEntries): The likeliest tags of the other half."""
     adaptation = Adaptation.fit(texts.entries_of(labelled), texts.groups)
-    moved = adaptation.move(test.scores, test.leads, test.tags)
+    moved = adaptation.adjust(test.scores, test.is_top, test.tags)
     before, after = (float(log_losses(scores, test.hits).mean()) for scores in (test.scores, moved))
-    found, _ = accuracy(texts.survey(labelled, pool[~np.isin(pool, labelled)]))
+    found, _ = estimate_accuracy(texts.survey(labelled, pool[~np.isin(pool, labelled)]))
     true = float(texts.right[pool].sum() / texts.units[pool].sum())
     holds = float(found.low <= true <= found.high)
     return Outcome(100 * after / before, (found.expected - true) ** 2, found.high - found.low, holds)
@@ -130,7 +130,7 @@ def draws(texts: Texts, n: int, n_draws: int) -> dict[str, Floats]:
     for seed in range(n_draws):
         pool, other = np.array_split(np.random.default_rng(seed).permutation(len(texts.units)), 2)
         test = texts.entries_of(other)
-        test = test.take(np.flatnonzero(test.leads))
+        test = test.take(np.flatnonzero(test.is_top))
         for name, choose in STRATEGIES.items():
             found[name].append(outcome(texts, pool, test, choose(texts, pool, n, seed)))
     return {name: np.array(rows) for name, rows in found.items()}

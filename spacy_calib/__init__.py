@@ -1,18 +1,18 @@
 """Calibrated probabilities for every token of any trained spaCy pipeline.
 
 spacy_calib.pretrained(model)            calibrated scores for stock pipelines, without gold
-spacy_calib.fit(model, data, output)     learn them from held-out gold, write the pipeline with them
-spacy_calib.adapt(model, data, output)   make them true on a new kind of text, from a few labelled documents
-spacy_calib.evaluate(model, data)        how true they are on gold, as a dict
+spacy_calib.fit(model, data, output)     fit a calibration to held-out gold, and write the pipeline with it
+spacy_calib.adapt(model, data, output)   adapt it to another domain, from a few labelled documents
+spacy_calib.evaluate(model, data)        evaluate it on gold; returns a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
 spacy_calib.render(doc)                  a text, shaded by doubt
-spacy_calib.register(attr)               make the attributes of another prefix known in this process
-spacy_calib.Answer.of(response)          what a language model says of stretches of its answer, by the probabilities of its tokens
-spacy_calib.spans_from(doc, found)       spans that any tool found, with their scores, on a Doc
+spacy_calib.register(attr)               register the attributes of another prefix in this process
+spacy_calib.Answer.from_response(...)    the answer of a language model, with scores of what it says by the probabilities of its
+tokens spacy_calib.spans_from(doc, found)       spans that any tool found, with their scores, on a Doc
 spacy_calib.TagCalibrator(...)           the calibration alone, of probabilities in arrays: a scikit-learn estimator
 
 With a calibrated pipeline: `nlp = spacy.load(output)`, `doc = nlp(text)`, then `token._.calib_score`, `token._.calib_scores`,
-`ent._.calib_score` and `doc._.calib` (a DocCalib). On the command line: `python -m spacy calib --help`. Faults are CalibErrors.
+`ent._.calib_score` and `doc._.calib` (a DocCalib). On the command line: `python -m spacy calib --help`. Errors are CalibErrors.
 
 Importing this package imports spaCy, and creates its registries and the default attributes there.
 """

@@ -17,10 +17,10 @@ def load_pyarrow() -> Any:
     return pyarrow
 
 
-# Limits of a PNG: what matplotlib draws on a side, and a gigabyte of colours.
+# Limits of a PNG: pixels on a side in matplotlib, and pixels of a gigabyte of colours.
 MAX_SIDE, MAX_PIXELS = 2**16, 2**28
 
-# What in a file would tell when and by what it was made.
+# Metadata left out: they hold the time and the program of writing, so that equal pictures would have different bytes.
 _NO_TRACES: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None, "Creator": None},
@@ -38,7 +38,7 @@ def figure_class() -> Any:
 
 
 def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """Return a figure as bytes of a ".png", ".svg" or ".pdf" without dates. RAISES C104: it would have too many pixels."""
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates. RAISES C104: the PNG would be too large."""
     import io
 
     from matplotlib import rc_context

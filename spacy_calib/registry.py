@@ -1,4 +1,4 @@
-"""Puts the registries of the package into spaCy's."""
+"""Adds the registries of the package to `spacy.registry`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .calibration.registered import REGISTRIES
 
 registry: Any = util.registry
 
-for _name, _held in REGISTRIES.items():
+for _name, _namespace in REGISTRIES.items():
     if not hasattr(registry, _name):
-        setattr(registry, _name, _held)
+        setattr(registry, _name, _namespace)
 
 __all__ = ["registry"]

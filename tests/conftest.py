@@ -181,13 +181,13 @@ def trained_bytes() -> dict[str, object]:
 
 @pytest.fixture(scope="session")
 def fuzz() -> Iterator[ModuleType]:
-    """scripts/fuzz_state.py."""
+    """scripts/tools/fuzz_state.py."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-    import fuzz_state
+    from tools import fuzz_state
 
     yield fuzz_state
     sys.path.remove(str(Path(__file__).parents[1] / "scripts"))
-    sys.modules.pop("fuzz_state", None)
+    sys.modules.pop("tools.fuzz_state", None)
 
 
 def revive(saved: dict[str, object], **kwargs) -> Language:

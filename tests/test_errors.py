@@ -6,28 +6,16 @@ import ast
 import pickle
 import string
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 from spacy.errors import Errors, Warnings
 
-import spacy_calib
 from spacy_calib.errors import CalibError, calib_error
 from spacy_calib.errors.advice import ADVICE
 
 from .looping import each
+from .sentences import HOLDERS, MESSAGES, PACKAGE, WARNINGS
 
-PACKAGE = Path(spacy_calib.__file__).parent
-# Modules with messages: those of the core, and of each plug-in that has its own.
-HOLDERS = {
-    path.parent.relative_to(PACKAGE).as_posix(): import_module(
-        ".".join(["spacy_calib", *path.relative_to(PACKAGE).with_suffix("").parts])
-    )
-    for path in sorted(PACKAGE.rglob("messages.py"))
-}
-MESSAGES = {code: sentence for holder in HOLDERS.values() for code, sentence in holder.MESSAGES.items()}
-WARNINGS = {code: sentence for holder in HOLDERS.values() for code, sentence in getattr(holder, "WARNINGS", {}).items()}
 # The one message of a plug-in of one file, which imports Presidio.
 PRESIDIO = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
 SOURCES = {path: path.read_text(encoding="utf8") for path in sorted(PACKAGE.rglob("*.py"))}

@@ -208,7 +208,7 @@ import numpy as np
 from spacy_calib import metrics, types as nouns
 from spacy_calib.calibration import grouped
 from spacy_calib.calibration import cutoffs, spans, thresholds
-from spacy_calib.calibration.grouping.tag_frequency import group_beside
+from spacy_calib.calibration.grouping.tag_frequency import group_with_singletons
 from spacy_calib.calibration.grouping.fixed import shared_group
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.recalibrators import Beta, HistogramBinning, Platt
@@ -226,10 +226,10 @@ assert metrics.smce(made, pooled.predict(made.scores, made.tags)) is not None
 data = FitData(made, np.zeros(20, int), np.arange(20) // 2, 1, 0.01)
 found = Selector({"platt": Platt()}, [1])(data, lambda grouping: grouping(["A"], {"A": 1}), scalable=False)
 assert found.table["chosen"] == "platt, 1 group"
-groups = group_beside(shared_group, ["O", "A"], {"A": 1}, ("O",))
+groups = group_with_singletons(shared_group, ["O", "A"], {"A": 1}, ("O",))
 rows, ones, yes = np.arange(40), np.ones(40, int), np.ones(40, bool)
 found_spans = nouns.Spans(rows, rows + 1, ones, rows / 40, rows / 40, yes)
-scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.own)
+scores = spans.SpanRecalibrator(groups).fit(found_spans, rows > 19).predict(found_spans, found_spans.scores)
 found = thresholds.find_threshold(scores, rows > 3, rows, 0.5, 0.5)
 assert cutoffs.Cutoffs(0.5, 0.5, "all", {"all": found.cutoff}).accepts(scores, ones, ["O", "A"], groups).sum() == found.kept > 0
 from spacy_calib.plugins.arrays import TagCalibrator

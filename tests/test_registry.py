@@ -173,15 +173,18 @@ for block in ({{"@calib_recalibrators": "broken.Map.v1"}}, {{"@calib_recalibrato
     assert done.returncode == 0, done.stderr
     for name, kind in (("Map", "recalibrators"), ("Metric", "metrics")):
         assert (
-            f"[CW40] What is registered as 'broken.{name}.v1' in calib_{kind} cannot be used (ModuleNotFoundError"
+            f"[CW40] The entry 'broken.{name}.v1' of the registry calib_{kind} cannot be used (ModuleNotFoundError"
             in done.stderr
         )
-    assert "'failing.Map.v1' in calib_recalibrators cannot be used (RuntimeError('no licence')) and is left out" in done.stderr
+    assert (
+        "'failing.Map.v1' of the registry calib_recalibrators cannot be used (RuntimeError('no licence')) and is left out"
+        in done.stderr
+    )
     assert done.stderr.count("'broken.Map.v1'") == 1
     scored, refused, unknown = done.stdout.splitlines()[0], *[line for line in done.stdout.splitlines() if "Error" in line[:20]]
     assert scored == "True"
     assert refused.startswith(
-        "CalibError [C500] What is registered as 'broken.Map.v1' in calib_recalibrators cannot be imported"
+        "CalibError [C500] The entry 'broken.Map.v1' of the registry calib_recalibrators cannot be imported"
     )
     assert unknown.startswith("RegistryError [E893]")
     assert "fine.Map.v1" in done.stdout

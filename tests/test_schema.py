@@ -8,23 +8,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spacy_calib.schema import Misfit, Saved, floats, kept, keyed, listed, maybe, number, plain, several, text, whole
+from spacy_calib.schema import (
+    InvalidState,
+    Serializable,
+    dict_of,
+    floats,
+    list_of,
+    maybe,
+    number,
+    plain,
+    saved_field,
+    text,
+    tuple_of,
+    whole,
+)
 
 
 @dataclass(frozen=True)
-class Inner(Saved):
-    n: int = kept(whole(), 3)
-    names: tuple[str, ...] = kept(several(text), ())
+class Inner(Serializable):
+    n: int = saved_field(whole(), 3)
+    names: tuple[str, ...] = saved_field(tuple_of(text), ())
 
 
 @dataclass(frozen=True, eq=False)
-class Outer(Saved):
-    values: np.ndarray = kept(floats(0.0, 1.0))
-    inner: Inner = kept(Inner.read)
-    width_: float = kept(number(), 1.0, key="width")
-    by_name: dict[str, Inner] = kept(keyed(Inner.read), dict)
-    others: list[Inner] = kept(listed(Inner.read), list)
-    perhaps: Inner | None = kept(maybe(Inner.read), None)
+class Outer(Serializable):
+    values: np.ndarray = saved_field(floats(0.0, 1.0))
+    inner: Inner = saved_field(Inner.read)
+    width_: float = saved_field(number(), 1.0, key="width")
+    by_name: dict[str, Inner] = saved_field(dict_of(Inner.read), dict)
+    others: list[Inner] = saved_field(list_of(Inner.read), list)
+    perhaps: Inner | None = saved_field(maybe(Inner.read), None)
     unsaved: str = "as it is made"
 
     @classmethod
@@ -59,7 +72,7 @@ def test_what_is_read_is_built_down_to_the_innermost():
 
 def test_nothing_may_be_left_out():
     for key in STATE:  # a default of the class is none of the state
-        with pytest.raises(Misfit, match=f"'state.{key}' is not there"):
+        with pytest.raises(InvalidState, match=f"'state.{key}' is not there"):
             Outer.read({name: value for name, value in STATE.items() if name != key})
 
 
@@ -81,7 +94,7 @@ def test_a_default_that_a_function_makes_is_made_anew():
     ],
 )
 def test_what_is_not_of_its_form_is_named_by_its_place(change, sentence):
-    with pytest.raises(Misfit, match=sentence):
+    with pytest.raises(InvalidState, match=sentence):
         Outer.read({**STATE, **change}, "here")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 
 import numpy as np
 import pytest
 
+from spacy_calib import types
 from spacy_calib.errors import CalibError
 from spacy_calib.types import BinTable, Groups, Marginals, Pairs, Spans, as_hits, as_probabilities, as_weights, stack_spans
 
@@ -111,10 +113,10 @@ def three_spans() -> Spans:
 
 
 def as_rows(spans: Spans) -> list[tuple]:
-    """(start, end, label, own, chosen, token scores) of each span."""
+    """(start, end, label, score, on_doc, token scores) of each span."""
     ends = np.cumsum(spans.ends - spans.starts).tolist()
     scores = [spans.token_scores[first:last].tolist() for first, last in zip([0, *ends], ends, strict=False)]
-    columns = [getattr(spans, name).tolist() for name in ("starts", "ends", "labels", "own", "chosen")]
+    columns = [getattr(spans, name).tolist() for name in ("starts", "ends", "labels", "scores", "on_doc")]
     return list(zip(*columns, scores, strict=True))
 
 
@@ -127,8 +129,8 @@ def test_some_of_the_spans_keep_their_own_token_scores():
     assert as_rows(spans) == [FIRST, SECOND, THIRD]
     assert as_rows(spans.take(np.array([0, 2]))) == [FIRST, THIRD]
     assert as_rows(spans.take(np.array([1]))) == [SECOND]
-    assert as_rows(spans.take(spans.chosen)) == [FIRST, SECOND]
-    assert as_rows(spans.take(~spans.chosen)) == [THIRD]
+    assert as_rows(spans.take(spans.on_doc)) == [FIRST, SECOND]
+    assert as_rows(spans.take(~spans.on_doc)) == [THIRD]
     assert as_rows(spans.take(np.zeros(3, dtype=bool))) == []
     assert as_rows(spans.take(np.zeros(0, dtype=np.intp))) == []
     assert as_rows(spans.take(np.array([2, 0]))) == [THIRD, FIRST]
@@ -143,22 +145,22 @@ def test_spans_of_documents_that_follow_one_another():
     assert stacked.starts.dtype == np.intp
     empty = stack_spans([], [])
     assert len(empty) == 0
-    assert (empty.chosen.dtype, empty.own.dtype) == (np.bool_, np.float64)
+    assert (empty.on_doc.dtype, empty.scores.dtype) == (np.bool_, np.float64)
 
 
-@pytest.mark.parametrize("name", ["ends", "labels", "own", "chosen", "token_scores"])
+@pytest.mark.parametrize("name", ["ends", "labels", "scores", "on_doc", "token_scores"])
 def test_spans_of_unequal_lengths_are_refused(name):
     whole = three_spans()
-    parts = {key: getattr(whole, key) for key in ("starts", "ends", "labels", "token_scores", "own", "chosen")}
+    parts = {key: getattr(whole, key) for key in ("starts", "ends", "labels", "token_scores", "scores", "on_doc")}
     parts[name] = parts[name][:-1]
     with pytest.raises(CalibError, match=r"\[C002\] Spans needs one"):
         Spans(**parts)
 
 
 def test_groups_keep_their_state():
-    groups = Groups(("O", "1"), np.array([0, 1, -1]), np.array([9, 2, 0]), alone=1)
+    groups = Groups(("O", "1"), np.array([0, 1, -1]), np.array([9, 2, 0]), n_singletons=1)
     back = Groups.read(groups.state())
-    assert (back.names, back.of_tag.tolist(), back.counts.tolist(), back.alone) == (("O", "1"), [0, 1, -1], [9, 2, 0], 1)
+    assert (back.names, back.of_tag.tolist(), back.counts.tolist(), back.n_singletons) == (("O", "1"), [0, 1, -1], [9, 2, 0], 1)
 
 
 def test_dataclasses_are_frozen():
@@ -176,8 +178,8 @@ def test_dataclasses_are_frozen():
 def test_groups_of_tags():
     groups = Groups(("a", "b"), np.array([1, 0, -1, 1]), np.array([5, 9, 2, 5]))
     # Tag 2 has no group; tags 4 and 9 were appended after the fit.
-    assert groups.of(np.array([0, 1, 2, 3, 4, 9, 1])).tolist() == [1, 0, -1, 1, -1, -1, 0]
-    assert groups.of(np.zeros(0, dtype=np.intp)).tolist() == []
+    assert groups.find(np.array([0, 1, 2, 3, 4, 9, 1])).tolist() == [1, 0, -1, 1, -1, -1, 0]
+    assert groups.find(np.zeros(0, dtype=np.intp)).tolist() == []
     assert groups.sizes == [1, 2]
     assert len(groups) == 2
 
@@ -190,7 +192,7 @@ def test_tags_of_a_group_are_listed_by_frequency_then_by_column():
 
 def test_groups_without_counts_have_zeros():
     assert Groups(("a",), np.array([0, 0])).counts.tolist() == [0, 0]
-    assert Groups((), np.zeros(0)).of(np.array([0, 3])).tolist() == [-1, -1]
+    assert Groups((), np.zeros(0)).find(np.array([0, 3])).tolist() == [-1, -1]
 
 
 def test_a_group_without_tags_has_size_zero():
@@ -213,3 +215,8 @@ def test_other_scores_of_pairs_are_checked():
         pairs.with_scores(np.array([0.5, 2.0]))
     with pytest.raises(CalibError, match=r"\[C002\] Pairs needs one row for every score, but got 2 and 1"):
         pairs.with_scores(np.array([0.5]))
+
+
+def test_the_examples_in_the_docstrings_hold():
+    result = doctest.testmod(types)
+    assert (result.failed, result.attempted > 5) == (0, True)

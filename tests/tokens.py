@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_calib.calibration.token_fit import FitData
-from spacy_calib.calibration.tokens import CarriedLabels
+from spacy_calib.calibration.tokens import PredictedLabels
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.types import Groups, Marginals
 
@@ -60,17 +60,17 @@ class Table:
     def n_tokens(self) -> int:
         return len(self.probabilities)
 
-    def above(self, threshold: float) -> Marginals:
+    def marginals_above(self, threshold: float) -> Marginals:
         return from_dense(self.probabilities, threshold)
 
-    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def scores_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self.probabilities[rows, columns]
 
 
-def carrying(table: Table, columns: np.ndarray) -> CarriedLabels:
+def carrying(table: Table, columns: np.ndarray) -> PredictedLabels:
     """Tokens that carry the labels of these columns, below 0 for none; the label of column k has the hash k + 1."""
     hashes = np.maximum(columns + 1, 0).astype(np.uint64)
-    return CarriedLabels(hashes, np.arange(1, 1 + table.probabilities.shape[1], dtype=np.uint64), lambda: columns)
+    return PredictedLabels(hashes, np.arange(1, 1 + table.probabilities.shape[1], dtype=np.uint64), lambda: columns)
 
 
 def fit_data(tokens: Tokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = PER_DOCUMENT) -> FitData:

@@ -60,7 +60,7 @@ class Judged:
     @cached_property
     def chosen(self) -> Ints:
         """The entities on the Docs, whose gold is known."""
-        return np.flatnonzero(self.spans.chosen & (self.hits["exact"] >= 0))
+        return np.flatnonzero(self.spans.on_doc & (self.hits["exact"] >= 0))
 
     @cached_property
     def evidence(self) -> SpanEvidence:

@@ -63,8 +63,8 @@ def study(
             train, test = np.flatnonzero(is_labelled), np.flatnonzero(~is_labelled)
             adaptation = Adaptation.fit(entries.take(train), groups, prior)
             new = entries.take(test)
-            leads = np.flatnonzero(new.leads)
-            adapted_scores = adaptation.move(new.scores, new.leads, new.tags)
+            leads = np.flatnonzero(new.is_top)
+            adapted_scores = adaptation.adjust(new.scores, new.is_top, new.tags)
             right = new.hits[leads]
             scores_by_map = (new.scores[leads], adapted_scores[leads], from_nothing(train, test))
             losses.append([float(log_loss(scores, right) or 0.0) for scores in scores_by_map])
@@ -129,7 +129,7 @@ def of_tags(name: str, judged: JudgedTags) -> list[dict[str, Any]]:
     entries = judged.entries
 
     def from_nothing(train: Ints, test: Ints) -> Floats:
-        leads = test[entries.leads[test]]
+        leads = test[entries.is_top[test]]
         return Platt().fit(judged.raw[train], entries.hits[train]).predict(judged.raw[leads])
 
     return study(name, entries, judged.groups, OF_PRETRAINED, DOCUMENTS, first_of_documents(entries), from_nothing)

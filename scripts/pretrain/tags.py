@@ -13,10 +13,10 @@ from pretrain.sources import Source, accept_compatible, to_examples
 from spacy.training import Example
 
 from spacy_calib.calibration.adaptation.adaptation import GoldEntries
-from spacy_calib.calibration.steps import Predictions, walk
+from spacy_calib.calibration.steps import Predictions, apply_steps
 from spacy_calib.gold.reading import from_files
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
 from spacy_calib.pipe.fit_preparation import map_labels
 from spacy_calib.types import Floats, Groups
 
@@ -50,7 +50,7 @@ class JudgedTags:
 
     @property
     def top(self) -> Any:
-        return np.flatnonzero(self.entries.leads)
+        return np.flatnonzero(self.entries.is_top)
 
     @property
     def names(self) -> list[str]:
@@ -99,11 +99,11 @@ class TagStudy:
 
     def judge(self, pipe: Calibrator, name: str, exact: bool = False) -> JudgedTags:
         """What a fitted pipe makes of one source. exact (bool): Whether every feature of its gold has to be that of the prediction."""
-        gathered = gather(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
+        gathered = read_fit_inputs(pipe, (self.annotated if exact else self.whole)[name], FitArguments())
         pairs, steps = gathered.data.pairs, pipe.tokens.steps
-        found = walk(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
+        found = apply_steps(steps, Predictions.of_pairs(pairs, pipe.threshold, gathered.data.words))
         kept = np.flatnonzero(pairs.scores >= pipe.threshold)
-        entries = GoldEntries(found.scores, pairs.hits[kept], found.leads, pairs.tags[kept], gathered.data.documents[kept])
+        entries = GoldEntries(found.scores, pairs.hits[kept], found.is_top, pairs.tags[kept], gathered.data.documents[kept])
         assert pipe.groups is not None
         return JudgedTags(entries, pairs.scores[kept], gathered.source.labels, pipe.groups)
 

@@ -202,4 +202,4 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
     if n_differ > MAY_DIFFER * n_tokens and not isinstance(head.source, NerSource):
         raise ValueError("The logits are not those that the pipeline chose its tags by.")
     gold = columns_of(np.concatenate(golds), head.labels).astype(np.int64)
-    return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths), Words.joined(words)
+    return np.concatenate(logits), gold, readers.document_numbers(numbers, lengths), Words.concatenate(words)

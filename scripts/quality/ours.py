@@ -58,7 +58,7 @@ class Task:
         self.test_scores = LogitScores(np.asarray(held.test.logits))
         self.test_words = held.test.words
         self.data = _token_data(held.fit, len(held.labels))
-        self.test = pair_up(self.test_scores.above(THRESHOLD), held.test.gold)
+        self.test = pair_up(self.test_scores.marginals_above(THRESHOLD), held.test.gold)
         self.documents: Ints = np.asarray(held.test.documents)[self.test.rows]
         self.groups = self.group(partial(tag_frequency_groups, n_groups=5))
 
@@ -87,7 +87,7 @@ class Task:
 
 
 def _token_data(split: Split, n_tags: int) -> FitData:
-    pairs = pair_up(LogitScores(np.asarray(split.logits)).above(FLOOR), split.gold)
+    pairs = pair_up(LogitScores(np.asarray(split.logits)).marginals_above(FLOOR), split.gold)
     documents = np.asarray(split.documents)[pairs.rows]
     return FitData(pairs, np.asarray(split.gold), documents, n_tags, THRESHOLD, words=split.words)
 
@@ -257,7 +257,7 @@ def write_pairs(task: Task, folder: Path) -> None:
     """The pairs beside the logits, for the peers: see quality/peer_worker.py."""
     for part, pairs in (("fit", task.fit_pairs), ("test", task.test)):
         arrays = {
-            "rows": pairs.rows, "tags": pairs.tags, "scores": pairs.scores, "hits": pairs.hits, "groups": task.groups.of(pairs.tags),
+            "rows": pairs.rows, "tags": pairs.tags, "scores": pairs.scores, "hits": pairs.hits, "groups": task.groups.find(pairs.tags),
         }  # fmt: skip
         for name, array in arrays.items():
             file = folder / f"{part}_{name}.npy"

@@ -157,7 +157,7 @@ def entities(name: str, split: str, every: int = 1, rename: Mapping[str, str] | 
             Sentence(
                 str(i),
                 [row[0] for row in rows],
-                {"ents": open_entities([map_label(renamed, row[1], prefixed=True) for row in rows])},
+                {"ents": open_entities([map_label(renamed, row[1], has_prefix=True) for row in rows])},
             )
         ]
         for i, (_, rows) in enumerate(blocks)

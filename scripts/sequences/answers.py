@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_calib.plugins.events.forecasters.base import Forecaster
-from spacy_calib.plugins.events.forecasts import SIZES, Parts, split_loss, tune
+from spacy_calib.plugins.events.forecasts import SIZES, LossParts, split_loss, tune
 from spacy_calib.plugins.sequence.inference.best import k_best
 from spacy_calib.plugins.sequence.inference.chains import Chains
-from spacy_calib.plugins.sequence.inference.sums import Sums
+from spacy_calib.plugins.sequence.inference.sums import ChainSums
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
@@ -42,11 +42,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Point:
-    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (Parts): On the test rows."""
+    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
 
     units: int
     size: int | None
-    parts: Parts
+    parts: LossParts
 
 
 def size_curve(
@@ -133,7 +133,7 @@ class Answers:
 
 
 def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[str, Floats]:
-    """Of the question whether a whole answer is right, by name, shape (n,) each; those that the model said nothing for are left out.
+    """Of the loss_input whether a whole answer is right, by name, shape (n,) each; those that the model said nothing for are left out.
 
     known (set | None): Answers that are admissible: words of a list.
     RETURNS (dict): length, known, chance (its logarithm), gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
@@ -152,7 +152,7 @@ def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[
 
 
 def position_features(answers: Answers) -> dict[str, Floats]:
-    """Of the question whether the label of a position is right, by name, shape (N,) each.
+    """Of the loss_input whether the label of a position is right, by name, shape (N,) each.
 
     RETURNS (dict): share (of the answer's positions that have the same label), neighbours (the same of the positions beside it),
         label_0, label_1 ... (whether it is this one), pseudomargin (of the conditionals), margin (of the marginals), agrees (whether the
@@ -194,7 +194,7 @@ def _least(values: Floats, answers: Answers) -> NDArray[np.float64]:
     return np.minimum.reduceat(values, answers.firsts) if len(answers) else np.zeros(0)
 
 
-def best_answers(sums: Sums, alone: Floats | None = None) -> Answers:
+def best_answers(sums: ChainSums, alone: Floats | None = None) -> Answers:
     """The best labelling of each chain with its probability, the gap to the second best, marginals, and P(label | the rest of the labelling).
 
     alone (Floats | None): Scores of a classifier that sees each position by itself, shape (N, K), for positions of the chains one after another.
@@ -210,7 +210,7 @@ def best_answers(sums: Sums, alone: Floats | None = None) -> Answers:
         chains.n_labels,
         to_numpy(chains.scores_of(labels) - sums.log_z),
         np.array(gaps, dtype=np.float64),
-        to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed)]),
+        to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed_index)]),
         to_numpy(conditionals(chains, flat)),
         alone,
     )
@@ -222,10 +222,10 @@ def conditionals(chains: Chains, labels: Any) -> Any:
     labels (array): Columns, shape (N,), likewise.
     """
     xp, packing = chains.xp, chains.packing
-    packed = labels[xp.asarray(packing.flat)]
-    before, after = map(xp.asarray, packing.followed)
+    packed = labels[xp.asarray(packing.flat_index)]
+    before, after = map(xp.asarray, packing.neighbours)
     scores = chains.scores.copy()
     scores[after] += chains.transitions[packed[before]]
     scores[before] += chains.transitions[:, packed[after]].T
     chance = xp.exp(scores - scores.max(axis=1, keepdims=True, initial=-xp.inf))
-    return (chance / chance.sum(axis=1, keepdims=True))[xp.asarray(packing.packed)]
+    return (chance / chance.sum(axis=1, keepdims=True))[xp.asarray(packing.packed_index)]

@@ -11,7 +11,14 @@ import spacy
 from frame import blocks, data_lines
 from spacy.tokens import Doc
 
-from spacy_calib.plugins.sequence.features import CHUNKING, SPELLING, FeatureIndex, Sparse, feature_hashes, read_templates
+from spacy_calib.plugins.sequence.features import (
+    CHUNKING,
+    SPELLING,
+    FeatureIndex,
+    SparseFeatures,
+    feature_hashes,
+    read_templates,
+)
 from spacy_calib.types import Ints
 
 
@@ -33,10 +40,10 @@ CORPORA = {
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """rows (list[Sparse]): The features of each sentence. gold (list[Ints]): Columns of its labels. labels (tuple[str, ...]): BIO.
+    """rows (list[SparseFeatures]): The features of each sentence. gold (list[Ints]): Columns of its labels. labels (tuple[str, ...]): BIO.
     n_features (int): Of all sentences, as the paper's table 1 counts them."""
 
-    rows: list[Sparse]
+    rows: list[SparseFeatures]
     gold: list[Ints]
     labels: tuple[str, ...]
     n_features: int
@@ -67,7 +74,7 @@ def read_sentences(name: str, most: int | None = None) -> Sentences:
     column = {label: i for i, label in enumerate(labels)}
     docs = (Doc(nlp.vocab, words=[row[0] for row in one], tags=[row[1] for row in one]) for one in rows)
     hashes = [feature_hashes(doc, [(0, len(doc))], templates) for doc in docs]
-    index = FeatureIndex.of(hashes)
+    index = FeatureIndex.from_hashes(hashes)
     gold = [np.array([column[tag] for tag in sentence]) for sentence in tags]
     return Sentences([index.rows(one) for one in hashes], gold, labels, len(index))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.plugins.sequence.confidence import draws_of_learner, gaps, k_best_shares
+from spacy_calib.plugins.sequence.confidence import gaps, k_best_shares, sample_learner
 from spacy_calib.plugins.sequence.crfsuite import read_weights, train_crfsuite
 from spacy_calib.plugins.sequence.inference.best import viterbi_one
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
@@ -25,7 +25,7 @@ RULES = ("arow", "cw", "pa", "perceptron")
 TRIED = {"arow": ("r", (0.1, 1.0, 10.0, 100.0)), "cw": ("phi", (0.1, 0.3, 1.0, 3.0)), "pa": ("most", (0.01, 0.1, 1.0))}
 # Of the draws. The paper's range begins at .01; the smaller phi is, the smaller are the means, and the scale with them.
 SCALES = tuple(np.geomspace(1e-4, 1.0, 20).tolist())
-# Draws and labellings: what the paper chose.
+# WeightSamples and labellings: what the paper chose.
 DRAWS, LABELLINGS = 50, 30
 COUNTS = ("hit", "said", "wanted", "wrong", "words")
 
@@ -104,7 +104,7 @@ def choose_settings(data: Sentences, sentences: Ints, rule: str, seed: int, tuni
 def chains_of(data: Sentences, learner: OnlineLearner, sentences: Ints) -> Chains:
     weights, none = learner.mean, np.zeros(learner.n_labels)
     scores = [learner.scores(weights, data.rows[i]) for i in sentences.tolist()]
-    return Chains.of(scores, Potentials(learner.transitions(weights), none, none))
+    return Chains.from_scores(scores, Potentials(learner.transitions(weights), none, none))
 
 
 def drawn(
@@ -112,7 +112,7 @@ def drawn(
 ) -> list[Floats]:
     """Shares of K draws for each label, sentence after sentence. learned (bool): KD-PC, else KD-Fixed."""
     rows = [data.rows[i] for i in sentences.tolist()]
-    return draws_of_learner(learner, rows, learned, seed).shares(k, scale)
+    return sample_learner(learner, rows, learned, seed).shares(k, scale)
 
 
 def of_own(given: Iterable[Floats], own: Ints) -> Floats:
@@ -143,7 +143,7 @@ def choose_scale(
         if learned and rule in ("pa", "perceptron"):
             continue
         agree = np.zeros((len(tuning.scales), len(own)))
-        draws = draws_of_learner(learner, [data.rows[i] for i in held.tolist()], learned, seed)
+        draws = sample_learner(learner, [data.rows[i] for i in held.tolist()], learned, seed)
         for labels in draws.labels(tuning.draws, tuning.scales):
             agree += labels == own
         found[way] = {

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from spacy_calib.plugins.sequence.inference.best import viterbi
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
-from spacy_calib.plugins.sequence.losses import Question, hinge
+from spacy_calib.plugins.sequence.losses import LossInput, hinge
 from spacy_calib.types import Floats, Ints
 
 LETTERS = 26
@@ -49,7 +49,7 @@ class Model:
     potentials: Potentials
 
     def chains(self, script: Script) -> Chains:
-        return Chains.of(script.split(script.pixels @ self.weights[:-1] + self.weights[-1]), self.potentials)
+        return Chains.from_scores(script.split(script.pixels @ self.weights[:-1] + self.weights[-1]), self.potentials)
 
 
 def read_script() -> Script:
@@ -77,7 +77,7 @@ def train(script: Script, ridge: float, steps: int) -> Model:
     def loss(values: Floats) -> tuple[float, Floats]:
         chains = model_of(values).chains(script)
         sums = sum_chains(chains)
-        off = sums.marginals[chains.packing.packed] - gold
+        off = sums.marginals[chains.packing.packed_index] - gold
         lost = float(sums.log_z.sum() - chains.scores_of(script.split(script.labels)).sum())
         of_pixels = np.concatenate([script.pixels.T @ off, off.sum(axis=0, keepdims=True)])
         gradient = [of_pixels, sums.expected_transitions - pairs, off[first].sum(axis=0), off[last].sum(axis=0)]
@@ -97,10 +97,12 @@ def train_margin(script: Script, ridge: float, steps: int) -> Model:
     weights, squares, total = ([np.zeros(shape) for shape in shapes] for _ in range(3))
     for _ in range(steps):
         some = rng.choice(words, min(100, len(words)), replace=False)
-        question = Question.of([given[i] @ weights[0] for i in some], Potentials(*weights[1:]), [masks[i] for i in some])
-        found = hinge(question)
-        of_pixels = np.concatenate([given[i] for i in some]).T @ np.concatenate(found.scores)
-        slopes = (of_pixels, found.potentials.transitions, found.potentials.starts, found.potentials.ends)
+        inputs = LossInput.from_scores(
+            [given[i] @ weights[0] for i in some], Potentials(*weights[1:]), [masks[i] for i in some]
+        )
+        found = hinge(inputs)
+        of_pixels = np.concatenate([given[i] for i in some]).T @ np.concatenate(found.d_scores)
+        slopes = (of_pixels, found.d_potentials.transitions, found.d_potentials.starts, found.d_potentials.ends)
         for held, squared, summed, slope in zip(weights, squares, total, slopes, strict=True):
             whole = slope / len(some) + ridge / len(words) * held
             squared += whole**2

@@ -171,7 +171,7 @@ def compare_readings(data: Sentences, plan: Plan, quarter: int) -> Readings:
     said = answers(data, learner, judged)
     own = np.concatenate(said)
     chains = chains_of(data, learner, judged)
-    through = chains.unpacked(to_numpy(best_through(chains)))  # the best labelling with each label at each word
+    through = chains.unpack(to_numpy(best_through(chains)))  # the best labelling with each label at each word
     best = np.concatenate([gap_of(one, of_words) for one, of_words in zip(through, said, strict=True)])
     transitions = learner.transitions(learner.mean)
     alone = np.concatenate([

@@ -1,6 +1,6 @@
-"""What labels are: those of the predicted and of the gold Doc, and when a span is right.
+"""Annotations: where a Doc stores its labels, gold labels aligned with predicted ones, and when a span is right.
 
-Configs, saved pipelines and `DocCalib` call the name of an annotation ("tag", "ner", "spans:sc", "cats") `layer`.
+In configs, saved pipelines and `DocCalib` the name of an annotation ("tag", "ner", "spans:sc", "cats") is called `layer`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import cache
 
 from ..errors import calib_error
 from ..pairs.documents import TOKEN
-from .arcs import ARC_EVENTS, ArcAnnotation, head_places
+from .arcs import ARC_EVENTS, ArcAnnotation, head_offsets
 from .attributes import (
     EXTENSION_PREFIX,
     AttributeAnnotation,
@@ -31,7 +31,7 @@ from .base import (
     rejected_in,
     texts_of,
 )
-from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, named_cats, named_map
+from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
 from .spans import (
     FOUND_PREFIX,
     LINK,
@@ -63,7 +63,7 @@ ANNOTATIONS: dict[str, Annotation] = {
 
 
 def get_annotation(name: str) -> Annotation:
-    """RAISES C001: no annotation has this name."""
+    """Return the annotation with this name. RAISES C001: there is none."""
     if MAPPED in name:
         return _mapped_annotation(name)
     if name.startswith(SPANS_PREFIX):
@@ -72,7 +72,7 @@ def get_annotation(name: str) -> Annotation:
         return FoundAnnotation(name.removeprefix(FOUND_PREFIX))
     if name.startswith(EXTENSION_PREFIX):
         return ExtensionAnnotation(name.removeprefix(EXTENSION_PREFIX))
-    if (cats := named_cats(name)) is not None:
+    if (cats := cats_from_name(name)) is not None:
         return cats
     if name not in ANNOTATIONS:
         raise calib_error("C001", name="layer", wanted=f"one of {', '.join(sorted(ANNOTATIONS))}", given=repr(name))
@@ -81,7 +81,7 @@ def get_annotation(name: str) -> Annotation:
 
 @cache
 def _mapped_annotation(name: str) -> MappedAnnotation:
-    inner, table = named_map(name)
+    inner, table = split_mapped_name(name)
     return MappedAnnotation(get_annotation(inner), table)
 
 
@@ -92,13 +92,13 @@ def plain_name(name: str) -> str:
 
 
 def unit_of(layer: str) -> str:
-    """Return what a row of an annotation's scores is of, "token" or "document". layer (str): Its name, or ""."""
+    """Return whether an annotation labels a "token" or a "document". layer (str): Its name; "" for tokens."""
     return get_annotation(layer).unit if layer else TOKEN
 
 
 __all__ = [
     "ANNOTATIONS", "ARC_EVENTS", "EXTENSION_PREFIX", "FOUND_PREFIX", "LINK", "REJECTED", "SPANS_PREFIX", "Annotation",
     "CatsAnnotation", "DocumentAnnotation", "Hashes", "MappedAnnotation", "SpanAnnotation", "columns_of",
-    "count_misaligned", "get_annotation", "has_gold", "head_places", "is_blank", "is_space", "label_hashes",
+    "count_misaligned", "get_annotation", "has_gold", "head_offsets", "is_blank", "is_space", "label_hashes",
     "plain_name", "rejected_in", "span_scores", "texts_of", "unit_of",
 ]  # fmt: skip

@@ -13,19 +13,19 @@ from spacy.training import Example
 from .base import Annotation, Hashes, column_of, is_space, map_unique
 
 _ROOT = "ROOT"
-# When an arc is right: its head, or head and label. Each is the name of an annotation.
+# Names of the annotations of arcs: an arc is right by its head, or by head and label.
 ARC_EVENTS = ("head", "arc")
 
 
 class ArcAnnotation(Annotation):
-    """The label of a token's arc, right by its head alone ("head"), or by head and label ("arc").
+    """The label of a token's arc, which is right if the head is ("head"), or head and label are ("arc").
 
-    As in spaCy's `score_deps`, token and head each have to align with one gold token of a gold arc, and labels are compared in
-    lower case, but arcs of punctuation count. The label without a head is "ROOT", whatever its case in the gold. The spans are
-    sentences, right if all their arcs are.
+    As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in lower
+    case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the gold. The
+    spans are sentences, which are right if all their arcs are.
     """
 
-    arcs = judges = True
+    arcs = compares_arcs = True
     span_words = ("sentence", "sentences")
     spans_first = False
 
@@ -48,7 +48,7 @@ class ArcAnnotation(Annotation):
         return token.head
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
-        return head_places(doc)
+        return head_offsets(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         n, alignment = len(example.predicted), example.alignment.x2y
@@ -56,9 +56,9 @@ class ArcAnnotation(Annotation):
         partner = np.full(n, -1)
         single = np.flatnonzero(lengths[:n] == 1)
         partner[single] = np.asarray(alignment.data)[(np.cumsum(lengths) - lengths)[single]]
-        of_head = partner[_heads(example.predicted)]
+        head_partner = partner[_heads(example.predicted)]
         gold_heads = np.append(_heads(example.reference), -1)
-        right = ((partner >= 0) & (of_head >= 0) & (gold_heads[partner] == of_head))[rows]
+        right = ((partner >= 0) & (head_partner >= 0) & (gold_heads[partner] == head_partner))[rows]
         if self.any_label:
             return right
         strings = example.predicted.vocab.strings
@@ -67,7 +67,7 @@ class ArcAnnotation(Annotation):
     def spans_on(self, doc: Doc) -> Sequence[Span]:
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()
 
-    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+    def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
         doc = example.predicted
         words, gold = ~is_space(doc), self.aligned_gold(example)
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))
@@ -83,12 +83,12 @@ class ArcAnnotation(Annotation):
 
 
 def _heads(doc: Doc) -> NDArray[np.int64]:
-    """Return the head of each token, itself for a root."""
+    """Return the index of each token's head; a root is its own."""
     return np.arange(len(doc)) + column_of(doc, "HEAD")
 
 
-def head_places(doc: Doc) -> NDArray[np.int32]:
-    """Return how many characters after each token its head begins, 0 for a root."""
+def head_offsets(doc: Doc) -> NDArray[np.int32]:
+    """Return the character offset from each token to its head, 0 for a root."""
     starts = column_of(doc, "IDX")
     return (starts[_heads(doc)] - starts).astype(np.int32)
 
@@ -98,7 +98,7 @@ def _as_label(name: str) -> str:
 
 
 def _lower_hashes(strings: StringStore, hashes: Hashes) -> Hashes:
-    """Return the hash of each label in lower case; a label that only a map names may be unknown to the vocab and stays."""
+    """Return the hash of each label in lower case; unchanged for a label of a map that the vocab does not contain."""
 
     def lower_hash(key: int) -> int:
         try:

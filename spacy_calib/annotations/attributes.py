@@ -1,4 +1,4 @@
-"""Labels in the attributes of tokens: tags, lemmas, parts of speech, features, sentence starts, and user extensions."""
+"""Annotations in token attributes: tags, lemmas, parts of speech, features, sentence starts, and extension attributes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Token
 from ..errors import calib_error
 from .base import Annotation, Hashes, map_unique
 
-# The name of the annotation that an extension of Token holds: this, then the name of the extension.
+# Prefix of the name of an annotation in an extension attribute of Token.
 EXTENSION_PREFIX = "_."
 
 
@@ -23,17 +23,17 @@ class AttributeAnnotation(Annotation):
     def __init__(self, name: str, attribute: str):
         self.name = name
         self._number = attrs.IDS[attribute]  # `Doc.to_array` is slower by name
-        self._of_token = f"{attribute.lower()}_"
+        self._string_attribute = f"{attribute.lower()}_"
 
     def hashes(self, doc: Doc) -> Hashes:
         return cast(Hashes, doc.to_array([self._number]))
 
     def label(self, token: Token) -> str:
-        return getattr(token, self._of_token)
+        return getattr(token, self._string_attribute)
 
 
 class PosAnnotation(AttributeAnnotation):
-    """UPOS: spaCy keeps it as a small number, not as a hash."""
+    """UPOS tags, which spaCy stores as small numbers, not hashes."""
 
     def __init__(self) -> None:
         super().__init__("pos", "POS")
@@ -44,7 +44,7 @@ class PosAnnotation(AttributeAnnotation):
 
 
 class MorphAnnotation(Annotation):
-    """UPOS and features as the morphologizer joins them: "Number=Sing|POS=NOUN"."""
+    """UPOS tag and features, joined as by the morphologizer: "Number=Sing|POS=NOUN"."""
 
     name = "morph"
 
@@ -71,7 +71,7 @@ class MorphAnnotation(Annotation):
 
 
 class SentAnnotation(Annotation):
-    """ "S" where a sentence starts, "I" inside it; no label for the first token of a Doc, which always starts one."""
+    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, which is always a start."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}
@@ -100,18 +100,18 @@ class SentAnnotation(Annotation):
 
 
 class ExtensionAnnotation(Annotation):
-    """The text in an extension attribute of the user's, Token._.<extension>."""
+    """The string in an extension attribute `token._.<extension>`."""
 
     def __init__(self, extension: str):
         self.name = f"{EXTENSION_PREFIX}{extension}"
         self.extension = extension
 
     def hashes(self, doc: Doc) -> Hashes:
-        strings = doc.vocab.strings  # which learn the labels: nothing else puts them there
+        strings = doc.vocab.strings  # labels are added here: no component has done it
         return np.array([strings.add(label) if (label := self.label(token)) else 0 for token in doc], dtype=np.uint64)
 
     def label(self, token: Token) -> str:
-        """RAISES C324: there is no such extension."""
+        """Return the label of the token, "" for none. RAISES C324: there is no such extension."""
         if not Token.has_extension(self.extension):
             raise calib_error("C324", name=self.extension)
         return token._.get(self.extension) or ""

@@ -1,7 +1,7 @@
-"""The contract of an annotation.
+"""The base class of annotations.
 
-A *unit* is what carries a label: a token, or in `cats` a whole document. Labels are spaCy's string hashes (uint64), the
-same in every vocab; 0 is no label.
+A *unit* has one label: a token, or for `cats` a whole document. Labels are spaCy's string hashes (uint64), the same in every
+vocab; 0 is no label.
 """
 
 from __future__ import annotations
@@ -23,51 +23,54 @@ from spacy.training import Example
 from ..pairs.documents import TOKEN
 
 if TYPE_CHECKING:
-    from .label_schemes import JudgedLabels
+    from .label_schemes import LabelComparison
 
 Hashes = NDArray[np.uint64]
-# By number: `Doc.to_array` is slower by name.
-_PLACE = [IDX, ORTH]
-# Keys of span groups on gold Docs, with what people rejected, under the component's labels: spans, labels of single tokens, categories (of the whole
-# Doc), identities of entities. A Doc that has such a group, even an empty one, was asked about what was accepted and rejected alone; all else is unknown.
+# Numbers, because `Doc.to_array` is slower by name.
+_POSITION_ATTRS = [IDX, ORTH]
+# Keys of span groups on gold Docs with rejected answers, by the component's labels: spans, labels of tokens, categories (of the whole
+# Doc), identities of entities. If a Doc has such a group, even an empty one, only accepted and rejected labels are known.
 REJECTED = "calib_rejected"
 REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for unit_name in ("token", "document", "link"))
-# Key of the span group with spans of a gold Doc that its sources contradict: what overlaps one is neither right nor wrong.
+# Key of the span group of a gold Doc with spans that its sources contradict: spans that overlap them are neither right nor wrong.
 UNKNOWN = "calib_unknown"
-# The gold of a unit of which no more is known than that some labels are wrong.
-NOT_THOSE = np.uint64(get_string_id("(rejected)"))
-# Key of the user data of a gold Doc: annotation -> `label_schemes.JudgedLabels`.
+# Gold of a unit for which only wrong labels are known.
+ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))
+# Key in `Doc.user_data` of a gold Doc: name of an annotation -> LabelComparison.
 GOLD_LABELS = "calib_gold_labels"
 
 
-class Annotation(ABC):
-    """One kind of label that the units of a Doc have.
+# In place of an offset, which is 0 or more where tokens may lack a partner.
+NO_PARTNER = -1
 
-    name (str): In configs and in blocks. unit (str): What has a label, "token" or "document". overlapping (bool): Whether a
-    unit may have several gold labels.
-    none (tuple[str, ...]): Gold of a unit that is known to have no label; () without such units. first (int): First unit of a
-    Doc that may have a label.
-    arcs (bool): Whether the label is that of the arc from the token's head. judges (bool): Whether `is_gold` compares more than
-    labels. any_label (bool): Whether it compares no labels, so the gold may be of another scheme. accuracy_name (str): The name
-    of the share of right labels.
+
+class Annotation(ABC):
+    """One layer of labels of Docs: how to read predicted and gold labels, and how to compare them.
+
+    name (str): Its name in configs and saved scores. unit (str): What has a label, "token" or "document". overlapping (bool):
+    Whether a unit may have several gold labels. has_prefixes (bool): Whether labels are BILUO tags.
+    no_label_names (tuple[str, ...]): Gold of a unit that is known to have no label; () without such units. first (int): First
+    unit of a Doc that may have a label.
+    arcs (bool): Whether labels are those of arcs. compares_arcs (bool): Whether `is_gold` compares heads, too. any_label (bool):
+    Whether it compares no labels, so that the gold may have another scheme. accuracy_name (str): Name of the share of right labels.
     span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
-    units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether a unit
-    is a span, as its first token. of_entities (bool): Whether its spans are the entities of a Doc: its pipe has an own prefix.
-    partners (Callable | None): How many characters after each token its `partner` begins; None for labels of tokens alone.
-    rejected_key (str): Of the span group with rejected labels. judge_spans (Callable | None): With `span_event`: (example,
+    units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
+    of a span is its first token. of_entities (bool): Whether its spans are the entities of a Doc.
+    partners (Callable | None): Doc -> character offset from each token to its `partner`, NO_PARTNER where it has none; None for labels of one token.
+    rejected_key (str): Key of the span group with rejected labels. evaluate_spans (Callable | None): With `span_event`: (example,
     (start, end, label hash) of predicted spans) -> 1, 0, or -1 without gold, for each.
     """
 
     name: str
     unit: str = TOKEN
     overlapping: bool = False
-    none: tuple[str, ...] = ()
+    no_label_names: tuple[str, ...] = ()
     first: int = 0
-    prefixed: bool = False
+    has_prefixes: bool = False
     arcs: bool = False
     of_entities: bool = False
     spans_are_units: bool = False
-    judges: bool = False
+    compares_arcs: bool = False
     any_label: bool = False
     accuracy_name: str = "accuracy"
     span_words: tuple[str, str] = ("entity", "entities")
@@ -75,7 +78,7 @@ class Annotation(ABC):
     span_event: str = ""
     partners: Callable[[Doc], NDArray[np.int32]] | None = None
     rejected_key: str = REJECTED_TOKENS
-    judge_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
+    evaluate_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
 
@@ -83,12 +86,12 @@ class Annotation(ABC):
         """Return the number of units of a Doc: rows of probabilities, labels and gold."""
         return len(doc)
 
-    def places(self, doc: Doc) -> Hashes:
-        """Return first character and hash of the text of each unit, shape (n_units, 2)."""
-        return cast(Hashes, doc.to_array(_PLACE))
+    def unit_positions(self, doc: Doc) -> Hashes:
+        """Return character offset and hash of the text of each unit, shape (n_units, 2)."""
+        return cast(Hashes, doc.to_array(_POSITION_ATTRS))
 
-    def partner(self, token: Token) -> Token:
-        """Return the other token of a label of two: head, or last token of the entity; else the token itself."""
+    def partner(self, token: Token) -> Token | None:
+        """Return the other token that a label belongs to: the head, or the last token of an entity that it begins, None if it begins none; else the token itself."""
         return token
 
     # Labels
@@ -106,20 +109,21 @@ class Annotation(ABC):
         return self.label(doc[row])
 
     def gold_hashes(self, doc: Doc) -> Hashes:
-        """Return the hash of each unit's label in a gold Doc, 0 where the annotation is missing."""
+        """Return the hash of each unit's label in a gold Doc, 0 if its annotation is missing."""
         return self.hashes(doc)
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """Return the gold hash of each predicted unit; for tokens as in spaCy's scorers: 0 without gold, for white space, and
-        without a single aligned gold token. Units with only rejected labels get NOT_THOSE.
+        """Return the hash of each predicted unit's gold label, ONLY_REJECTED if only rejected labels are known.
+
+        As in spaCy's scorers it is 0 for tokens without gold, for white space, and without exactly one aligned gold token.
         """
         rows, partners = _align(example)
         gold = np.zeros(len(example.predicted), dtype=np.uint64)
         gold[rows] = self.gold_hashes(example.reference)[partners]
-        return or_refused(self, gold, example)
+        return mark_rejected(self, gold, example)
 
-    def refused(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return (predicted unit, hash of a label) that people rejected; None unless the gold is only such answers."""
+    def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
+        """Return the rejected (predicted unit, label hash) pairs; None if the gold does not consist of answers."""
         spans = rejected_in(self, example.reference)
         if spans is None:
             return None
@@ -130,16 +134,16 @@ class Annotation(ABC):
         return {(row, label) for row, partner in pairs for label in labels.get(partner, ())}
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether labels are right for predicted units. rows: The units. hashes (Hashes): A label for each."""
+        """Return whether labels are right. rows: Predicted units. hashes (Hashes): A label for each."""
         return self.aligned_gold(example)[rows] == hashes
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether the gold decides if these labels are right at these units. Arguments: those of `is_gold`.
+        """Return whether the gold decides if labels are right. rows: Predicted units. hashes (Hashes): A label for each.
 
-        Where labels of a token were rejected without another one, only these are known: the right one would be known only when
-        it is predicted. Categories are asked about one by one.
+        For a token with rejected labels only these are known: otherwise the right one would count only when it is predicted. Each
+        category has an answer of its own.
         """
-        gold, rejections = self.aligned_gold(example)[rows], self.refused(example)
+        gold, rejections = self.aligned_gold(example)[rows], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
         asked_rows = {row for row, _ in rejections} if self.unit == TOKEN else set()
@@ -154,7 +158,7 @@ class Annotation(ABC):
         return self
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        """Return the annotation of Docs with the counterparts of these labels; "" is no counterpart."""
+        """Return the annotation of Docs whose labels are the counterparts of these. counterpart: Label -> label, "" for none."""
         return self
 
     # Spans, for annotations that have them
@@ -164,15 +168,15 @@ class Annotation(ABC):
         return ()
 
     def known_tokens(self, doc: Doc) -> NDArray[np.bool_]:
-        """Return for which tokens of a gold Doc the spans are known."""
+        """Return for each token of a gold Doc whether its spans are annotated."""
         return np.zeros(len(doc), dtype=bool)
 
     def gold_span_label(self, label: int) -> int:
         """Return the hash of the gold label that makes a predicted span with this label right."""
         return label
 
-    def foreign(self, docs: Iterable[Doc]) -> list[str]:
-        """Return gold labels that are left out, as they belong to another component or scheme."""
+    def foreign_labels(self, docs: Iterable[Doc]) -> list[str]:
+        """Return the gold labels that belong to another component or scheme and are left out."""
         return []
 
     def count_spans(self, docs: Iterable[Doc]) -> Counter[str]:
@@ -180,7 +184,7 @@ class Annotation(ABC):
         return Counter(span.label_ for doc in docs for span in self.spans_on(doc))
 
     def count(self, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the labels in gold; units without one do not count."""
+        """Count the labels in gold, without units that have none."""
         counts: Counter[int] = Counter()
         strings = None
         for doc in docs:
@@ -195,28 +199,28 @@ class Annotation(ABC):
 
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return (the predicted words that align with one gold token; the number of that)."""
-    partners = example.alignment.x2y  # asked once: it looks at all words
+    """Return the predicted words that align with one gold token, and the index of that token."""
+    partners = example.alignment.x2y  # computed at each access
     lengths = _lengths(example, partners)
     rows = np.flatnonzero((lengths == 1) & ~is_space(example.predicted))
     return rows, np.asarray(partners.data)[(np.cumsum(lengths) - lengths)[rows]]
 
 
 def _lengths(example: Example, partners: Any) -> NDArray[np.intp]:
-    """Return with how many gold tokens each predicted token aligns. partners: `example.alignment.x2y`."""
-    # Where only one of the two ends in white space, spaCy's alignment has a row behind the last token.
+    """Return the number of gold tokens that each predicted token aligns with. partners: `example.alignment.x2y`."""
+    # If only one of the two Docs ends in white space, spaCy's alignment has a row after the last token.
     return np.asarray(partners.lengths)[: len(example.predicted)]
 
 
-def or_refused(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Set the gold of predicted units with only rejected labels to NOT_THOSE, in place."""
-    rows = [row for row, _ in annotation.refused(example) or ()]
-    gold[rows] = np.where(gold[rows] == 0, NOT_THOSE, gold[rows])
+def mark_rejected(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
+    """Set the gold of predicted units with only rejected labels to ONLY_REJECTED, in place, and return it."""
+    rows = [row for row, _ in annotation.rejected_labels(example) or ()]
+    gold[rows] = np.where(gold[rows] == 0, ONLY_REJECTED, gold[rows])
     return gold
 
 
 def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int]:
-    """Count predicted "tokens" that are no white space, and those that align with no single gold one ("left_out")."""
+    """Count the predicted "tokens" except white space, and those without exactly one aligned gold token ("left_out")."""
     counts = {"tokens": 0, "left_out": 0}
     for example in examples:
         if annotation.gold_hashes(example.reference).any():
@@ -227,7 +231,7 @@ def count_misaligned(annotation: Annotation, examples: Iterable[Example]) -> dic
 
 
 def rejected_in(annotation: Annotation, doc: Doc) -> list[tuple[int, int, int]] | None:
-    """Return (start, end, hash of the label) of what was rejected in a gold Doc; None unless it has only answers."""
+    """Return (start, end, label hash) of the rejected spans of a gold Doc; None if its gold does not consist of answers."""
     if annotation.rejected_key not in doc.spans:
         return None
     return [(span.start, span.end, span.label) for span in doc.spans[annotation.rejected_key]]
@@ -245,34 +249,31 @@ def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
     """Return whether each unit of a Doc is white space."""
-    return (
-        is_space(doc)
-        if annotation.unit == TOKEN
-        else np.array([text.isspace() for text in texts_of(annotation, doc)], dtype=bool)
-    )
+    if annotation.unit == TOKEN:
+        return is_space(doc)
+    return np.array([text.isspace() for text in texts_of(annotation, doc)], dtype=bool)
 
 
 def is_space(doc: Doc) -> NDArray[np.bool_]:
-    """Return which tokens are white space by their text: without a Language a vocab does not set the flag IS_SPACE."""
+    """Return whether each token is white space, by its text: the vocab of a Doc without a Language has no flag IS_SPACE."""
     strings = doc.vocab.strings
     return map_unique(doc.to_array(["ORTH"]), lambda key: strings[key].isspace()).astype(bool)
 
 
 def map_unique(codes: NDArray[Any], to_hash: Callable[[Any], int]) -> Hashes:
-    """Apply a function once to each distinct code."""
+    """Apply a function to each code, once for each distinct one."""
     code_list = codes.tolist()
     values = {code: to_hash(code) for code in dict.fromkeys(code_list)}
     return np.array([values[code] for code in code_list], dtype=np.uint64)
 
 
 def label_hashes(labels: Iterable[str]) -> Hashes:
-    """Return the hash of each label."""
     return np.array([get_string_id(label) for label in labels], dtype=np.uint64)
 
 
 @lru_cache(maxsize=64)
 def sorted_hashes(labels: tuple[str, ...]) -> tuple[Hashes, NDArray[np.intp]]:
-    """Return (the hashes of labels, ascending; the column of each)."""
+    """Return the hashes of labels in ascending order, and the column of each."""
     hashes = label_hashes(labels)
     order = np.argsort(hashes)
     return hashes[order], order
@@ -283,28 +284,28 @@ def columns_of(hashes: Hashes, labels: Sequence[str]) -> NDArray[np.intp]:
     columns = np.full(len(hashes), -1, dtype=np.intp)
     if len(labels):
         sorted_keys, column = sorted_hashes(tuple(labels))
-        place = np.minimum(np.searchsorted(sorted_keys, hashes), len(sorted_keys) - 1)
-        np.copyto(columns, column[place], where=sorted_keys[place] == hashes)
+        index = np.minimum(np.searchsorted(sorted_keys, hashes), len(sorted_keys) - 1)
+        np.copyto(columns, column[index], where=sorted_keys[index] == hashes)
     columns[hashes == 0] = -2
     return columns
 
 
 def column_of(doc: Doc, attribute: str) -> NDArray[Any]:
-    """Return one attribute of all tokens, as signed numbers."""
+    """Return one attribute of all tokens as signed integers."""
     return doc.to_array([attribute]).astype(np.uint64, copy=False).reshape(-1).view(np.int64)
 
 
-# The identity of an entity that none of the candidates is; its column has a group of its own, the candidates, by falling prior, share one.
+# The identity of an entity that matches no candidate.
 NIL = EntityLinker.NIL
 
 
-def judged_labels(doc: Doc, annotation_name: str) -> JudgedLabels | None:
-    """What is attached to a gold Doc; None where its labels are compared as they are."""
-    attached: JudgedLabels | None = doc.user_data.get(GOLD_LABELS, {}).get(annotation_name)
-    return attached
+def get_label_comparison(doc: Doc, annotation_name: str) -> LabelComparison | None:
+    """Return how to compare the labels of a gold Doc with another scheme; None if they are compared as they are."""
+    comparison: LabelComparison | None = doc.user_data.get(GOLD_LABELS, {}).get(annotation_name)
+    return comparison
 
 
 def resolve_gold(annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-    """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe, see `JudgedLabels.resolve`."""
-    labels = judged_labels(example.reference, annotation.name)
-    return gold if labels is None or not len(example.predicted) else labels.resolve(annotation, gold, example)
+    """Return the gold of predicted tokens in the scheme of the pipe, if the gold Doc has another scheme."""
+    comparison = get_label_comparison(example.reference, annotation.name)
+    return gold if comparison is None or not len(example.predicted) else comparison.resolve(annotation, gold, example)

@@ -1,6 +1,7 @@
-"""Which labels of a component a gold label stands for, whatever names and whatever scheme the gold has.
+"""Matching of gold labels with the labels of a component, if the gold has other names or another scheme.
 
-OntoNotes distinguishes three kinds of places (GPE, FAC, LOC); coarse schemes call them all LOC. The name alone does not decide, the whole gold does.
+OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC depends on
+the other labels of the gold.
 """
 
 from __future__ import annotations
@@ -23,64 +24,64 @@ if TYPE_CHECKING:
 
 # Label of OntoNotes -> its name in the coarse scheme.
 COARSE = {"PERSON": "PER", "GPE": "LOC", "FAC": "LOC"}
-LOC, _FINE_PLACES = "LOC", ("GPE", "FAC")
-# Other common names, in capitals. They are proposed, never assumed.
+LOC, _FINE_LOCATIONS = "LOC", ("GPE", "FAC")
+# Other common names, in capitals: for proposals only.
 _COMMON = {
     "PERSON": ("PER", "PERS", "PEOPLE"), "PER": ("PERSON", "PERS", "PEOPLE"), "ORG": ("ORGANIZATION", "ORGANISATION"),
     "GPE": ("LOC", "LOCATION", "PLACE"), "FAC": ("FACILITY", "LOC", "LOCATION", "PLACE"), "LOC": ("LOCATION", "PLACE", "GPE"),
 }  # fmt: skip
-# A pair stands in a proposed map if so many spans show it.
-_SEVERAL = 3
+# Minimum number of spans with a pair of labels for a proposed map.
+_MIN_SPANS = 3
 _OUT = np.uint64(get_string_id(OUTSIDE))
 
 
 @dataclass(frozen=True)
 class LabelScheme:
-    """How the gold names the labels of a component.
+    """The correspondence between the labels of a component, of its calib pipe and of the gold.
 
     table (Mapping): Label of the component -> its name in the pipe, "" for none; labels without entry keep their name.
     first_of (Mapping): Label -> the first of the labels that the gold does not distinguish from it.
-    gold (Mapping): Gold label -> the first label that it stands for. unused (tuple): Labels that the gold never uses.
-    coarse (bool | None): Whether LOC stands for all places; None where nothing depends on it.
+    gold (Mapping): Gold label -> the first label that it means. unused_labels (tuple): Labels that the gold never uses.
+    is_coarse (bool | None): Whether LOC means all locations; None if nothing depends on it.
     """
 
     table: Mapping[str, str]
     first_of: Mapping[str, str]
     gold: Mapping[str, str]
-    unused: tuple[str, ...]
-    coarse: bool | None
+    unused_labels: tuple[str, ...]
+    is_coarse: bool | None
 
     def name(self, label: str) -> str:
-        """The name of a label in the pipe, "" for none."""
+        """Return the name of a label in the pipe, "" for none."""
         return self.table.get(label, label)
 
     @property
-    def renamed(self) -> dict[str, str]:
-        """Gold label -> its name in the pipe, where it is another one; "" for none."""
-        return {given: self.name(label) for given, label in self.gold.items() if self.name(label) != given}
+    def renamed_labels(self) -> dict[str, str]:
+        """Gold label -> its different name in the pipe; "" for none."""
+        return {name: self.name(label) for name, label in self.gold.items() if self.name(label) != name}
 
     def unknown_in(self, confusions: Iterable[tuple[str, str]]) -> list[str]:
-        """The labels of gold spans that stand for no label of the component. confusions (Iterable): See `span_confusions`."""
+        """Return the labels of gold spans that match no label of the component. confusions: (predicted, gold) label pairs."""
         known_names = {*self.gold, *map(self.name, self.gold.values())}
         return list(dict.fromkeys(name for _, name in confusions if name not in known_names))
 
     @property
     def is_plain(self) -> bool:
-        """Whether the pipe's names alone tell which labels are right: they merge what the gold merges, and nothing else."""
-        judged = [label for label in self.first_of if self.name(label)]
-        firsts = dict(zip(map(self.name, reversed(judged)), reversed(judged), strict=True))
-        same = all(self.first_of[a] == self.first_of[firsts[self.name(a)]] for a in judged)
-        n_groups = len({self.first_of[label] for label in judged})
-        return same and n_groups == len(firsts) and not self.unused
+        """Whether comparing the pipe's names suffices: they merge exactly the labels that the gold merges."""
+        named_labels = [label for label in self.first_of if self.name(label)]
+        firsts = dict(zip(map(self.name, reversed(named_labels)), reversed(named_labels), strict=True))
+        merges_alike = all(self.first_of[label] == self.first_of[firsts[self.name(label)]] for label in named_labels)
+        n_groups = len({self.first_of[label] for label in named_labels})
+        return merges_alike and n_groups == len(firsts) and not self.unused_labels
 
     @property
-    def sentence(self) -> str:
-        """How LOC was read; "" where nothing depends on it."""
-        if self.coarse is None:
+    def loc_sentence(self) -> str:
+        """How the label LOC was understood, for messages; "" if nothing depends on it."""
+        if self.is_coarse is None:
             return ""
         return (
             "The gold has no GPE and no FAC: read as a coarse scheme, whose LOC stands for GPE, LOC and FAC"
-            if self.coarse
+            if self.is_coarse
             else "The gold has GPE or FAC: read as OntoNotes' scheme, where LOC is LOC"
         )
 
@@ -89,137 +90,141 @@ def read_scheme(
     labels: Sequence[str],
     counts: Mapping[str, int],
     table: Mapping[str, str],
-    others: Iterable[Mapping[str, str]] = (),
-    given: Mapping[str, str] | None = None,
-    rejected: Iterable[str] = (),
+    extra_maps: Iterable[Mapping[str, str]] = (),
+    user_map: Mapping[str, str] | None = None,
+    rejected_labels: Iterable[str] = (),
 ) -> LabelScheme:
-    """Find out what the labels of a gold stand for.
+    """Match the labels of a gold with those of a component.
 
-    labels (Sequence[str]): Of the component. counts (Mapping): Gold label -> its frequency in all of the gold. rejected (Iterable): Labels
-        that people rejected: those that a queue showed, which decide how LOC is read only where no label of a place was accepted.
-    table (Mapping): Label of the component -> its name in the pipe. others (Iterable): Further names of labels, as a card's.
-    given (Mapping | None): Label of the component -> its name in this gold, if the user says so.
+    labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold.
+    table (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
+    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it.
+    rejected_labels (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
     """
-    maps, coarse, rejected = [table, *others, COARSE], None, list(rejected)
-    if given is None and len({LOC, *_FINE_PLACES}.intersection(labels)) > 1:
+    maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
+    if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
         loc_names = {LOC, *(names[LOC] for names in maps if LOC in names)}
-        fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_PLACES}
-        places = loc_names.union(*fine_names.values())
-        shown = rejected if places.isdisjoint(counts) else counts
-        is_fine = any(not names.isdisjoint(shown) for names in fine_names.values())
-        coarse = not is_fine if is_fine or not loc_names.isdisjoint(shown) else None
+        fine_names = {label: {label, *(names.get(label, "") for names in maps)} - {*loc_names, ""} for label in _FINE_LOCATIONS}
+        location_names = loc_names.union(*fine_names.values())
+        gold_labels = rejected_labels if location_names.isdisjoint(counts) else counts
+        is_fine = any(not names.isdisjoint(gold_labels) for names in fine_names.values())
+        is_coarse = not is_fine if is_fine or not loc_names.isdisjoint(gold_labels) else None
     first_of: dict[str, str] = {}
     gold: dict[str, str] = {}
-    for name in dict.fromkeys([*counts, *rejected]):
-        if given is not None:
-            owners = [label for label in labels if given.get(label, label) == name]
-        elif coarse is not None and name in loc_names:
-            own_places = [label for label in (LOC, *_FINE_PLACES) if label in labels]
-            owners = [label for label in own_places if table.get(label, name) in loc_names or label == LOC == name]
-            owners = owners if coarse else owners[:1]
+    for name in dict.fromkeys([*counts, *rejected_labels]):
+        if user_map is not None:
+            owners = [label for label in labels if user_map.get(label, label) == name]
+        elif is_coarse is not None and name in loc_names:
+            location_labels = [label for label in (LOC, *_FINE_LOCATIONS) if label in labels]
+            owners = [label for label in location_labels if table.get(label, name) in loc_names or label == LOC == name]
+            owners = owners if is_coarse else owners[:1]
         else:
             owners = _owners(name, labels, maps)
         if owners:
             first = next((first_of[label] for label in owners if label in first_of), owners[0])
             first_of |= {label: first_of.get(label, first) for label in owners}
             gold[name] = first
-    unused = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
-    return LabelScheme(table, first_of, gold, unused, coarse)
+    unused_labels = tuple(label for label in labels if label not in first_of and table.get(label, label)) if gold else ()
+    return LabelScheme(table, first_of, gold, unused_labels, is_coarse)
 
 
 def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """The labels with this name: in the pipe, else in the component, else elsewhere."""
-    table, *others = maps
+    """Return the labels with this name in the first of: the pipe, the component, other maps."""
+    table, *extra_maps = maps
     candidates = [
         [label for label in labels if table.get(label) == name],
         [label for label in labels if label == name],
-        *([label for label in labels if names.get(label) == name] for names in others),
+        *([label for label in labels if names.get(label) == name] for names in extra_maps),
         [label for label in labels if label == COARSE.get(name)],
     ]
     return next(filter(None, candidates), [])
 
 
 def coarse_name(label: str) -> str:
-    """The coarse type, PER, LOC or ORG, that a label is a common name of; "" for any other label."""
-    return next((COARSE.get(name, name) for name, others in _COMMON.items() if label.upper() in (name, *others)), "")
+    """Return the coarse type, PER, LOC or ORG, that a common label means; "" for any other label."""
+    return next((COARSE.get(name, name) for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms)), "")
 
 
 def has_types(annotation: Annotation) -> bool:
-    """Whether an annotation is of spans with labels, as entities are."""
+    """Return whether an annotation has labelled spans: entities or a span group."""
     return annotation.of_entities or annotation.name.startswith("spans:")
 
 
 def span_confusions(
-    annotation: Annotation, example: Example, predicted: Iterable[tuple[int, int, str]]
+    annotation: Annotation, example: Example, predicted_spans: Iterable[tuple[int, int, str]]
 ) -> Counter[tuple[str, str]]:
-    """Count (label of the first predicted span that overlaps it, "" for none; gold label) of the gold spans of an example.
+    """Count the gold spans of an example by (label of the first predicted span that overlaps it or "", gold label).
 
-    predicted (Iterable): (start, end, label), in tokens of the predicted Doc.
+    predicted_spans (Iterable): (start, end, label), in tokens of the predicted Doc.
     """
-    alignment, covered = example.alignment.x2y, dict[int, str]()
-    for start, end, label in predicted:
+    alignment, label_at = example.alignment.x2y, dict[int, str]()
+    for start, end, label in predicted_spans:
         for token in alignment[start:end].reshape(-1).tolist():
-            covered.setdefault(token, label)
+            label_at.setdefault(token, label)
     labels = (
-        (next((covered[token] for token in range(span.start, span.end) if token in covered), ""), span.label_)
+        (next((label_at[token] for token in range(span.start, span.end) if token in label_at), ""), span.label_)
         for span in annotation.spans_on(example.reference)
     )
     return Counter(labels)
 
 
 def likely_names(labels: Sequence[str], unknown: Collection[str], confusions: Mapping[tuple[str, str], int]) -> dict[str, str]:
-    """Label of a component -> the unknown gold label that it probably stands for: a common name of it, else what several spans show.
+    """Propose a gold label for labels of a component: a common name of the label, else one that several of its spans have.
 
-    confusions (Mapping): (predicted label, gold label) -> spans.
+    confusions (Mapping): (predicted label, gold label) -> number of spans. RETURNS (dict): Label -> unknown gold label.
     """
     pairs: dict[str, str] = {}
     for label in labels:
         common = [name for name in unknown if name.upper() in (label.upper(), *_COMMON.get(label, ()))]
-        shown = {name: confusions.get((label, name), 0) for name in unknown}
-        best = max(shown, key=lambda name: shown[name], default="")
+        span_counts = {name: confusions.get((label, name), 0) for name in unknown}
+        best = max(span_counts, key=lambda name: span_counts[name], default="")
         if common:
-            pairs[label] = max(common, key=lambda name: shown[name])
-        elif shown.get(best, 0) >= _SEVERAL and shown[best] == max(n for (other, _), n in confusions.items() if other == label):
+            pairs[label] = max(common, key=lambda name: span_counts[name])
+        elif span_counts.get(best, 0) >= _MIN_SPANS and span_counts[best] == max(
+            n for (key, _), n in confusions.items() if key == label
+        ):
             pairs[label] = best
     return pairs
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedLabels:
-    """How one gold Doc is compared with the labels of a component.
+class LabelComparison:
+    """How to compare one gold Doc with predictions in the scheme of a component.
 
-    scheme (LabelScheme): Of all of the gold. spans (frozenset): (start, end, label hash) of its spans, by the component's labels.
+    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the Doc's spans, with labels of
+        the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): Those of the scheme, as hashes.
     """
 
     scheme: LabelScheme
     spans: Sequence[tuple[int, int, int]]
-    unused: frozenset[int]
+    unused_labels: frozenset[int]
     firsts: Mapping[int, int]
 
     @classmethod
-    def from_scheme(cls, scheme: LabelScheme, spans: Sequence[tuple[int, int, int]]) -> JudgedLabels:
+    def from_scheme(cls, scheme: LabelScheme, spans: Sequence[tuple[int, int, int]]) -> LabelComparison:
         firsts = {get_string_id(label): get_string_id(first) for label, first in scheme.first_of.items()}
-        return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused)), firsts)
+        return cls(scheme, spans, frozenset(map(get_string_id, scheme.unused_labels)), firsts)
 
     def write(self, doc: Doc, annotation_name: str) -> None:
-        """Attach this to a gold Doc, for one annotation, see `judged_labels`."""
+        """Attach the comparison to a gold Doc, for one annotation."""
         doc.user_data[GOLD_LABELS] = {**doc.user_data.get(GOLD_LABELS, {}), annotation_name: self}
 
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
-        """Return the gold of predicted tokens where the scheme of the gold is not that of the pipe.
+        """Return the gold of predicted tokens in the scheme of the pipe.
 
-        A predicted label that the gold does not distinguish from the right one is right; one that it never uses leaves a token outside of entities without gold.
+        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has no gold
+        if the gold never uses its predicted label.
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
-        keys, places, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
-        expected, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
-        for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
-            label = inner.label_at(doc, place) if key else ""
-            prefix, name = (label[:2], label[2:]) if inner.prefixed and label[1:2] == "-" else ("", label)
-            is_unused[i] = name in self.scheme.unused
+        keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)
+        matching_gold, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
+        for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
+            label = inner.label_at(doc, token) if key else ""
+            prefix, name = (label[:2], label[2:]) if inner.has_prefixes and label[1:2] == "-" else ("", label)
+            is_unused[i] = name in self.scheme.unused_labels
             if name in self.scheme.first_of:
-                expected[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
+                matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))
         inverse = inverse.reshape(-1)
-        is_same = (expected[inverse] == gold) & (gold != 0)
+        is_same = (matching_gold[inverse] == gold) & (gold != 0)
         is_open = is_unused[inverse] & (gold == _OUT)
         return np.where(is_open, np.uint64(0), np.where(is_same, annotation.hashes(doc), gold))

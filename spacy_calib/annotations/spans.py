@@ -1,4 +1,4 @@
-"""Labels that tokens get from the spans of their Doc: entities, span groups and links."""
+"""Annotations of tokens by the spans that contain them: entities, span groups and links."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
 from .base import (
+    NO_PARTNER,
     REJECTED,
     REJECTED_LINKS,
     UNKNOWN,
@@ -22,21 +23,21 @@ from .base import (
     column_of,
     is_space,
     map_unique,
-    or_refused,
+    mark_rejected,
     rejected_in,
     resolve_gold,
 )
 
-# The name of the annotation of a span group: this, then its key in `doc.spans`.
+# Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
-# The same of spans without labels, and the label of the tokens in them; and the name of the annotation of links.
+# The same prefix for spans without labels, and the label of their tokens; the name of the annotation of links.
 FOUND_PREFIX, FOUND, LINK = "found:", "SPAN", "link"
-# The label of a token outside all entities.
+# Hashes of the labels of tokens outside and inside of spans.
 _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
 
-class _OfSpans(Annotation):
-    """An annotation of tokens by their spans. Answers about spans are no gold of tokens, as predictions chose the spans."""
+class _TokensOfSpans(Annotation):
+    """Token labels from spans; answers about spans give no token gold, because predictions selected the spans."""
 
     rejected_key = REJECTED
 
@@ -46,19 +47,17 @@ class _OfSpans(Annotation):
     def aligned_gold(self, example: Example) -> Hashes:
         return resolve_gold(self, super().aligned_gold(example), example)
 
-    def refused(self, example: Example) -> None:
+    def rejected_labels(self, example: Example) -> None:
         return None
 
 
-class _OfEntities(_OfSpans):
-    """An annotation read from `doc.ents`."""
-
+class _TokensOfEntities(_TokensOfSpans):
     of_entities = True
 
     def aligned_gold(self, example: Example) -> Hashes:
-        """Ignore partial gold that was chosen by the prediction: `doc.set_ents(accepted, outside=rejected, default="missing")`.
+        """Return the gold of predicted tokens; 0 for partial gold that consists of answers about predicted entities.
 
-        It is recognized by seldom covering tokens that the prediction leaves outside.
+        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few tokens outside of predictions.
         """
         gold = super().aligned_gold(example)
         words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
@@ -80,8 +79,8 @@ def _label_or_out(key: int, strings: object) -> str:
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
-class EntityAnnotation(_OfEntities):
-    """The entity type of a token, "O" outside; none where the annotation is missing."""
+class EntityAnnotation(_TokensOfEntities):
+    """The entity type of a token, "O" outside of entities; no label if the annotation is missing."""
 
     name = "ner"
 
@@ -93,11 +92,11 @@ class EntityAnnotation(_OfEntities):
         return token.ent_type_ or ("O" if token.ent_iob else "")
 
 
-class BiluoAnnotation(_OfEntities):
-    """The tag of a token in its entity: B-, I-, L- or U- and the type, or "O"; none where the annotation is missing."""
+class BiluoAnnotation(_TokensOfEntities):
+    """The BILUO tag of a token: B-, I-, L- or U- and the entity type, or "O"; no label if the annotation is missing."""
 
     name = "biluo"
-    prefixed = True
+    has_prefixes = True
 
     def hashes(self, doc: Doc) -> Hashes:
         iob, kinds = _entity_columns(doc)
@@ -105,8 +104,8 @@ class BiluoAnnotation(_OfEntities):
         def hash_of_tag(letter: str, kind: Any) -> int:
             return get_string_id(f"{letter}-{doc.vocab.strings[int(kind)]}")
 
-        goes_on = np.append(iob[1:] == 1, False)[: len(iob)]
-        prefix = np.where(iob == 3, np.where(goes_on, 1, 4), np.where(goes_on, 2, 3))  # B, U, I, L
+        continues = np.append(iob[1:] == 1, False)[: len(iob)]
+        prefix = np.where(iob == 3, np.where(continues, 1, 4), np.where(continues, 2, 3))  # B, U, I, L
         codes = np.where(kinds != 0, prefix, 0)
         hashes = np.where(iob != 0, _OUT, np.uint64(0))
         for code, letter in ((1, "B"), (2, "I"), (3, "L"), (4, "U")):
@@ -127,11 +126,11 @@ class BiluoAnnotation(_OfEntities):
         return f"{prefix}-{token.ent_type_}"
 
 
-class SpanAnnotation(_OfSpans):
-    """The label of the best span in `doc.spans[key]` that covers a token; "O" where none does.
+class SpanAnnotation(_TokensOfSpans):
+    """The label of the best span in `doc.spans[key]` that covers a token; "O" if none does.
 
-    The best has the highest of `attrs["scores"]`, else it is the first. A token may be covered by several gold spans: each of
-    their labels is right.
+    The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a token,
+    each of their labels is right.
     """
 
     overlapping = True
@@ -167,7 +166,7 @@ class SpanAnnotation(_OfSpans):
         return _label_or_out(key, strings)
 
     def spans_on(self, doc: Doc) -> Sequence[Span]:
-        """Return the spans of the group; none if tokens were merged since, as spaCy does not update span groups."""
+        """Return the spans of the group; none if tokens were merged since, because spaCy does not update span groups then."""
         try:
             return list(doc.spans[self.key]) if self.key in doc.spans else ()
         except IndexError:
@@ -186,14 +185,13 @@ class SpanAnnotation(_OfSpans):
             (token, span.label) for span in example.reference.spans.get(self.key, ()) for token in range(span.start, span.end)
         }
         for i in np.flatnonzero(~hits).tolist():
-            hits[i] = (
-                (int(alignment[int(rows[i])][0]), int(hashes[i])) in gold_tokens if len(alignment[int(rows[i])]) == 1 else False
-            )
+            partners = alignment[int(rows[i])]
+            hits[i] = len(partners) == 1 and (int(partners[0]), int(hashes[i])) in gold_tokens
         return hits
 
 
 class FoundAnnotation(SpanAnnotation):
-    """Whether a token is in any span of `doc.spans[key]`, whatever its label: "SPAN" or "O"."""
+    """The label "SPAN" for tokens in any span of `doc.spans[key]`, else "O"."""
 
     overlapping = False
 
@@ -220,12 +218,12 @@ class FoundAnnotation(SpanAnnotation):
         return "O" if key == int(_OUT) else FOUND
 
 
-class LinkAnnotation(_OfEntities):
+class LinkAnnotation(_TokensOfEntities):
     """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
-    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever the
-    types, and unknown without one. "NIL" is an identity: that the knowledge base has none. Rejected ones are the labels of
-    spans with the same characters.
+    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever their
+    types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected identities are
+    the labels of spans with the same characters.
     """
 
     name = LINK
@@ -247,36 +245,36 @@ class LinkAnnotation(_OfEntities):
     def label(self, token: Token) -> str:
         return token.ent_kb_id_ if token.ent_iob_ == "B" else ""
 
-    def partner(self, token: Token) -> Token:
-        while token.ent_iob_ in ("B", "I") and token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
+    def partner(self, token: Token) -> Token | None:
+        if token.ent_iob_ != "B":
+            return None
+        while token.i + 1 < len(token.doc) and token.nbor().ent_iob_ == "I":
             token = token.nbor()
         return token
 
     def partners(self, doc: Doc) -> NDArray[np.int32]:
-        starts, last = column_of(doc, "IDX"), np.arange(len(doc))
+        starts, partners = column_of(doc, "IDX"), np.full(len(doc), NO_PARTNER, dtype=np.int32)
         for entity in doc.ents:
-            last[entity.start : entity.end] = entity.end - 1
-        return (starts[last] - starts).astype(np.int32)
+            partners[entity.start] = starts[entity.end - 1] - starts[entity.start]
+        return partners
 
     def aligned_gold(self, example: Example) -> Hashes:
         gold = {(entity.start_char, entity.end_char): entity.kb_id for entity in example.reference.ents}
         hashes = np.zeros(len(example.predicted), dtype=np.uint64)
         for entity in example.predicted.ents:
             hashes[entity.start] = gold.get((entity.start_char, entity.end_char), 0)
-        return or_refused(self, hashes, example)
+        return mark_rejected(self, hashes, example)
 
-    def refused(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
+    def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:  # type: ignore[override]
         if rejected_in(self, example.reference) is None:
             return None
         starts = {(entity.start_char, entity.end_char): entity.start for entity in example.predicted.ents}
         spans = ((starts.get((span.start_char, span.end_char)), span.label) for span in example.reference.spans[REJECTED_LINKS])
         return {(row, label) for row, label in spans if row is not None}
 
-    def judge_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-        rows, hashes = (
-            np.array([start for start, _, _ in spans], dtype=np.intp),
-            np.array([label for *_, label in spans], dtype=np.uint64),
-        )
+    def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        rows = np.array([start for start, _, _ in spans], dtype=np.intp)
+        hashes = np.array([label for *_, label in spans], dtype=np.uint64)
         has_gold, right = self.is_known(example, rows, hashes), self.is_gold(example, rows, hashes)
         return np.where(has_gold, right, -1).astype(np.intp)
 
@@ -299,6 +297,5 @@ def span_scores(group: SpanGroup) -> NDArray[np.float64] | None:
 
 
 def _entity_columns(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return ENT_IOB and ENT_TYPE."""
     columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64, copy=False).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]

@@ -1,4 +1,4 @@
-"""How tokens are calibrated: by the steps of the settings, or by the candidate of lowest cross-validated log loss. Knows arrays, never Docs."""
+"""The choice of the steps for tokens: those of the settings, or the candidate of minimum cross-validated log loss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Platt, Recalibrator
 from .scaling import Scaling, VectorScaling
-from .steps import Predictions, walk
+from .steps import Predictions, apply_steps
 from .sufficiency import documents_or_blocks
 from .tag_offsets import TagOffsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 RAW, SCALED, CONTEXT = "raw scores", "vector scaling", "context"
 _FOLDS = 5
 ONE_GROUP: Grouping = partial(tag_frequency_groups, n_groups=1)
-# Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that prefer some labels.
+# Penalties of vector scaling: the first is safe on 200 tokens, the second is for heads that are biased towards some labels.
 STRONG_RIDGE, WEAK_RIDGE = 1000.0, 300.0
-# Why a candidate takes no part.
+# Reasons why a candidate is not compared.
 _FEW_DOCUMENTS, _NOTHING_HELD_OUT = "too few documents", "nothing can be held out"
 # The stages of a choice.
 STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 
 
 class StepSettings(Protocol):
-    """The settings of the steps: prototypes, which are not changed.
+    """The settings of the steps, as prototypes that are not changed.
 
     threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), pooling
-        (TagOffsets | None), scaling (Scaling | None): The steps. selection (Selector | None): Chooses these.
+        (TagOffsets | None), scaling (Scaling | None): The steps. selection (Selector | None): Chooses the steps instead.
     """
 
     @property
@@ -60,7 +60,7 @@ class StepSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChoiceInputs:
-    """What candidates are made of. group (Callable): Makes groups of labels. scalable (bool): Whether a token has one label."""
+    """The arguments of a choice. group (Callable): Applies a grouping to the labels. scalable (bool): One label per token."""
 
     data: FitData
     group: Callable[[Grouping], Groups]
@@ -69,7 +69,7 @@ class ChoiceInputs:
 
     @cached_property
     def units(self) -> Ints:
-        """What is held out with each pair as a whole: its document, or its block of tokens where documents are few."""
+        """The unit of cross-validation of each pair: its document, or its block of tokens if there are few documents."""
         return documents_or_blocks(self.data.pairs.rows, self.data.documents)
 
     @property
@@ -78,20 +78,20 @@ class ChoiceInputs:
 
     @cached_property
     def is_comparable(self) -> bool:
-        """Whether something can be held out."""
-        return len(np.unique(self.units[self.data.kept])) > 1
+        """Whether cross-validation is possible: there are two units or more."""
+        return len(np.unique(self.units[self.data.kept_indices])) > 1
 
 
 def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """Choose the plan of lowest log loss on held-out documents, as a `Selector` does, with its settings."""
+    """Choose the plan of minimum cross-validated log loss among the candidates of a selector."""
     data, plans = inputs.data, candidates(selector, inputs, progress)
     ranking = sorted((plan for plan in plans if not plan.why), key=lambda plan: (plan.losses.mean(), plan.size))
-    trials = compare(ranking, inputs.units[data.kept])
+    trials = compare(ranking, inputs.units[data.kept_indices])
     best = ranking[pick(trials)]
     left_out = {plan.name: plan.why for plan in plans if plan.why and plan.name not in {trial["candidate"] for trial in trials}}
     table = {
         "chosen": best.name,
-        "pairs": len(data.kept),
+        "pairs": len(data.kept_indices),
         "documents": len(np.unique(data.kept_documents)),
         "trials": trials,
         "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
@@ -101,21 +101,21 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
 
 
 def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UNREPORTED) -> list[CalibrationPlan]:
-    """List raw scores, vector scaling, contexts and maps: those that are compared, and the others with the reason."""
+    """List raw scores, vector scaling, contexts and maps; a candidate that is not compared has the reason as `why`."""
     fitting, learning, comparing = progress.parts(1, 4, 1, stages=STAGES)
-    raw = _raw(inputs)
-    plans = [raw, _scaled(raw, inputs, fitting)]
+    raw = _raw_plan(inputs)
+    plans = [raw, _scaling_plan(raw, inputs, fitting)]
     bases = [plan for plan in plans if not plan.why]
-    contexts = [*_in_context(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
+    contexts = [*_context_plans(bases[-1:] if inputs.few_documents else bases, inputs, learning)]
     why = "" if inputs.is_comparable else _NOTHING_HELD_OUT
-    if any(plan.moves and plan.context is not None and plan.context.is_required for plan in contexts):
+    if any(plan.uses_context and plan.context is not None and plan.context.is_required for plan in contexts):
         why = "the context is required"
         plans = [replace(plan, why=plan.why or why) for plan in plans]
-    return [*plans, *contexts, *_mapped(raw, _rules(selector, inputs, why), inputs, comparing)]
+    return [*plans, *contexts, *_map_plans(raw, _list_methods(selector, inputs, why), inputs, comparing)]
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Make the table of plans, the best first: the differences to its loss, with standard errors. units (Ints): Of each pair."""
+    """Return the table of plans, the best first, with differences to its loss. units (Ints): Of cross-validation, by pair."""
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
@@ -124,13 +124,13 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Take the best. Few data seldom tell raw scores from calibrated ones: they are kept only if they are clearly better."""
+    """Return the index of the best trial, but of raw scores only if they are better by more than a standard error."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 
 
 def lowest_taken(settings: StepSettings) -> float:
-    """The score below which entries take no part in a fit."""
+    """Return the score below which entries take no part in a fit."""
     scaling = VectorScaling if settings.selection is not None else settings.scaling
     return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
 
@@ -143,7 +143,7 @@ def make_plan(
     learn_context: LearnContext | None = None,
     progress: Progress = UNREPORTED,
 ) -> CalibrationPlan:
-    """The plan of the settings, or the one that the selection chooses. Arguments as of `Selector`."""
+    """Make the plan of the settings, or let their selection choose one. Arguments as in `Selector.__call__`."""
     groups = group(settings.grouping)
     if settings.selection is not None:
         return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)
@@ -155,14 +155,14 @@ def make_plan(
         return plan
     plan, context = _with_context(plan, data, learn_context, learning)
     pairs = plan.pairs_of(data)
-    before, after = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
-    return plan.in_context(data) if not context.why and (context.is_required or after <= before) else plan
+    loss, context_loss = (log_losses(scores, pairs.hits).mean() for scores in (pairs.scores, context.held_out))
+    return plan.in_context(data) if not context.why and (context.is_required or context_loss <= loss) else plan
 
 
 def _with_scaling(
     plan: CalibrationPlan, scaling: Scaling, data: FitData, documents: Ints, progress: Progress
 ) -> CalibrationPlan:
-    """The plan after this scaling, with scores of scalings that did not see the document."""
+    """Fit the scaling and return the plan with it and its out-of-fold scores."""
     scores = scaling.cross_fit(data.pairs, documents, data.n_tags, _FOLDS, progress)
     return replace(plan, scaling=scaling, scores=scores)
 
@@ -170,37 +170,36 @@ def _with_scaling(
 def _with_context(
     plan: CalibrationPlan, data: FitData, learn_context: LearnContext, progress: Progress
 ) -> tuple[CalibrationPlan, ContextFit]:
-    """(the plan with a context that is learned after its scaling and does not move scores yet, the context)."""
+    """Fit a context to the scores after the plan's scaling; return (the plan with it, without its scores; the context)."""
     predictions = Predictions.of_pairs(data.unlabelled_pairs, data.threshold)
-    scores = walk(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
+    scores = apply_steps(TokenCalibration(scaling=plan.scaling).steps, predictions).scores
     unlabelled_pairs = data.unlabelled_pairs.take(data.kept_unlabelled).with_scores(scores)
     context = learn_context(plan.pairs_of(data), unlabelled_pairs, data.kept_documents, data.words, progress)
     return replace(plan, context=context), context
 
 
-def _raw(inputs: ChoiceInputs) -> CalibrationPlan:
-    """Scores as they are."""
+def _raw_plan(inputs: ChoiceInputs) -> CalibrationPlan:
     data, groups = inputs.data, inputs.group(ONE_GROUP)
     losses = log_losses(data.kept_pairs.scores, data.kept_pairs.hits)
     return CalibrationPlan(groups, groups, Identity(), data.pairs.scores, name=RAW, losses=losses)
 
 
-def _scaled(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
-    """Vector scaling, of the strong ridge unless the weak one is clearly better on held-out data."""
+def _scaling_plan(raw: CalibrationPlan, inputs: ChoiceInputs, progress: Progress) -> CalibrationPlan:
+    """Return vector scaling with the strong ridge, or the weak one if it is better by more than two standard errors."""
     data, plans = inputs.data, []
     if not (inputs.scalable and inputs.is_comparable):
         return replace(raw, name=SCALED, why=_NOTHING_HELD_OUT if inputs.scalable else "a token may have several labels")
     for ridge, part in zip((STRONG_RIDGE, WEAK_RIDGE), progress.parts(1, 1), strict=True):
         scaling = VectorScaling(ridge)
         plan = _with_scaling(raw, scaling, data, inputs.units, part)
-        losses = log_losses(plan.scores[data.kept], data.kept_pairs.hits)
+        losses = log_losses(plan.scores[data.kept_indices], data.kept_pairs.hits)
         plans.append(replace(plan, name=SCALED, size=scaling.size(), losses=losses))
-    gain, error = mean_with_error(plans[0].losses - plans[1].losses, inputs.units[data.kept])
+    gain, error = mean_with_error(plans[0].losses - plans[1].losses, inputs.units[data.kept_indices])
     return plans[gain > 2 * error]
 
 
-def _in_context(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
-    """A context after each of these plans. With few documents it is learned for spans alone."""
+def _context_plans(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress: Progress) -> Iterator[CalibrationPlan]:
+    """Yield each base plan followed by a context. With few documents the context is for spans only."""
     data, learn_context = inputs.data, inputs.learn_context
     if learn_context is None:
         return
@@ -213,23 +212,23 @@ def _in_context(bases: Sequence[CalibrationPlan], inputs: ChoiceInputs, progress
         yield replace(plan, name=name, why=why, size=base.size + int(context.about["size"]), losses=losses)
 
 
-def _rules(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tuple[str, Recalibrator, int, str]]:
-    """Methods, each with a number of groups and the reason why it takes no part. why (str): The one of all, if any.
+def _list_methods(selector: Selector, inputs: ChoiceInputs, why: str) -> list[tuple[str, Recalibrator, int, str]]:
+    """List (method, prototype, number of groups, reason why it is not compared, or ""). why (str): A reason that holds for all.
 
-    With few documents only lines are tried, where a token may have several labels.
+    If a token may have several labels, Platt scaling is added, which is compared even with few documents.
     """
-    few = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
-    rules = [(name, prototype, n, few) for n in selector.n_groups for name, prototype in selector.methods.items()]
-    return rules if inputs.scalable else [*rules, *((Platt.short, Platt(), n, why) for n in selector.n_groups)]
+    method_why = why or (_FEW_DOCUMENTS if inputs.few_documents else "")
+    methods = [(name, prototype, n, method_why) for n in selector.n_groups for name, prototype in selector.methods.items()]
+    return methods if inputs.scalable else [*methods, *((Platt.short, Platt(), n, why) for n in selector.n_groups)]
 
 
-def _mapped(
-    raw: CalibrationPlan, rules: Sequence[tuple[str, Recalibrator, int, str]], inputs: ChoiceInputs, progress: Progress
+def _map_plans(
+    raw: CalibrationPlan, methods: Sequence[tuple[str, Recalibrator, int, str]], inputs: ChoiceInputs, progress: Progress
 ) -> Iterator[CalibrationPlan]:
-    """Maps of raw scores, by group. rules: See `_rules`."""
-    folds, names = folds_of(inputs.units[inputs.data.kept], _FOLDS), set()
+    """Yield a plan of maps by group for each method of `_list_methods`."""
+    folds, names = folds_of(inputs.units[inputs.data.kept_indices], _FOLDS), set()
     n_fewest = len(folds) - int(np.bincount(folds, minlength=1).max())
-    for method, prototype, n_groups, why in progress.over(rules):
+    for method, prototype, n_groups, why in progress.track(methods):
         groups = inputs.group(partial(tag_frequency_groups, n_groups=n_groups))
         name = f"{method}, {len(groups)} group{'s' if len(groups) > 1 else ''}"
         why = why or (
@@ -245,7 +244,7 @@ def _mapped(
 
 
 def _losses_by_group(prototype: Recalibrator, groups: Groups, data: FitData, folds: Ints) -> Floats:
-    """Log losses of a map for each group that did not see the fold."""
+    """Return the out-of-fold log loss of each pair, by a map for each group."""
     pairs = data.kept_pairs
 
     def score(train: Ints, test: Ints) -> Floats:

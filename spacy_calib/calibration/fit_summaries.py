@@ -1,20 +1,20 @@
-"""What a fit reports of itself, as it is saved: losses on held-out data, the comparison of candidates, an adaptation."""
+"""Saved summaries of a fit: cross-validated losses, the comparison of candidates, an adaptation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from ..schema import Saved, kept, keyed, listed, maybe, number, plain, record, text, whole
+from ..schema import Serializable, dict_of, list_of, maybe, number, plain, record, saved_field, text, whole
 from .adaptation.adaptation import Line
 
 _TRIAL = record({"candidate": text, "loss": number(), "difference": number(), "error": number(), "size": whole()})
 
-# The saved form of what a choice compared, and of what it left out.
+# The saved form of a choice: the candidates that were compared, and those left out.
 SELECTION = record(
     {
-        "chosen": text, "pairs": whole(), "documents": whole(), "trials": listed(_TRIAL),
-        "left_out": listed(record({"candidate": text, "why": text})),
+        "chosen": text, "pairs": whole(), "documents": whole(), "trials": list_of(_TRIAL),
+        "left_out": list_of(record({"candidate": text, "why": text})),
     }
 )  # fmt: skip
 
@@ -29,14 +29,14 @@ _JUDGED = record(
     }
 )
 
-# What `AdaptationFit.describe` gives.
+# The saved form of `AdaptationFit.describe`.
 ADAPTED = record(
     {
         "entries": whole(),
         "right": whole(),
         "leading": plain(Line),
         "other": plain(Line),
-        "offsets": keyed(number()),
+        "offsets": dict_of(number()),
         "before": maybe(_JUDGED),
         "after": maybe(_JUDGED),
     }
@@ -44,32 +44,33 @@ ADAPTED = record(
 
 # A loss that rises by less than this share does not count as worse.
 _MATERIAL = 0.01
-
-# On fewer tokens a lower loss is not yet a gain.
+# On fewer tokens a lower loss does not count as better.
 _FEWEST_TOKENS = 100
 
 
 @dataclass(frozen=True)
-class HeldOut(Saved):
-    """How calibrated scores do beside raw ones on held-out parts of the fit data, by log loss per pair.
+class HeldOut(Serializable):
+    """Comparison of raw and out-of-fold calibrated scores on the fit data.
 
-    raw, calibrated (float): Mean log loss. error (float): Standard error of the difference. tokens (int): With a pair.
-    off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of likeliest labels less
-        the share of them that is right.
+    raw, calibrated (float): Mean log loss per pair. error (float): Standard error of the difference. tokens (int): Number of
+        tokens with a pair. off_raw, off (float): ECE of raw and calibrated scores. excess (float): Mean raw score of the top
+        labels less their accuracy.
     """
 
-    raw: float = kept(number())
-    calibrated: float = kept(number())
-    error: float = kept(number())
-    tokens: int = kept(whole())
-    off_raw: float = kept(number())
-    off: float = kept(number())
-    excess: float = kept(number())
+    raw: float = saved_field(number())
+    calibrated: float = saved_field(number())
+    error: float = saved_field(number())
+    tokens: int = saved_field(whole())
+    off_raw: float = saved_field(number())
+    off: float = saved_field(number())
+    excess: float = saved_field(number())
 
     @property
     def verdict(self) -> str:
-        """One of "worse" (calibrated scores lose by over a standard error and a hundredth of the raw loss), "better"
-        (they gain over two standard errors, on 100 tokens at least), "unclear", and "same" where nothing is changed.
+        """Result of the comparison: "worse", "better", "unclear", or "same" if no score has changed.
+
+        "worse": the loss rises by more than a standard error and a hundredth of the raw loss. "better": it falls by more than
+        two standard errors, on 100 tokens at least.
         """
         difference = self.calibrated - self.raw
         if difference == 0.0 and self.error == 0.0:
@@ -79,5 +80,4 @@ class HeldOut(Saved):
         return "better" if difference < -2 * self.error and self.tokens >= _FEWEST_TOKENS else "unclear"
 
     def state(self) -> dict[str, Any]:
-        """Plain data, with the verdict."""
         return {**super().state(), "verdict": self.verdict}

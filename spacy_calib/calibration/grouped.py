@@ -1,4 +1,4 @@
-"""One recalibrator per group of tags, with the map of all pairs (the pooled map) as the fallback."""
+"""One recalibrator per group of tags, with a map fitted on all pairs (the pooled map) as the fallback."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import calib_error
-from ..pairs.bins import Weighted, collapse_groups
-from ..schema import Misfit, Saved, kept, lengths, listed, maybe, record, registered, text, whole
+from ..pairs.bins import WeightedPairs, collapse_groups
+from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record, registered_part, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
@@ -20,30 +20,30 @@ from .tag_offsets import TagOffsets
 
 
 @dataclass(frozen=True)
-class GroupFit(Saved):
-    """Pairs and hits that a group was fitted on. fallback (str): Why it uses another map than its own; "" if it does not."""
+class GroupFit(Serializable):
+    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): Why it has no map of its own, or ""."""
 
-    pairs: int = kept(whole())
-    hits: int = kept(whole())
-    fallback: str = kept(text, "")
+    pairs: int = saved_field(whole())
+    hits: int = saved_field(whole())
+    fallback: str = saved_field(text, "")
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
         return "there are more hits than pairs" if fields["hits"] > fields["pairs"] else ""
 
 
-# The form of a saved GroupedRecalibrator; its maps are read where they are made.
+# The form of a saved GroupedRecalibrator; `make_part` checks its maps.
 GROUPED = record(
     {
         "prototype": MAP,
         "groups": Groups.read,
         "pooled": MAP,
         "pooled_fit": GroupFit.read,
-        "maps": listed(maybe(MAP)),
-        "fits": listed(GroupFit.read),
-        "pooling": maybe(registered("@calib_poolings")),
+        "maps": list_of(maybe(MAP)),
+        "fits": list_of(GroupFit.read),
+        "pooling": maybe(registered_part("@calib_poolings")),
     },
-    lambda held: lengths(dict.fromkeys(("maps", "fits"), len(held["groups"])), held),
+    lambda fields: lengths(dict.fromkeys(("maps", "fits"), len(fields["groups"])), fields),
 )
 
 
@@ -52,10 +52,10 @@ class GroupedRecalibrator:
 
     prototype (Recalibrator): Copied for every group and for the pooled map.
     groups (Groups): The tags of each group.
-    offsets (TagOffsets | None): Correct what the maps give, tag by tag; None leaves it as it is.
-    pooled_ (Recalibrator): Fitted on all pairs; serves tags without a group and groups that cannot be fitted alone.
-    maps_ (list): One fitted map per group, None where the group falls back to the pooled one.
-    fits_ (list[GroupFit]): One per group.
+    offsets (TagOffsets | None): Offsets of tags that are added to the log-odds after the maps; None for none.
+    pooled_ (Recalibrator): Fitted on all pairs; used for tags without a group and groups that cannot be fitted by themselves.
+    maps_ (list): One fitted map per group, None if the group uses the pooled map.
+    fits_ (list[GroupFit]): One per group. pooled_fit_ (GroupFit): That of the pooled map.
     """
 
     def __init__(self, prototype: Recalibrator, groups: Groups, offsets: TagOffsets | None = None):
@@ -67,36 +67,36 @@ class GroupedRecalibrator:
         self.fits_: list[GroupFit] = []
         self.pooled_fit_ = GroupFit(0, 0)
         self._table: MapTable | None = None
-        self._plain = False
+        self._is_identity = False
 
     def fit(self, pairs: Pairs) -> GroupedRecalibrator:
         """Fit the pooled map and the map of every group. RAISES C003: no pairs. C006: fewer than the method needs."""
-        # Equal pairs are counted once, group by group.
-        whole, parts = collapse_groups(pairs.scores, pairs.hits, self.groups.of(pairs.tags), len(self.groups))
+        # Equal pairs of a group are merged, and weighted by their number.
+        all_pairs, group_pairs = collapse_groups(pairs.scores, pairs.hits, self.groups.find(pairs.tags), len(self.groups))
         n_pairs, method_name = len(pairs), type(self.prototype).__name__
         if not n_pairs and type(self.prototype) is not Identity:
             raise calib_error("C003", what=method_name, threshold="the threshold")
         if n_pairs < self.prototype.min_pairs:
             raise calib_error("C006", n_pairs=n_pairs, what=method_name, wanted=self.prototype.min_pairs)
-        pooled_map, self.pooled_fit_ = self._fit_map(whole, otherwise="identity")
+        pooled_map, self.pooled_fit_ = self._fit_map(all_pairs, fallback="identity")
         self.pooled_ = pooled_map or Identity()
-        group_fits = [self._fit_map(part, otherwise="pooled map") for part in parts]
+        group_fits = [self._fit_map(weighted_pairs, fallback="pooled map") for weighted_pairs in group_pairs]
         self.maps_ = [group_map for group_map, _ in group_fits]
         self.fits_ = [fit for _, fit in group_fits]
         self._table = self._make_table()
         return self if self.offsets is None else self.fit_offsets(pairs, self.offsets)
 
     def fit_offsets(self, pairs: Pairs, offsets: TagOffsets) -> GroupedRecalibrator:
-        """Fit corrections per tag to what the maps give. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
+        """Fit offsets of tags to the scores after the maps. offsets (TagOffsets): Prototype. RAISES C004: no fitted maps."""
         self.offsets = None
         calibrated_scores = self.predict(pairs.scores, pairs.tags)
-        groups = self.groups.of(pairs.tags).astype(np.intp)
+        groups = self.groups.find(pairs.tags).astype(np.intp)
         n_tags, n_groups = len(self.groups.of_tag), len(self.groups)
         self.offsets = offsets.clone().fit(calibrated_scores, pairs.hits, pairs.tags, n_tags, groups, n_groups)
         return self
 
-    def _fit_map(self, pairs: Weighted, otherwise: str) -> tuple[Recalibrator | None, GroupFit]:
-        """A map of these pairs, or None and why they cannot be fitted alone."""
+    def _fit_map(self, pairs: WeightedPairs, fallback: str) -> tuple[Recalibrator | None, GroupFit]:
+        """Fit a map to these pairs; None if there are too few. fallback (str): The map that is then used, for `info`."""
         _, hits, weights = pairs
         n, n_hits = int(weights.sum()), int(weights[hits].sum())
         min_pairs, why = self.prototype.min_pairs, ""
@@ -107,19 +107,20 @@ class GroupedRecalibrator:
         elif min_pairs and n_hits in (0, n):
             why = "no pair hits" if n_hits == 0 else "every pair hits"
         if why:
-            return None, GroupFit(n, n_hits, f"{otherwise}: {why}")
+            return None, GroupFit(n, n_hits, f"{fallback}: {why}")
         if type(self.prototype) is Identity:  # there is nothing to learn
             return self.prototype, GroupFit(n, n_hits)
         return self.prototype.clone().fit(*pairs), GroupFit(n, n_hits)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Map each score by the map of its label."""
-        if self._plain and self.offsets is None:
+        if self._is_identity and self.offsets is None:
             return predictions
-        return predictions.having(scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores)
+        return predictions.replace_unchecked(
+            scores=self.predict(predictions.scores, predictions.tags), before_maps=predictions.scores
+        )
 
     def predict(self, scores: Floats, tags: Ints) -> Floats:
-        """The calibrated probabilities of n pairs; each depends only on its own score and tag.
+        """Return the calibrated probabilities of n pairs; each depends only on its own score and tag.
 
         scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
         RAISES C002: lengths differ. C004: not fitted.
@@ -127,44 +128,43 @@ class GroupedRecalibrator:
         if self.pooled_ is None:
             raise calib_error("C004", what=type(self).__name__)
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
-        if self._plain and self.offsets is None:
+        if self._is_identity and self.offsets is None:
             return scores.copy()
-        groups = self.groups.of(tags)
+        groups = self.groups.find(tags)
         if self._table is not None:
             margins = self._table(as_probabilities("scores", scores), groups)
-            return sigmoid(margins if self.offsets is None else self.offsets.move(margins, tags, groups))
+            return sigmoid(margins if self.offsets is None else self.offsets.adjust_margins(margins, tags, groups))
         calibrated_scores = self._map(scores, groups)
         return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
 
     def _make_table(self) -> MapTable | None:
-        """The maps of all groups as one function, if there is one; the pooled map is last, at the index -1."""
+        """Return the maps of all groups as one function, or None; the pooled map is last, at the index -1."""
         assert self.pooled_ is not None
-        self._plain = all(
+        self._is_identity = all(
             type(recalibrator) is Identity for recalibrator in (self.pooled_, *self.maps_) if recalibrator is not None
         )
-        if self._plain:
+        if self._is_identity:
             return None
         return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
-        """What the maps of the groups give."""
+        """Return the scores after the maps, before offsets."""
         assert self.pooled_ is not None
-        if self._plain:
+        if self._is_identity:
             return scores.copy()
         if not len(groups):
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")
-        ends = np.cumsum(np.bincount(groups + 1)).tolist()
-        scores_out = np.empty(len(scores))
-        for group, (begin, end) in enumerate(zip([0, *ends], ends, strict=False), start=-1):
+        group_ends = np.cumsum(np.bincount(groups + 1)).tolist()
+        calibrated_scores = np.empty(len(scores))
+        for group, (begin, end) in enumerate(zip([0, *group_ends], group_ends, strict=False), start=-1):
             if begin < end:
                 index = order[begin:end]
                 group_map = self.maps_[group] if group >= 0 else None
-                scores_out[index] = (group_map or self.pooled_).predict(scores[index])
-        return scores_out
+                calibrated_scores[index] = (group_map or self.pooled_).predict(scores[index])
+        return calibrated_scores
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays."""
         assert self.pooled_ is not None
         return {
             "prototype": self.prototype.clone().state(),
@@ -178,24 +178,24 @@ class GroupedRecalibrator:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
-        """Rebuild from a state that GROUPED has checked.
+        """Rebuild from a state that the form GROUPED has checked.
 
-        load (Callable): Rebuilds one recalibrator, or the offsets, from its state (the registry knows how).
-        RAISES Misfit: a map is not fitted, or the offsets to other tags and groups.
+        load (Callable): Rebuilds one recalibrator, or the offsets, from its state by its registered name.
+        RAISES Misfit: a map is not fitted, or the offsets are fitted to other tags and groups.
         """
         calibrator = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:
             calibrator.offsets = load(state["pooling"])
             if calibrator.offsets.sizes() != (len(calibrator.groups.of_tag), len(calibrator.groups)):
-                raise Misfit("pooling", "fitted to these tags and groups")
-        calibrator.pooled_ = _fitted(load(state["pooled"]))
+                raise InvalidState("pooling", "fitted to these tags and groups")
+        calibrator.pooled_ = _check_fitted(load(state["pooled"]))
         calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
-        calibrator.maps_ = [None if m is None else _fitted(load(m)) for m in state["maps"]]
+        calibrator.maps_ = [None if m is None else _check_fitted(load(m)) for m in state["maps"]]
         calibrator._table = calibrator._make_table()
         return calibrator
 
 
-def _fitted(part: Recalibrator) -> Recalibrator:
+def _check_fitted(part: Recalibrator) -> Recalibrator:
     if not part.fitted:
-        raise Misfit("learned", "there")
+        raise InvalidState("learned", "there")
     return part

@@ -1,4 +1,4 @@
-"""What is found and missed in a scored corpus if all tokens that may be inside an entity are reviewed."""
+"""Recall of a review: the entity tokens found and missed in a scored corpus if all flagged tokens are reviewed."""
 
 from __future__ import annotations
 
@@ -11,107 +11,110 @@ from numpy.typing import NDArray
 
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import Ints
-from .cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, score_of
+from .cutoffs import OUT, EntityScores, EntityTypes, RecallCutoffs, key_probability
 from .recall_threshold import effective_size, find_recall_threshold
 from .thresholds import prediction_interval
 
 Bools = NDArray[np.bool_]
-# In place of a type: the label is unknown.
+# The type index of an unknown label.
 _UNKNOWN = -2
 
 
 @dataclass(frozen=True, eq=False)
 class GoldEntities:
-    """starts, ends (Ints): First token in the corpus, and the one after the last. labels (Sequence[str]): Of each."""
+    """Gold entities. starts, ends (Ints): First token in the corpus, and the one after the last."""
 
     starts: Ints
     ends: Ints
     labels: Sequence[str]
 
 
-class ByDocument(NamedTuple):
-    """units, hits (Ints): Number of units (tokens, entities) in each document, and of those that hit."""
+class DocumentCounts(NamedTuple):
+    """Counts by document. units, hits (Ints): Number of units (tokens, entities), and of those that are hit."""
 
     units: Ints
     hits: Ints
 
     def totals(self) -> tuple[int, int]:
-        """Return (units, hits) of all documents."""
         return int(self.units.sum()), int(self.hits.sum())
 
 
 @dataclass(frozen=True, eq=False)
-class Finds:
-    """What flagged tokens find.
+class RecallCounts:
+    """Counts of flagged tokens, by document.
 
-    flagged (ByDocument): Tokens with a score; flagged ones hit. found (ByDocument): Tokens to find; flagged ones hit. touched
-    (ByDocument): Gold entities with a score; those with a flagged token hit.
+    scored_tokens, entity_tokens (DocumentCounts): Tokens with a score, and those of gold entities; flagged ones are hits.
+    entities (DocumentCounts): Gold entities with a score; those with a flagged token are hits.
     """
 
-    flagged: ByDocument
-    found: ByDocument
-    touched: ByDocument
+    scored_tokens: DocumentCounts
+    entity_tokens: DocumentCounts
+    entities: DocumentCounts
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """Return the counts with "recall", "share" flagged, and its interval "low" to "high" for as many other tokens."""
-        (n_scored, n_flagged), (n, n_found) = self.flagged.totals(), self.found.totals()
+        """Return the totals with "recall", "share" flagged, and its interval "low" to "high" for as many other tokens."""
+        (n_scored, n_flagged), (n, n_found) = self.scored_tokens.totals(), self.entity_tokens.totals()
         share = n_flagged / n_scored if n_scored else None
         low = high = None
         if share is not None:
-            size = effective_size(*self.flagged)
+            size = effective_size(*self.scored_tokens)
             low, high = prediction_interval(share, size, size, confidence)
-        entities, n_touched = self.touched.totals()
+        n_entities, n_touched = self.entities.totals()
         return {
             "tokens": n, "found": n_found, "recall": n_found / n if n else None,
-            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": entities, "touched": n_touched,
+            "flagged": n_flagged, "share": share, "low": low, "high": high, "entities": n_entities, "touched": n_touched,
         }  # fmt: skip
 
 
-class Caught(NamedTuple):
-    """What a cut-off finds, and what the recognizer's entities find without any."""
+class RecallComparison(NamedTuple):
+    """Counts with the tokens that a cut-off flags, and with those of the recognizer's entities instead."""
 
-    flagged: Finds
-    predicted: Finds
+    by_cutoff: RecallCounts
+    by_recognizer: RecallCounts
 
     def row(self, key: str, cutoffs: RecallCutoffs) -> dict[str, Any]:
-        """Return `Finds.to_dict` of the flagged, with "key", "cutoff" and "predicted"."""
-        flagged_row, predicted_row = (finds.to_dict(cutoffs.confidence) for finds in self)
-        return {"key": key, "cutoff": cutoffs.values[key], **flagged_row, "predicted": predicted_row}
+        """Return the counts of the cut-off as a dict, with "key", "cutoff", and those of the recognizer as "predicted"."""
+        cutoff_row, predicted_row = (counts.to_dict(cutoffs.confidence) for counts in self)
+        return {"key": key, "cutoff": cutoffs.values[key], **cutoff_row, "predicted": predicted_row}
 
 
 @dataclass(frozen=True, eq=False)
 class EntityTokens:
-    """The n tokens of a corpus as parts of entities.
+    """The n tokens of a corpus with their entity types.
 
-    types (EntityTypes): Of all labels, the n_types (int) of the recognizer first. scored (Bools): Whether a token has scores.
-    gold, said (Ints): Type in the gold and on the Doc, a place in types.names, -1 for O, -2 if unknown. entities: Gold ones.
+    types (EntityTypes): Of all labels, the n_types of the recognizer first. is_scored (Bools): Whether a token has scores.
+    gold, predicted (Ints): Type in the gold and on the Doc, an index in types.names, -1 for O, -2 if unknown.
+    documents (Ints): Of each token. entities (GoldEntities): All gold entities.
     """
 
     types: EntityTypes
     n_types: int
     scores: EntityScores
-    scored: Bools
+    is_scored: Bools
     gold: Ints
-    said: Ints
+    predicted: Ints
     documents: Ints
     entities: GoldEntities
 
     @classmethod
-    def of(
-        cls, corpus: ScoredCorpus, labels: Sequence[str], prefixed: bool, threshold: float, entities: GoldEntities
+    def from_corpus(
+        cls, corpus: ScoredCorpus, labels: Sequence[str], has_prefix: bool, threshold: float, entities: GoldEntities
     ) -> EntityTokens:
-        """labels: Of the source. prefixed (bool): Whether with B-, I-, L- or U-. threshold (float): Of the pipe."""
-        n, types = len(corpus), EntityTypes.of(corpus.names, prefixed)
-        of_label = np.append(types.of_label, _UNKNOWN)  # the place -1 is that of no label
-        scored = np.zeros(n, dtype=bool)
-        scored[corpus.rows] = True
+        """Read the tokens of a corpus.
+
+        labels: Of the source. has_prefix (bool): Whether they begin with B-, I-, L- or U-. threshold (float): Of the pipe.
+        """
+        n, types = len(corpus), EntityTypes.from_labels(corpus.names, has_prefix)
+        type_of_label = np.append(types.of_label, _UNKNOWN)  # -1 is no label
+        is_scored = np.zeros(n, dtype=bool)
+        is_scored[corpus.rows] = True
         return cls(
             types,
-            len(EntityTypes.of(labels, prefixed).names),
+            len(EntityTypes.from_labels(labels, has_prefix).names),
             EntityScores(corpus.rows, types.of_label[corpus.tags], corpus.tag_calibrated, n, threshold),
-            scored,
-            of_label[corpus.gold],
-            of_label[corpus.labels],
+            is_scored,
+            type_of_label[corpus.gold],
+            type_of_label[corpus.labels],
             corpus.documents,
             entities,
         )
@@ -120,81 +123,80 @@ class EntityTokens:
         """Return the keys of the cut-offs: "all", or each entity type of the recognizer."""
         return ("all",) if per == "all" else self.types.names[: self.n_types]
 
-    def wanted(self, key: str, per: str) -> Bools:
-        """Return the scored tokens of gold entities, of this type or any."""
-        return self.scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
+    def in_gold(self, key: str, per: str) -> Bools:
+        """Return whether each token is scored and in a gold entity, of the key's type or any."""
+        return self.is_scored & (self.gold > OUT if per == "all" else self.gold == self.types.names.index(key))
 
-    def predicted(self, key: str, per: str) -> Bools:
-        """Return the scored tokens of predicted entities, of this type or any."""
-        return self.scored & (self.said > OUT if per == "all" else self.said == self.types.names.index(key))
+    def in_predicted(self, key: str, per: str) -> Bools:
+        """Return whether each token is scored and in a predicted entity, of the key's type or any."""
+        return self.is_scored & (self.predicted > OUT if per == "all" else self.predicted == self.types.names.index(key))
 
-    def find(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
-        """Find cut-offs that bound what is missed; the confidence holds for each by itself."""
+    def find_cutoffs(self, recall: float, confidence: float, per: str) -> RecallCutoffs:
+        """Find the cut-offs that reach a recall; the confidence holds for each by itself."""
         values = {}
         for key in self.keys(per):
-            is_wanted = self.wanted(key, per)
-            score = score_of(key, per, self.scores, self.types)[is_wanted]
-            values[key] = find_recall_threshold(score, self.documents[is_wanted], recall, confidence).cutoff
+            in_gold = self.in_gold(key, per)
+            probability = key_probability(key, per, self.scores, self.types)[in_gold]
+            values[key] = find_recall_threshold(probability, self.documents[in_gold], recall, confidence).cutoff
         return RecallCutoffs(recall, confidence, per, values)
 
-    def flagged(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
-        """Return the scored tokens that each cut-off flags."""
+    def flag(self, cutoffs: RecallCutoffs) -> dict[str, Bools]:
+        """Return key -> whether each token is scored and flagged by the key's cut-off."""
         flags_by_key = cutoffs.flags(self.scores, self.types)
-        return {key: flags & self.scored for key, flags in flags_by_key.items()}
+        return {key: flags & self.is_scored for key, flags in flags_by_key.items()}
 
-    def finds(self, key: str, per: str, is_flagged: Bools) -> Finds:
-        """Count what flagged tokens find."""
-        to_find = self.wanted(key, per)
+    def count(self, key: str, per: str, is_flagged: Bools) -> RecallCounts:
+        """Count the flagged tokens and the entities that they find."""
+        in_gold = self.in_gold(key, per)
         starts, has_score, is_touched = self._entities(key, per, is_flagged)
-        return Finds(
-            self._by_document(self.documents, self.scored, is_flagged),
-            self._by_document(self.documents, to_find, to_find & is_flagged),
+        return RecallCounts(
+            self._by_document(self.documents, self.is_scored, is_flagged),
+            self._by_document(self.documents, in_gold, in_gold & is_flagged),
             self._by_document(self.documents[starts], has_score, has_score & is_touched),
         )
 
-    def caught(self, cutoffs: RecallCutoffs) -> dict[str, Caught]:
-        """Count what the cut-off of each key finds."""
+    def compare(self, cutoffs: RecallCutoffs) -> dict[str, RecallComparison]:
+        """Compare the cut-off of each key with the recognizer's entities."""
         per = cutoffs.per
         return {
-            key: Caught(self.finds(key, per, flags), self.finds(key, per, self.predicted(key, per)))
-            for key, flags in self.flagged(cutoffs).items()
+            key: RecallComparison(self.count(key, per, flags), self.count(key, per, self.in_predicted(key, per)))
+            for key, flags in self.flag(cutoffs).items()
         }
 
     def _entities(self, key: str, per: str, is_flagged: Bools) -> tuple[Ints, Bools, Bools]:
         """Return (first token of each gold entity, whether it has a scored token, whether it has a flagged one)."""
         entities = self.entities
-        of_key = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
-        starts, ends = entities.starts[of_key], entities.ends[of_key]
-        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.scored, is_flagged)]
+        mask = np.array([per == "all" or label == key for label in entities.labels], dtype=bool)
+        starts, ends = entities.starts[mask], entities.ends[mask]
+        cumulative = [np.append(0, np.cumsum(tokens)) for tokens in (self.is_scored, is_flagged)]
         has_score, is_touched = (counts[ends] > counts[starts] for counts in cumulative)
         return starts, has_score, is_touched
 
-    def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> ByDocument:
-        """Count units and hits by document."""
+    def _by_document(self, documents: Ints, units: Bools, hits: Bools) -> DocumentCounts:
         n = int(self.documents.max(initial=-1)) + 1
-        return ByDocument(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
+        return DocumentCounts(*(np.bincount(documents[mask], minlength=n) for mask in (units, hits)))
 
 
 def rows_of(tokens: EntityTokens, cutoffs: RecallCutoffs) -> list[dict[str, Any]]:
-    """Return a row for each cut-off, see `Caught.row`."""
-    return [result.row(key, cutoffs) for key, result in tokens.caught(cutoffs).items()]
+    """Return a row of counts for each cut-off, as `RecallComparison.row` makes it."""
+    return [comparison.row(key, cutoffs) for key, comparison in tokens.compare(cutoffs).items()]
 
 
 def review_of(tokens: EntityTokens, is_flagged: Bools, is_accepted: Bools) -> dict[str, dict[str, Any]]:
-    """Return the parts of a corpus: "accept" and "drop", which nobody reviews, and "look"; flagged tokens of accepted entities
-    count as accepted.
+    """Split the scored tokens of a corpus into "accept" and "drop", which are not reviewed, and "look", which are.
 
-    RETURNS: Of each part "tokens" with a score, their "share", those with "gold", "inside" gold entities, and "inside_share".
+    Flagged tokens of accepted entities count as accepted.
+    RETURNS (dict): Of each part "tokens", their "share", those with "gold", "inside" gold entities, and "inside_share".
     """
     parts = {"accept": is_accepted, "look": is_flagged & ~is_accepted, "drop": ~is_flagged & ~is_accepted}
-    n = int(tokens.scored.sum())
+    n = int(tokens.is_scored.sum())
     review = {}
     for name, part in parts.items():
-        scored_part = part & tokens.scored
+        scored_part = part & tokens.is_scored
         with_gold = scored_part & (tokens.gold != _UNKNOWN)
-        n_own, n_known, n_inside = int(scored_part.sum()), int(with_gold.sum()), int((tokens.gold[with_gold] > OUT).sum())
+        n_part, n_gold, n_inside = int(scored_part.sum()), int(with_gold.sum()), int((tokens.gold[with_gold] > OUT).sum())
         review[name] = {
-            "tokens": n_own, "share": n_own / n if n else None,
-            "gold": n_known, "inside": n_inside, "inside_share": n_inside / n_known if n_known else None,
+            "tokens": n_part, "share": n_part / n if n else None,
+            "gold": n_gold, "inside": n_inside, "inside_share": n_inside / n_gold if n_gold else None,
         }  # fmt: skip
     return review

@@ -1,4 +1,4 @@
-"""What was learned as bytes: msgpack with a format version and a checksum, never pickle; and parts made from it."""
+"""Saved state as bytes: msgpack with a format version and a checksum, never pickle; and parts rebuilt from it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import brief
-from ..schema import Form, Misfit, as_saved, floats, record, registered
+from ..schema import Form, InvalidState, as_saved, floats, record, registered_part
 
-# Of all that is saved. A change of any form raises it, and what another version saved is refused.
+# The version of all saved state. A change of any form raises it; state of another version is refused.
 FORMAT_VERSION = 4
-# Registries whose things are saved by name, settings and learned arrays.
+# Registries whose parts are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_sets", "@calib_contexts", "@calib_forecasters")
-_PART_FORMS = {kind: registered(kind) for kind in KINDS}
+_PART_FORMS = {kind: registered_part(kind) for kind in KINDS}
 
 
-_Made = TypeVar("_Made", bound="Part")
+_AnyPart = TypeVar("_AnyPart", bound="Part")
 
 
 class Part(ABC):
-    """Something that a registry makes of settings, and that learns; what it learned ends in an underscore.
+    """A registered estimator. Constructor arguments are its settings; learned attributes end in an underscore.
 
-    kind (str): Its registry, of KINDS. registered (str): Its name there, by which a saved one finds its class.
-    learned_form (Form | None): The form of what was learned, by attribute; None for one array of finite numbers each.
+    kind (str): Its registry, one of KINDS. registered (str): Its name there, by which a saved part finds its class.
+    _learned (tuple[str, ...]): Names of the learned attributes. learned_form (Form | None): The form of their values,
+        a dict by name; None if each is an array of finite numbers.
     """
 
     kind: ClassVar[str]
@@ -37,53 +38,53 @@ class Part(ABC):
     def fitted(self) -> bool:
         return all(hasattr(self, name) for name in self._learned)
 
-    def clone(self: _Made) -> _Made:
-        """A part with the same settings, not fitted."""
+    def clone(self: _AnyPart) -> _AnyPart:
+        """Return a part with the same settings, not fitted."""
         fresh = copy.copy(self)
         for name in self._learned:
             fresh.__dict__.pop(name, None)
         return fresh
 
     def settings(self) -> dict[str, Any]:
-        """The constructor arguments, as plain data."""
+        """Return the constructor arguments, as plain data."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and what was arrays (None where it is not fitted), for `make_part`."""
-        arrays = {name: as_saved(getattr(self, name, None)) for name in self._learned}
-        return {self.kind: self.registered, "settings": self.settings(), "learned": arrays}
+        """Return name, settings and learned attributes (None if it is not fitted), which `make_part` takes."""
+        values = {name: as_saved(getattr(self, name, None)) for name in self._learned}
+        return {self.kind: self.registered, "settings": self.settings(), "learned": values}
 
-    def load_learned(self: _Made, arrays: dict[str, Any]) -> _Made:
-        """Take over what was learned, if anything, from a state. RAISES Misfit: it is not of the form declared."""
-        if any(value is not None for value in arrays.values()):
+    def load_learned(self: _AnyPart, values: dict[str, Any]) -> _AnyPart:
+        """Set the learned attributes from a state, if it has any. RAISES Misfit: they are not of the form declared."""
+        if any(value is not None for value in values.values()):
             form = type(self).learned_form or record({name: floats() for name in self._learned})
-            for name, value in form(arrays, "learned").items():
+            for name, value in form(values, "learned").items():
                 setattr(self, name, value)
         return self
 
 
-class Unreadable(ValueError):
-    """The bytes are damaged, or of something else; `str()` says why."""
+class UnreadableState(ValueError):
+    """The bytes are damaged, or no state of the expected format; `str()` gives the reason."""
 
 
 class OtherVersion(ValueError):
-    """The bytes are of another format version. given (int): Which."""
+    """The state is of another format version. version (int): Which."""
 
-    def __init__(self, given: int):
-        super().__init__(f"format version {given}")
-        self.given = given
+    def __init__(self, version: int):
+        super().__init__(f"format version {version}")
+        self.version = version
 
 
-class NotInstalled(ValueError):
-    """A saved part has a name that nothing here answers to. given (str): The name."""
+class MissingPart(ValueError):
+    """No installed package registers the name of a saved part. name (str): That name."""
 
-    def __init__(self, given: str):
-        super().__init__(given)
-        self.given = given
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.name = name
 
 
 def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> bytes:
-    """Plain data and numpy arrays as bytes. format (str), version (int): What `unpack` is to know them by."""
+    """Write plain data and numpy arrays as bytes. format (str): Its name, which `unpack` checks."""
     import srsly
 
     body = srsly.msgpack_dumps(state)
@@ -91,55 +92,56 @@ def pack(state: dict[str, Any], format: str, version: int = FORMAT_VERSION) -> b
 
 
 def unpack(data: bytes, format: str) -> Any:
-    """The state that `pack` wrote. RAISES Unreadable: not such bytes, or damaged. OtherVersion: of another version."""
+    """Read the state that `pack` wrote. RAISES UnreadableState: other or damaged bytes. OtherVersion: another version."""
     try:
-        outer = _read(data)
+        outer = _decode(data)
         if outer["format"] != format:
             raise ValueError(f"format {outer['format']!r}")
         version, body, crc = outer["version"], bytes(memoryview(outer["body"])), outer["crc"]
         if type(version) is not int:
             raise ValueError(f"format version {version!r}")
     except Exception as error:
-        raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
+        raise UnreadableState(f"not a whole file of ours: {brief(error, 160)}") from None
     if version != FORMAT_VERSION:
         raise OtherVersion(version)
     if zlib.crc32(body) != crc:
-        raise Unreadable("the checksum does not match")
+        raise UnreadableState("the checksum does not match")
     try:
-        return _read(body)
+        return _decode(body)
     except Exception as error:
-        raise Unreadable(f"not a whole file of ours: {brief(error, 160)}") from None
+        raise UnreadableState(f"not a whole file of ours: {brief(error, 160)}") from None
 
 
-def _read(data: bytes) -> Any:
+def _decode(data: bytes) -> Any:
     import srsly
 
-    # Not `srsly.msgpack_loads`: it turns the garbage collector off, and leaves it off where it fails.
+    # Not `srsly.msgpack_loads`: it turns the garbage collector off, and leaves it off if it fails.
     return srsly.msgpack.loads(data, raw=False, use_list=True)
 
 
 def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., Any] | None]) -> Any:
-    """Rebuild a part from its `state()`; without what it learned, not fitted.
+    """Rebuild a part from its `state()`; without learned values it is not fitted.
 
-    find (Callable): (kind, name) -> what makes it from its settings; None where nothing has this name.
-    RAISES NotInstalled: a part, or one that it holds, is not found. Misfit: it does not take the settings or the rest.
+    find (Callable): (kind, name) -> the registered function; None if no function has this name.
+    RAISES MissingPart: the function of the part, or of one among its settings, is not found. Misfit: it refuses the
+        settings or the learned values.
     """
     kind = next((key for key in KINDS if key in state), None)
     if kind is None:
-        raise Misfit("a part", "there by its registered name")
+        raise InvalidState("a part", "there by its registered name")
     form = _PART_FORMS[kind](state, kind)
     make = find(kind, form[kind])
     if make is None:
-        raise NotInstalled(form[kind])
-    # A part may hold another of its kind, as a prototype.
+        raise MissingPart(form[kind])
+    # A setting may be another part of its kind, as a prototype.
     settings = {
         key: make_part(value, find) if isinstance(value, dict) and kind in value else value
         for key, value in form["settings"].items()
     }
     try:
         part = make(**settings)
-    except NotInstalled:
+    except MissingPart:
         raise
-    except Exception as error:  # whatever a registered function says of settings that it does not know
-        raise Misfit("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
+    except Exception as error:  # whatever a registered function raises for settings that it does not know
+        raise InvalidState("settings", f"what {form[kind]} takes ({brief(error, 160)})") from None
     return part.load_learned(form["learned"]) if form["learned"] else part

@@ -1,4 +1,4 @@
-"""The setting that lets a fit choose its steps: a config makes it at every load, the choice itself is loaded by a fit."""
+"""The setting that lets a fit choose its steps; the code of the choice is imported only by a fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class Selector:
-    """Chooses the steps of a fit: the candidate of lowest log loss on held-out documents.
+    """Chooses the steps of a fit: the candidate of minimum cross-validated log loss.
 
     Candidates are vector scaling, a context with and without it, and each method in each number of tag frequency groups;
-    Platt scaling in as many groups where a token may have several labels. Raw scores are kept only where all others lose more, by over a
-    standard error. With few documents blocks of tokens are held out instead, and vector (or Platt) scaling alone is tried.
+    Platt scaling in as many groups if a token may have several labels. Raw scores are chosen only if all others lose by more
+    than a standard error. Folds are of documents; with few documents they are of blocks of tokens, and only vector (or Platt)
+    scaling is tried.
 
     methods (Mapping[str, Recalibrator]): Name -> prototype of a map. n_groups (Sequence[int]): Numbers of groups.
     RAISES C001: a setting out of range.
@@ -40,7 +41,7 @@ class Selector:
         learn_context: LearnContext | None = None,
         progress: Progress = UNREPORTED,
     ) -> CalibrationPlan:
-        """Choose a plan. group: Makes groups of the labels. scalable: False where a token may have several labels."""
-        from .choice import ChoiceInputs, choose_plan  # loaded by a fit
+        """Choose a plan. group: Applies a grouping to the labels. scalable: False if a token may have several labels."""
+        from .choice import ChoiceInputs, choose_plan  # imported by a fit only
 
         return choose_plan(self, ChoiceInputs(data, group, scalable, learn_context), progress)

@@ -14,18 +14,17 @@ from ..metrics.proper import log_losses
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, cross_fit, folds_of
 from ..types import Floats, Groups, Ints, Pairs, Spans, check_lengths
-from .spans import SpanCalibration, SpanContext, SpanRecalibrator
+from .spans import SpanCalibration, SpanContextStep, SpanRecalibrator
 
 _FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class SpanData:
-    """What a span calibration is fitted on: n spans that a source found.
+    """The n spans of a source that a span calibration is fitted on.
 
-    spans (Spans), raw (Floats), hits (Ints): With raw scores; right (1), wrong (0), or gold not known (-1).
-    documents (Ints): Of each, ascending. gold (Ints): Gold spans of each document, shape (n_docs,).
-    known (Ints): Indices of chosen spans with known gold. pairs (Pairs): These, with labels as tags.
+    spans (Spans), raw (Floats): With raw scores. hits (Ints): Right (1), wrong (0), or gold not known (-1).
+    documents (Ints): Document of each, ascending. gold (Ints): Number of gold spans of each document, shape (n_docs,).
     RAISES C002: lengths differ.
     """
 
@@ -40,31 +39,34 @@ class SpanData:
         check_lengths("Fitting spans", "span", len(self.spans), arrays)
 
     @cached_property
-    def known(self) -> Ints:
-        return np.flatnonzero(self.spans.chosen & (self.hits >= 0))
+    def known_indices(self) -> Ints:
+        """Indices of the known spans: those on the Doc whose gold is known."""
+        return np.flatnonzero(self.spans.on_doc & (self.hits >= 0))
 
     @property
     def known_documents(self) -> Ints:
-        """The document of each known span."""
-        return self.documents[self.known]
+        return self.documents[self.known_indices]
 
     @property
     def known_spans(self) -> Spans:
-        return self.spans.take(self.known)
+        return self.spans.take(self.known_indices)
 
     @cached_property
     def pairs(self) -> Pairs:
-        index = self.known
+        """The known spans as pairs, with their labels as tags."""
+        index = self.known_indices
         return Pairs(np.arange(len(index)), self.spans.labels[index], self.raw[index], self.hits[index] == 1, len(index))
 
-    def judged(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
-        """The known spans with these calibrated scores. unit (str): What a document is."""
+    def pairs_with(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
+        """Return the pairs with these calibrated scores. unit (str): What a document is."""
         return JudgedPairs(self.pairs, scores, self.known_documents, unit)
 
 
-# (spans on the Docs with gold, held-out scores of the maps, hits, documents, groups of the labels) -> (the context, None where
-# scores stay as the map gives them; the score of each span by a held-out context, or by the map; what `info` shows).
-LearnSpanContext = Callable[[Spans, Floats, NDArray[np.bool_], Ints, Groups], tuple[SpanContext | None, Floats, dict[str, Any]]]
+# (known spans, their out-of-fold scores by the map, hits, documents, groups of the labels) -> (fitted context, or None; the
+# out-of-fold score of each span with the context, or by the map; facts for `info`).
+LearnSpanContext = Callable[
+    [Spans, Floats, NDArray[np.bool_], Ints, Groups], tuple[SpanContextStep | None, Floats, dict[str, Any]]
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +74,8 @@ class SpanFit:
     """Fitted steps of spans, with the spans that they were fitted on.
 
     calibration (SpanCalibration): The steps. data (SpanData): The spans.
-    held_out (Floats): Score of each span of `data.known` by steps that did not see its document.
-    context (dict | None): What `info` shows of the context; None without.
+    held_out (Floats): Out-of-fold calibrated score of each known span.
+    context (dict | None): Facts about the context, for `info`; None without one.
     """
 
     calibration: SpanCalibration
@@ -83,7 +85,7 @@ class SpanFit:
 
 
 def held_out_scores(data: SpanData, groups: Groups) -> Floats:
-    """Score of each known span by a map that did not see its document; raw with one document only."""
+    """Return the out-of-fold score of each known span, by a map; the raw score if there is one document."""
     spans, pairs = data.known_spans, data.pairs
     if len(np.unique(data.known_documents)) < 2:
         return pairs.scores
@@ -95,26 +97,27 @@ def held_out_scores(data: SpanData, groups: Groups) -> Floats:
     return cross_fit(folds_of(data.known_documents, _FOLDS), score)
 
 
-def without_useless(data: SpanData, groups: Groups) -> SpanData:
-    """The same without the scores beside those of the spans, where held-out documents lose no less with them."""
-    if not data.spans.beside.shape[1]:
+def drop_useless_scores(data: SpanData, groups: Groups) -> SpanData:
+    """Return the data without the further scores of spans if these do not lower the cross-validated log loss."""
+    if not data.spans.further_scores.shape[1]:
         return data
-    plain = replace(data, spans=data.spans.alone())
+    plain = replace(data, spans=data.spans.without_further_scores())
     losses = [log_losses(held_out_scores(candidate, groups), data.pairs.hits).sum() for candidate in (data, plain)]
     return data if losses[0] < losses[1] else plain
 
 
 def fit_spans(data: SpanData, groups: Groups, learn_context: LearnSpanContext | None = None) -> SpanFit:
-    """Fit the map of the chosen spans and that of the candidates, each on its own spans whose gold is known.
+    """Fit a map to the spans on the Doc and one to the other candidates, each with known gold, then the context.
 
-    Scores beside those of the spans take part where they help.
+    Further scores of spans are used if they lower the cross-validated log loss.
 
-    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): Learns the context; None leaves it out.
+    groups (Groups): Of the span labels. learn_context (LearnSpanContext | None): Fits the context; None leaves it out.
     """
-    data = without_useless(data, groups)
-    of_candidates = np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)
+    data = drop_useless_scores(data, groups)
+    candidate_indices = np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)
     chosen_map, candidate_map = (
-        SpanRecalibrator(groups).fit(data.spans.take(part), data.hits[part]) for part in (data.known, of_candidates)
+        SpanRecalibrator(groups).fit(data.spans.take(index), data.hits[index])
+        for index in (data.known_indices, candidate_indices)
     )
     calibration, held_out, about = SpanCalibration(chosen_map, candidate_map), held_out_scores(data, groups), None
     if learn_context is not None:

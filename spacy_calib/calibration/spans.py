@@ -1,4 +1,4 @@
-"""The probability that a whole span is right, recalibrated on features of the span. Knows arrays, never Docs."""
+"""The calibration of spans: the probability that a whole span is right, by logistic regression on features of the span."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..schema import Form, Saved, anything, floats, kept, lengths, listed, maybe, number, text, whole
+from ..schema import Form, Serializable, anything, floats, lengths, list_of, maybe, number, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Spans, as_hits
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
 from .recalibrators.logistic import combine, fit_logistic, log_odds, sigmoid
-from .steps import KEPT, CalibrationStep, Predictions, walk
+from .steps import KEPT, CalibrationStep, Predictions, apply_steps
 
 NAMES = ("minimum", "product", "1 - product", "mean", "own", "1 - own", "length")
-# Probabilities are clipped to [SMALLEST, 1 - SMALLEST] before their logarithm, so that a few do not dominate the fit.
+# Probabilities are clipped to [SMALLEST, 1 - SMALLEST] before their logarithm, so that extreme ones do not dominate the fit.
 SMALLEST = 1e-4
 
 
 def product_of(spans: Spans) -> Floats:
-    """The product of the token probabilities of each span, shape (n_spans,)."""
+    """Return the product of the token probabilities of each span, shape (n_spans,)."""
     return np.multiply.reduceat(spans.token_scores, firsts_of(spans)) if len(spans) else np.zeros(0)
 
 
 def span_features(spans: Spans) -> Floats:
-    """One row per span, columns as in NAMES: logits of the least and the mean token probability, log p and log(1 - p)
-    of the tokens' product and of the source's own probability (Kull et al. 2017), and log of the number of tokens.
+    """Return the features of each span, shape (n_spans, 7), columns as in NAMES.
+
+    They are logits of the minimum and the mean token probability, log p and log(1 - p) of the tokens' product and of the
+    source's own probability (Kull et al. 2017), and log of the number of tokens.
     """
     if not len(spans):
         return np.zeros((0, len(NAMES)))
@@ -38,21 +40,20 @@ def span_features(spans: Spans) -> Floats:
         logit(np.minimum.reduceat(spans.token_scores, firsts_of(spans))),
         *_logs(product_of(spans)),
         logit(mean),
-        *_logs(spans.own),
+        *_logs(spans.scores),
         np.log(lengths),
     ]
     return np.stack(columns, axis=1)
 
 
 def design(spans: Spans, groups: Ints, n_groups: int) -> Floats:
-    """The features, an indicator of the span's group, the product's logit in the column of its group, and the logits of
-    the k scores beside its own.
+    """Return the design matrix: features, indicators of the group, slopes by group, and logits of the k further scores.
 
     groups (Ints): In [0, n_groups), -1 for none. RETURNS (Floats): Shape (n_spans, len(NAMES) + 2 * n_groups + k).
     """
-    member = groups[:, None] == np.arange(n_groups)
-    of_group = member * logit(product_of(spans))[:, None]
-    return np.concatenate([span_features(spans), member, of_group, logit(spans.beside)], axis=1)
+    is_member = groups[:, None] == np.arange(n_groups)
+    group_logits = is_member * logit(product_of(spans))[:, None]
+    return np.concatenate([span_features(spans), is_member, group_logits, logit(spans.further_scores)], axis=1)
 
 
 def logit(probabilities: Floats) -> Floats:
@@ -65,42 +66,43 @@ def _logs(probabilities: Floats) -> tuple[Floats, Floats]:
 
 
 def firsts_of(spans: Spans) -> Ints:
-    """Where the tokens of each span begin, in an array of the tokens of all spans, shape (n_spans,)."""
+    """Return the index of each span's first token in `token_scores`, shape (n_spans,)."""
     lengths = spans.ends - spans.starts
     return np.cumsum(lengths) - lengths
 
 
-# With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores are passed through.
+# With fewer spans the coefficients (eight at least) cannot be estimated, and raw scores stay as they are.
 MIN_SPANS = 20
-# A feature whose standard deviation is below this is constant: the rest is rounding noise.
+# A feature whose standard deviation is below this is constant: the deviation is rounding noise.
 _ROUNDING = 1e-12
 
 
-def _nothing() -> Floats:
+def _empty_array() -> Floats:
     return np.zeros(0)
 
 
 @dataclass(eq=False)
-class SpanRecalibrator(Saved):
+class SpanRecalibrator(Serializable):
     """Logistic regression on the features of a span, with an intercept and a slope for each group of its labels.
 
-    The ridge penalty (half the squared norm of the coefficients of standardised features) draws small groups towards
-    what all share.
+    An L2 penalty (half the squared norm of the coefficients of standardised features) shrinks the maps of small groups towards
+    the common map.
 
     groups (Groups): Of the span labels.
-    n_spans_, n_hits_ (int): What it was fitted on. fallback_ (str): Why it passes raw scores through, or "".
-    n_beside_ (int): How many scores beside a span's own it looks at; 0 where spans have some that it was told to pass over.
+    n_spans_, n_hits_ (int): Spans that it was fitted on. fallback_ (str): Why it returns raw scores, or "".
+    center_, scale_, weights_ (Floats), intercept_ (float): Mean, deviation and weight of each feature, and the intercept.
+    n_further_ (int): Number of further scores of a span that it uses; 0 to ignore those that spans have.
     """
 
-    groups: Groups = kept(Groups.read)
-    n_spans_: int = kept(whole(), 0, key="n_spans")
-    n_hits_: int = kept(whole(), 0, key="n_hits")
-    fallback_: str = kept(text, "", key="fallback")
-    center_: Floats = kept(floats(), _nothing, key="center")
-    scale_: Floats = kept(floats(1e-12), _nothing, key="scale")
-    weights_: Floats = kept(floats(), _nothing, key="weights")
-    intercept_: float = kept(number(), 0.0, key="intercept")
-    n_beside_: int = kept(whole(), 0, key="n_beside")
+    groups: Groups = saved_field(Groups.read)
+    n_spans_: int = saved_field(whole(), 0, key="n_spans")
+    n_hits_: int = saved_field(whole(), 0, key="n_hits")
+    fallback_: str = saved_field(text, "", key="fallback")
+    center_: Floats = saved_field(floats(), _empty_array, key="center")
+    scale_: Floats = saved_field(floats(1e-12), _empty_array, key="scale")
+    weights_: Floats = saved_field(floats(), _empty_array, key="weights")
+    intercept_: float = saved_field(number(), 0.0, key="intercept")
+    n_further_: int = saved_field(whole(), 0, key="n_beside")
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -111,10 +113,10 @@ class SpanRecalibrator(Saved):
         return lengths(dict.fromkeys(("center", "scale", "weights"), size), fields)
 
     def fit(self, spans: Spans, hits: ArrayLike) -> SpanRecalibrator:
-        """Learn from n spans. hits (ArrayLike): Booleans, or zeros and ones. RAISES C001, C002: the hits."""
+        """Fit to n spans. hits (ArrayLike): n booleans, or zeros and ones. RAISES C001: other hits. C002: lengths differ."""
         right = as_hits(hits, len(spans))
-        self.n_spans_, self.n_hits_, self.n_beside_ = len(spans), int(right.sum()), spans.beside.shape[1]
-        self.fallback_ = _why_not(self.n_spans_, self.n_hits_)
+        self.n_spans_, self.n_hits_, self.n_further_ = len(spans), int(right.sum()), spans.further_scores.shape[1]
+        self.fallback_ = _why_unfittable(self.n_spans_, self.n_hits_)
         if not self.fallback_:
             self._fit(self._design(spans), right)
         return self
@@ -130,19 +132,19 @@ class SpanRecalibrator(Saved):
         self.weights_, self.intercept_ = coefficients[:n], float(coefficients[n])
 
     def predict(self, spans: Spans, raw: Floats) -> Floats:
-        """The probability that each span is right, by itself. raw (Floats): Passed through where it is not fitted."""
+        """Return the probability that each span is right. raw (Floats): Returned if it is not fitted."""
         if self.fallback_ or not self.n_spans_:
             return raw.copy()
         columns = (self._design(spans) - self.center_) / self.scale_
         return sigmoid(combine(columns, self.weights_) + self.intercept_)
 
     def _design(self, spans: Spans) -> Floats:
-        looked_at = spans if self.n_beside_ else spans.alone()
-        return design(looked_at, self.groups.of(spans.labels).astype(np.intp), len(self.groups))
+        inputs = spans if self.n_further_ else spans.without_further_scores()
+        return design(inputs, self.groups.find(spans.labels).astype(np.intp), len(self.groups))
 
 
-def _why_not(n: int, n_hits: int) -> str:
-    """Why n spans with so many hits cannot be fitted; "" if they can."""
+def _why_unfittable(n: int, n_hits: int) -> str:
+    """Return why a map cannot be fitted to n spans with so many hits; "" if it can."""
     if n < MIN_SPANS:
         return f"{n} spans, {MIN_SPANS} needed"
     if n_hits in (0, n):
@@ -150,18 +152,18 @@ def _why_not(n: int, n_hits: int) -> str:
     return ""
 
 
-# The form of a saved SpanCalibration; the class of its context, in a later room, reads that.
+# The form of a saved SpanCalibration; the class of its context, in a later room, checks the context.
 SPANS: dict[str, Form] = {
-    "span_maps": maybe(listed(SpanRecalibrator.read, 2, 2)),
+    "span_maps": maybe(list_of(SpanRecalibrator.read, 2, 2)),
     "cutoffs": maybe(Cutoffs.read),
     "span_context": maybe(anything),
-    "span_adaptations": maybe(listed(Adaptation.read)),
+    "span_adaptations": maybe(list_of(Adaptation.read)),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class SpanMaps:
-    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Maps of those on the Doc, and others."""
+    """The first step of spans. chosen, candidates (SpanRecalibrator | None): Maps of spans on the Doc, and of the others."""
 
     chosen: SpanRecalibrator | None
     candidates: SpanRecalibrator | None
@@ -169,15 +171,15 @@ class SpanMaps:
     def apply(self, predictions: Predictions) -> Predictions:
         assert predictions.spans is not None
         scores = predictions.scores.copy()
-        for is_own, span_map in ((predictions.levels == KEPT, self.chosen), (predictions.levels != KEPT, self.candidates)):
+        for mask, span_map in ((predictions.levels == KEPT, self.chosen), (predictions.levels != KEPT, self.candidates)):
             if span_map is not None:
-                index = np.flatnonzero(is_own)
+                index = np.flatnonzero(mask)
                 scores[index] = span_map.predict(predictions.spans.take(index), predictions.scores[index])
-        return predictions.having(scores=scores, before_maps=predictions.scores)
+        return predictions.replace_unchecked(scores=scores, before_maps=predictions.scores)
 
 
-class SpanContext(CalibrationStep, Protocol):
-    """What a context learned of spans, to move those on the Doc; its class, in a later room, reads its state."""
+class SpanContextStep(CalibrationStep, Protocol):
+    """A fitted context of spans, which adjusts scores of spans on the Doc; its class is in a later room."""
 
     def state(self) -> dict[str, Any]: ...
 
@@ -186,40 +188,40 @@ class SpanContext(CalibrationStep, Protocol):
 class SpanCalibration:
     """The steps between a source's probability of a span and `Span._.calib_score`.
 
-    chosen (SpanRecalibrator | None): Fitted map of the spans on the Doc; None passes raw scores through (not fitted, or
+    chosen (SpanRecalibrator | None): Fitted map of the spans on the Doc; None leaves raw scores unchanged (not fitted, or
         a source without spans). candidates (SpanRecalibrator | None): Fitted map of the other spans.
-    context (SpanContext | None): Fitted; moves what the map gives spans on the Doc by what surrounds them.
-    cutoffs (Cutoffs | None): The scores from which spans are accepted. They belong to these maps: a new fit has none.
-    adaptations (tuple[Adaptation, ...]): As in TokenCalibration; the spans on the Doc lead.
+    context (SpanContextStep | None): Fitted; adjusts scores of spans on the Doc by their neighbours.
+    cutoffs (Cutoffs | None): The scores from which spans are accepted. They are for these maps: a new fit has none.
+    adaptations (tuple[Adaptation, ...]): Steps after the map, in order, which calibrate scores out of domain.
     """
 
     chosen: SpanRecalibrator | None = None
     candidates: SpanRecalibrator | None = None
     _: KW_ONLY
-    context: SpanContext | None = None
+    context: SpanContextStep | None = None
     cutoffs: Cutoffs | None = None
     adaptations: tuple[Adaptation, ...] = ()
 
     @property
     def groups(self) -> Groups | None:
-        """The groups of the span labels; None where it is not fitted."""
         return None if self.chosen is None else self.chosen.groups
 
     @property
     def steps(self) -> tuple[CalibrationStep, ...]:
-        """What is done to a probability, in order."""
         maps = SpanMaps(self.chosen, self.candidates)
         return (maps, *self.adaptations) if self.context is None else (maps, self.context, *self.adaptations)
 
     def calibrate(self, spans: Spans, raw: Floats, labels: Sequence[str], view: Any = None) -> tuple[Floats, NDArray[np.int8]]:
-        """(calibrated probability of each span; 1 or 0 whether it reaches its cut-off, -1 without). view: Their tokens."""
-        scores = walk(self.steps, Predictions.of_spans(spans, raw, view)).scores
+        """Return (calibrated probability of each span; 1 or 0, whether it reaches its cut-off, -1 without).
+
+        raw (Floats): Score of each span. labels (Sequence[str]): Span labels, as columns. view: The tokens, for a context.
+        """
+        scores = apply_steps(self.steps, Predictions.of_spans(spans, raw, view)).scores
         if self.cutoffs is None or self.groups is None:
             return scores, np.full(len(spans), -1, dtype=np.int8)
         return scores, self.cutoffs.accepts(scores, spans.labels, labels, self.groups).astype(np.int8)
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays."""
         maps = None if self.chosen is None or self.candidates is None else [self.chosen.state(), self.candidates.state()]
         context, cutoffs = (part and part.state() for part in (self.context, self.cutoffs))
         adaptations = [part.state() for part in self.adaptations] or None
@@ -227,7 +229,7 @@ class SpanCalibration:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> SpanCalibration:
-        """Rebuild from what SPANS and the class of the context have read."""
+        """Rebuild from a state that the form SPANS and the class of the context have read."""
         return cls(
             *(state["span_maps"] or ()),
             context=state["span_context"],

@@ -1,4 +1,4 @@
-"""From a source's probabilities to calibrated ones: a table of predictions, which each step takes and gives on."""
+"""Calibration as a sequence of steps: each takes a table of predictions and returns it with other scores."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints, Marginals, Pairs, Spans
 
-# How far a prediction goes. LOOKED_AT: a scaling weighs others by it, then the threshold cuts it off. ASKED: below the
-# threshold, but a carried label: it goes all the way, and no other depends on it. KEPT: it reaches the threshold.
-LOOKED_AT, ASKED, KEPT = range(3)
-_OF_EACH = ("rows", "tags", "raw", "scores", "levels", "before_maps")
+# The level of a prediction. INPUT_ONLY: below the threshold; a scaling reads it, then it is cut off. OUTPUT_ONLY: below the
+# threshold, but the predicted label: it takes all steps, and no other depends on it. KEPT: it reaches the threshold.
+INPUT_ONLY, OUTPUT_ONLY, KEPT = range(3)
+_COLUMNS = ("rows", "tags", "raw", "scores", "levels", "before_maps")
 
 
 @dataclass(eq=False)
 class Predictions:
-    """n labels of tokens, documents or spans, with their probabilities after the steps taken so far.
+    """n labels of tokens, documents or spans, with their probabilities after the steps so far.
 
-    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats):
-        What the source gave, and what that has become. levels (NDArray[int8] | None): How far each goes; None where all are KEPT.
-    before_maps (Floats | None): What the maps were given; None before. words: Of all tokens; a context looks at them.
-    spans (Spans | None): Where these are of spans. view: The tokens as the context's features see them, or None.
+    rows (Ints): Token, document or span of each, ascending. tags (Ints): Column of its label. raw, scores (Floats): Probability
+        from the source, and after the steps so far. levels (NDArray[int8] | None): Level of each; None if all are KEPT.
+    before_maps (Floats | None): Scores before the maps; None until these are applied. words: Of all tokens, for a context.
+    spans (Spans | None): The spans, if the rows are spans. view: The tokens as the context's features see them, or None.
     """
 
     rows: Ints
@@ -40,15 +40,15 @@ class Predictions:
 
     @classmethod
     def of_pairs(cls, pairs: Pairs | Marginals, threshold: float, words: Any = None) -> Predictions:
-        """Before any step. pairs (Pairs | Marginals): All entries of their tokens that reach the lowest score taken."""
+        """Start with the entries of tokens. pairs (Pairs | Marginals): All that reach the threshold, or a scaling's floor."""
         is_kept = pairs.scores >= threshold
-        levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # LOOKED_AT is 0
+        levels = None if is_kept.all() else is_kept * np.int8(KEPT)  # INPUT_ONLY is 0
         return cls(pairs.rows, pairs.tags, pairs.scores, pairs.scores, levels, words=words)
 
     @classmethod
     def of_spans(cls, spans: Spans, raw: Floats, view: Any = None) -> Predictions:
-        """Each span by itself; those on the Doc are kept, candidates asked for. view: Of their tokens."""
-        levels = np.where(spans.chosen, KEPT, ASKED).astype(np.int8)
+        """Start with spans, a row each: those on the Doc are KEPT, other candidates OUTPUT_ONLY. view: Of their tokens."""
+        levels = np.where(spans.on_doc, KEPT, OUTPUT_ONLY).astype(np.int8)
         return cls(np.arange(len(spans)), spans.labels, raw, raw.copy(), levels, spans=spans, view=view)
 
     def __len__(self) -> int:
@@ -60,31 +60,30 @@ class Predictions:
         return np.ones(len(self), dtype=bool) if self.levels is None else self.levels == KEPT
 
     @property
-    def kept(self) -> Ints:
-        """Index of the predictions that reach the threshold."""
+    def kept_indices(self) -> Ints:
+        """Indices of the predictions that reach the threshold."""
         return self.is_kept.nonzero()[0]
 
     @property
-    def leads(self) -> NDArray[np.bool_]:
-        """Whether each is the likeliest of its row by raw scores; what leads reaches the threshold."""
-        is_top = np.zeros(len(self), dtype=bool)
-        is_top[self.kept] = leading(self.rows[self.kept], self.raw[self.kept])
+    def is_top(self) -> NDArray[np.bool_]:
+        """Whether each prediction reaches the threshold and has the highest raw score of its row."""
+        is_top, kept = np.zeros(len(self), dtype=bool), self.kept_indices
+        is_top[kept] = find_top(self.rows[kept], self.raw[kept])
         return is_top
 
-    def having(self, **fields: Any) -> Predictions:
-        """The same with other values of some fields, unchecked."""
+    def replace_unchecked(self, **fields: Any) -> Predictions:
+        """Return a copy with other values of some fields, faster than `dataclasses.replace`."""
         copy = object.__new__(Predictions)
         vars(copy).update(vars(self), **fields)
         return copy
 
     def take(self, index: Ints) -> Predictions:
-        """Some predictions, by ascending index."""
-        columns = {name: getattr(self, name) for name in _OF_EACH}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         parts = {name: column[index] for name, column in columns.items() if column is not None}
-        return self.having(**parts, spans=self.spans and self.spans.take(index))
+        return self.replace_unchecked(**parts, spans=self.spans and self.spans.take(index))
 
-    def with_asked(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
-        """With labels below the threshold that are asked for, before any step. rows, tags, raw: Theirs."""
+    def with_output_only(self, rows: Ints, tags: Ints, raw: Floats) -> Predictions:
+        """Add OUTPUT_ONLY entries before any step: their rows, tags and raw scores."""
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
@@ -93,31 +92,30 @@ class Predictions:
             "tags": tags,
             "raw": raw,
             "scores": raw,
-            "levels": np.full(len(rows), ASKED, dtype=np.int8),
+            "levels": np.full(len(rows), OUTPUT_ONLY, dtype=np.int8),
         }
-        given = self if self.levels is not None else self.having(levels=np.full(len(self), KEPT, dtype=np.int8))
-        return self.having(**{name: np.append(getattr(given, name), column)[order] for name, column in new.items()})
+        old = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
+        return self.replace_unchecked(**{name: np.append(getattr(old, name), column)[order] for name, column in new.items()})
 
 
 class CalibrationStep(Protocol):
-    """What makes other scores of the scores so far."""
+    """A step of the calibration, which maps scores to other scores."""
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """The predictions with other scores, which depend on other rows only where a context looks at neighbours."""
+        """Return the predictions with other scores; only a context lets scores depend on other rows."""
 
 
 class Cut:
-    """The threshold: what was looked at only for the sake of others goes no further."""
+    """The threshold as a step: it drops the INPUT_ONLY predictions."""
 
     def apply(self, predictions: Predictions) -> Predictions:
         if predictions.levels is None:
             return predictions
-        result = predictions.take(predictions.levels.nonzero()[0])  # LOOKED_AT is 0
-        return result.having(levels=None) if len(result.kept) == len(result) else result
+        result = predictions.take(predictions.levels.nonzero()[0])  # INPUT_ONLY is 0
+        return result.replace_unchecked(levels=None) if len(result.kept_indices) == len(result) else result
 
 
-def walk(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:
-    """Apply one step after the other."""
+def apply_steps(steps: Iterable[CalibrationStep], predictions: Predictions) -> Predictions:
     for step in steps:
         predictions = step.apply(predictions)
     return predictions

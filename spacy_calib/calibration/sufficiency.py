@@ -1,4 +1,4 @@
-"""Whether data are enough: to choose among methods, to trust a fit, to promise sets. Knows arrays, never Docs."""
+"""Whether there are data enough to choose among methods, to evaluate a fit, to fit sets. No Docs are needed."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from ..pairs.documents import DOCUMENTS_TO_CHOOSE, folds_of
 from ..types import Ints
 from .fit_summaries import HeldOut
 
-# With few documents so many blocks of tokens are held out instead, and standard errors are taken over them.
+# With few documents cross-validation and standard errors are over so many blocks of tokens instead.
 _BLOCKS = 20
-# Sets are worth making if expected to miss so many fit tokens: else the share missed of other tokens is chance.
+# Sets are useful if they are expected to miss so many fit tokens: with fewer, the share missed of other tokens varies too much.
 _MISSES_FOR_SETS = 10
 
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
-    """What is held out as a whole: each pair's document, or with few documents its block. rows, documents: Ascending."""
+    """Return the unit of cross-validation of each pair: its document, or its block of tokens if there are few documents.
+
+    rows, documents (Ints): Token and document of each pair, ascending.
+    """
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else folds_of(rows, _BLOCKS)
 
 
 def tokens_for_sets(alpha: float) -> tuple[int, int]:
-    """(fewest tokens for sets that miss at most this share, see `quantile_rank`; fewest on which they are worth making)."""
+    """Return (minimum number of tokens for sets that miss at most the share alpha, minimum for useful sets)."""
     exact = Fraction(repr(float(alpha)))
     return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 
 
-def judge_held_out(pairs_judged: JudgedPairs) -> HeldOut:
-    """Compare raw with cross-fitted scores, which maps gave that did not see the pair's document (with one alone: its block of tokens)."""
-    pairs, scores = pairs_judged.pairs, pairs_judged.calibrated
-    units = documents_or_blocks(pairs.rows, pairs_judged.documents)
+def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:
+    """Compare raw scores with out-of-fold calibrated scores. judged_pairs (JudgedPairs): With these scores."""
+    pairs, scores = judged_pairs.pairs, judged_pairs.calibrated
+    units = documents_or_blocks(pairs.rows, judged_pairs.documents)
     raw_losses, calibrated_losses = log_losses(pairs.scores, pairs.hits), log_losses(scores, pairs.hits)
     mean, error = mean_with_error(calibrated_losses - raw_losses, units)
     top = top_pairs(pairs)

@@ -1,4 +1,4 @@
-"""A correction of each tag's log-odds, drawn to its group, and of each group's, drawn to all tags (partial pooling)."""
+"""Offsets of tags and groups in log-odds, shrunk towards 0 by an L2 penalty (partial pooling)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import Saved, anything, floats, kept, keyed, maybe, number, record
+from ..schema import Serializable, anything, dict_of, floats, maybe, number, record, saved_field
 from ..types import Floats, Ints
 from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
@@ -18,51 +18,45 @@ _FARTHEST = 15.0
 # Newton's method takes at most so many steps, and ends with one shorter than the tolerance.
 _STEPS = 60
 _TOLERANCE = 1e-9
-# Strengths of which the data choose, in equal steps of the logarithm, the strongest first.
+# Candidate strengths, in equal steps of the logarithm, the strongest first.
 _STRENGTHS = np.exp2(np.arange(11.0, -7.0, -1.0))
-# Strengths that `average_offsets` averages over, the strongest first; half of the belief is in no offsets at all.
+# Strengths that `average_offsets` averages over, the strongest first; no offsets at all have half of the prior probability.
 _FEW_STRENGTHS = (256.0, 64.0, 16.0, 4.0, 1.0)
-# One tag in so many is believed to be far off: its offset has this strength, a standard deviation of 4.
-_FAR_SHARE, _FAR_STRENGTH = 1 / 20, 1 / 16
-# The search ends after so many strengths in a row without gain, and needs offsets only as exact as this.
+# The prior probability that a unit is an outlier, and the strength for its offset: a standard deviation of 4.
+_OUTLIER_SHARE, _OUTLIER_STRENGTH = 1 / 20, 1 / 16
+# The search ends after so many strengths in a row without gain, and finds offsets to this tolerance.
 _PATIENCE = 3
-_ROUGHLY = 1e-3
+_SEARCH_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Offsets(Saved):
+class Offsets(Serializable):
     """Offsets of some units: tags, or groups of tags.
 
     values (Floats): Added to the log-odds of a unit's pairs, shape (n_units,); 0 without pairs.
-    strength (float): Penalty, strength / 2 times the squared offset: the inverse variance of the offsets.
+    strength (float): L2 penalty, strength / 2 times the squared offset: the inverse prior variance of the offsets.
     """
 
-    values: Floats = kept(floats())
-    strength: float = kept(number(0.0, np.inf))
+    values: Floats = saved_field(floats())
+    strength: float = saved_field(number(0.0, np.inf))
 
 
-def fit_offsets(
-    margins: Floats,
-    hits: NDArray[np.bool_],
-    units: Ints,
-    n_units: int,
-    strength: float | None = None,
-) -> Offsets:
-    """One offset per unit of least log loss plus penalty, by Newton's method for all units at once.
+def fit_offsets(margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, strength: float | None = None) -> Offsets:
+    """Fit one offset per unit by minimum log loss plus penalty, by Newton's method for all units at once.
 
-    Without a strength, the likeliest of 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes, by
-    Laplace's approximation for each unit).
+    Without a strength, the one of maximum evidence from 2^-6 to 2^11 is taken, with offsets integrated out (empirical Bayes,
+    by Laplace's approximation for each unit).
 
-    margins (Floats): Log-odds of n pairs. hits, units: Of each; units in [0, n_units), -1 for none.
+    margins (Floats): Log-odds of n pairs. hits, units: Of each pair; units in [0, n_units), -1 for none.
     strength (float | None): 0 fits each unit by itself (up to 15), infinity gives zeros.
     RAISES C001: a negative strength.
     """
     if strength is not None and not strength >= 0:
         raise calib_error("C001", name="strength", wanted="a number of at least 0", given=repr(strength))
-    problem = _Problem(margins, hits, units, n_units)
+    problem = _OffsetProblem(margins, hits, units, n_units)
     if strength is not None:
         return Offsets(problem.solve(strength)[0], float(strength))
-    if not problem.held.any():
+    if not problem.has_pairs.any():
         return Offsets(np.zeros(n_units), np.inf)
     return Offsets(*problem.choose_strength())
 
@@ -73,26 +67,29 @@ def average_offsets(
     units: Ints,
     n_units: int,
     weights: Floats | None = None,
-    wary: Floats | None = None,
+    outlier_weights: Floats | None = None,
 ) -> Offsets:
-    """As `fit_offsets` for few pairs, which do not tell strengths apart: the mean offsets of a few strengths and of
-    none, each weighted by how likely it makes the hits. The returned strength is the likeliest.
+    """Average offsets over a few strengths and none, each weighted by its evidence: for few pairs, which determine no strength.
 
+    The strength of the result is the one of maximum evidence.
+
+    margins (Floats): Log-odds of n pairs. hits, units: Of each pair; units in [0, n_units), -1 for none.
     weights (Floats | None): Of the pairs.
-    wary (Floats | None): If given, a twentieth of the units is believed to be far off (tags that other annotators use
-        otherwise), which one Gaussian would hold back. It replaces `weights` of pairs where a unit is asked for that.
+    outlier_weights (Floats | None): If given, a unit is an outlier with a prior probability of one in twenty (tags that other
+        annotators use differently), whose offset a single Gaussian would shrink too much. They replace `weights` where a unit
+        is considered as an outlier.
     """
-    far_offsets = None if wary is None else _Problem(margins, hits, units, n_units, wary)
-    return Offsets(*_Problem(margins, hits, units, n_units, weights).average(far_offsets))
+    outliers = None if outlier_weights is None else _OffsetProblem(margins, hits, units, n_units, outlier_weights)
+    return Offsets(*_OffsetProblem(margins, hits, units, n_units, weights).average(outliers))
 
 
-class _Problem:
-    """The pairs, unit by unit, and sums over each unit's pairs for Newton's method; arguments as of `fit_offsets`."""
+class _OffsetProblem:
+    """The pairs sorted by unit, and sums over each unit's pairs for Newton's method. Arguments as in `fit_offsets`."""
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
-        own = np.flatnonzero(units >= 0)
-        margins, units, hits = margins[own], units[own], hits[own]
-        weights = np.ones(len(own)) if weights is None else weights[own]
+        index = np.flatnonzero(units >= 0)
+        margins, units, hits = margins[index], units[index], hits[index]
+        weights = np.ones(len(index)) if weights is None else weights[index]
         small = units.astype(np.int16) if n_units < 1 << 15 else units  # small integers sort several times as fast
         order = np.argsort(small, kind="stable")
         self.margins, self.weights, self.n_units = margins[order], weights[order], n_units
@@ -100,99 +97,100 @@ class _Problem:
         self.present = np.flatnonzero(counts)
         self.counts = counts[self.present]
         self.starts = np.cumsum(self.counts) - self.counts
-        hit = self.weights * hits[order]
-        self.hit_mass, self.hit_margin = self._sum(hit), self._sum(hit * self.margins)
-        self.held = self._sum(self.weights) > 0
+        hit_weights = self.weights * hits[order]
+        self.hit_mass, self.hit_margin = self._sum(hit_weights), self._sum(hit_weights * self.margins)
+        self.has_pairs = self._sum(self.weights) > 0
 
     def _sum(self, values: Floats) -> Floats:
-        """Sums over the pairs of each unit, shape (n_units,)."""
+        """Return the sum over the pairs of each unit, shape (n_units,)."""
         sums = np.zeros(self.n_units)
         if len(values):
             sums[self.present] = np.add.reduceat(values, self.starts)
         return sums
 
-    def _moved(self, offsets: Floats) -> Floats:
+    def _shift_margins(self, offsets: Floats) -> Floats:
         return self.margins + np.repeat(offsets[self.present], self.counts)
 
-    def _loss(self, moved: Floats, offsets: Floats) -> Floats:
-        """Summed log loss of each unit."""
-        return self._sum(self.weights * softplus(moved)) - self.hit_margin - self.hit_mass * offsets
+    def _loss(self, shifted_margins: Floats, offsets: Floats) -> Floats:
+        return self._sum(self.weights * softplus(shifted_margins)) - self.hit_margin - self.hit_mass * offsets
 
     def evidence_without(self) -> Floats:
-        """Log likelihood of each unit without an offset: infinite strength."""
+        """Return the log likelihood of each unit without an offset (infinite strength)."""
         return -self._loss(self.margins, np.zeros(self.n_units))
 
     def choose_strength(self) -> tuple[Floats, float]:
-        """(offsets, strength) of the highest evidence."""
+        """Return (offsets, strength) of maximum evidence."""
         offsets = np.zeros(self.n_units)
-        best, highest, since = np.inf, self.evidence_without().sum(), 0
+        best, highest, n_without_gain = np.inf, self.evidence_without().sum(), 0
         for strength in _STRENGTHS.tolist():
-            offsets, of_each = self.solve(strength, offsets, _ROUGHLY)
-            evidence = of_each.sum()
-            since += 1
+            offsets, unit_evidence = self.solve(strength, offsets, _SEARCH_TOLERANCE)
+            evidence = unit_evidence.sum()
+            n_without_gain += 1
             if evidence > highest:
-                best, highest, since = strength, evidence, 0
-            if since >= _PATIENCE and np.isfinite(best):
+                best, highest, n_without_gain = strength, evidence, 0
+            if n_without_gain >= _PATIENCE and np.isfinite(best):
                 break
         return self.solve(best)[0], best
 
-    def average(self, wary: _Problem | None) -> tuple[Floats, float]:
-        """(mean offsets, strength of the highest evidence). wary (_Problem | None): Tells which units are far off."""
-        average = [(np.zeros(self.n_units), self.evidence_without())]
+    def average(self, outliers: _OffsetProblem | None) -> tuple[Floats, float]:
+        """Return (mean offsets, strength of maximum evidence). outliers: The same pairs, weighted as outliers, if possible."""
+        solutions = [(np.zeros(self.n_units), self.evidence_without())]
         for strength in _FEW_STRENGTHS:
-            average.append(self.solve(strength, average[-1][0]))
-        if wary is not None:
-            average = self._mixed_with_far(average, wary)
-        total = np.array([evidence.sum() for _, evidence in average])
+            solutions.append(self.solve(strength, solutions[-1][0]))
+        if outliers is not None:
+            solutions = self._mix_with_outliers(solutions, outliers)
+        total = np.array([evidence.sum() for _, evidence in solutions])
         total[0] += np.log(len(_FEW_STRENGTHS))
         share = np.exp(total - total.max())
-        mean = share @ np.array([offsets for offsets, _ in average]) / share.sum()
+        mean = share @ np.array([offsets for offsets, _ in solutions]) / share.sum()
         return mean, (np.inf, *_FEW_STRENGTHS)[int(share.argmax())]
 
-    def _mixed_with_far(self, mixture: list[tuple[Floats, Floats]], wary: _Problem) -> list[tuple[Floats, Floats]]:
-        """Offsets and evidence of some strengths, mixed with units being far off."""
-        far, evidence = wary.solve(_FAR_STRENGTH)
-        of_far = np.log(_FAR_SHARE) + self.evidence_without() + evidence - wary.evidence_without()
-        mixed = []
-        for near, of_near in mixture:
-            of_both = np.logaddexp(np.log1p(-_FAR_SHARE) + of_near, of_far)
-            mixed.append((near + np.exp(of_far - of_both) * (far - near), of_both))
-        return mixed
+    def _mix_with_outliers(
+        self, solutions: list[tuple[Floats, Floats]], outliers: _OffsetProblem
+    ) -> list[tuple[Floats, Floats]]:
+        """Average the offsets of each strength with those of outliers, weighted by evidence; return offsets and evidence."""
+        outlier_offsets, evidence = outliers.solve(_OUTLIER_STRENGTH)
+        outlier_evidence = np.log(_OUTLIER_SHARE) + self.evidence_without() + evidence - outliers.evidence_without()
+        mixture = []
+        for offsets, evidence in solutions:
+            total = np.logaddexp(np.log1p(-_OUTLIER_SHARE) + evidence, outlier_evidence)
+            mixture.append((offsets + np.exp(outlier_evidence - total) * (outlier_offsets - offsets), total))
+        return mixture
 
     def solve(self, strength: float, start: Floats | None = None, tolerance: float = _TOLERANCE) -> tuple[Floats, Floats]:
-        """(offsets, log evidence of the strength by each unit); the last step is shorter than the tolerance."""
+        """Return (offsets, log evidence of each unit) for a strength. tolerance (float): Of the last step."""
         offsets = np.zeros(self.n_units) if start is None else start.copy()
         if np.isinf(strength):
             return np.zeros(self.n_units), self.evidence_without()
         for _ in range(_STEPS):
-            chance = sigmoid(self._moved(offsets))
-            mass = self.weights * chance
+            probabilities = sigmoid(self._shift_margins(offsets))
+            mass = self.weights * probabilities
             gradient = self._sum(mass) - self.hit_mass + strength * offsets
-            curvature = self._sum(mass - mass * chance) + strength
-            # A step of at most 1 keeps Newton's method from leaping where the sigmoid is flat.
+            curvature = self._sum(mass - mass * probabilities) + strength
+            # Steps of at most 1: where the sigmoid is flat, Newton's method would step too far.
             step = np.clip(gradient / np.maximum(curvature, 1e-12), -1.0, 1.0)
-            offsets = np.clip(np.where(self.held, offsets - step, 0.0), -_FARTHEST, _FARTHEST)
-            if np.abs(step[self.held]).max(initial=0.0) < tolerance:
+            offsets = np.clip(np.where(self.has_pairs, offsets - step, 0.0), -_FARTHEST, _FARTHEST)
+            if np.abs(step[self.has_pairs]).max(initial=0.0) < tolerance:
                 break
-        moved = self._moved(offsets)
-        chance = sigmoid(moved)
-        curvature = self._sum(self.weights * chance * (1 - chance)) + strength
+        shifted_margins = self._shift_margins(offsets)
+        probabilities = sigmoid(shifted_margins)
+        curvature = self._sum(self.weights * probabilities * (1 - probabilities)) + strength
         penalty = 0.5 * strength * offsets**2
         log_ratio = 0.5 * np.log(np.maximum(strength, 1e-300) / np.maximum(curvature, 1e-300))
-        return offsets, np.where(self.held, log_ratio - self._loss(moved, offsets) - penalty, 0.0)
+        return offsets, np.where(self.has_pairs, log_ratio - self._loss(shifted_margins, offsets) - penalty, 0.0)
 
 
-_LEARNED = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
+_LEARNED_FORM = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
 
 
 class TagOffsets:
-    """After the map of a group: log-odds + offset of the group + offset of the tag.
+    """Offsets after the map of a group: log-odds + offset of the group + offset of the tag.
 
-    The offset of a tag is shrunk towards 0, and so the tag towards its group; that of a group, too: a tag without pairs
-    has exactly its group's map. The registry and the setting call it pooling; elsewhere "pooled" means of all pairs.
+    An L2 penalty shrinks the offset of a tag towards 0, and so the tag towards its group; likewise for groups. A tag without
+    pairs has exactly its group's map. The registry and the setting name it pooling; elsewhere "pooled" means of all pairs.
 
-    strength (float | None): Penalty on tag offsets; None lets data choose. group_strength (float | None): On groups'.
-    tags_, groups_ (Offsets): What was learned.
+    strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
+    tags_, groups_ (Offsets): The fitted offsets.
     RAISES C001: a negative strength.
     """
 
@@ -209,84 +207,72 @@ class TagOffsets:
         self.groups_: Offsets | None = None
 
     def clone(self) -> TagOffsets:
-        """Tag offsets with the same settings, not fitted."""
         return TagOffsets(self.strength, self.group_strength)
 
     @classmethod
-    def of(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
-        """Fitted tag offsets of these values."""
+    def from_offsets(cls, groups: Offsets, tags: Offsets) -> TagOffsets:
         offsets = cls()
         offsets.groups_, offsets.tags_ = groups, tags
         return offsets
 
-    def fit(
-        self,
-        scores: Floats,
-        hits: NDArray[np.bool_],
-        tags: Ints,
-        n_tags: int,
-        groups: Ints,
-        n_groups: int,
-    ) -> TagOffsets:
-        """Learn the offsets. scores (Floats): What the maps give for n pairs. hits, tags, groups: Of these; -1 for no group."""
+    def fit(self, scores: Floats, hits: NDArray[np.bool_], tags: Ints, n_tags: int, groups: Ints, n_groups: int) -> TagOffsets:
+        """Fit the offsets. scores (Floats): Of n pairs, after the maps. hits, tags, groups: Of each pair; -1 for no group."""
         margins = log_odds(scores)
         self.groups_ = fit_offsets(margins, hits, groups, n_groups, strength=self.group_strength)
-        margins = margins + offsets_of(self.groups_.values, groups)
+        margins = margins + look_up_offsets(self.groups_.values, groups)
         self.tags_ = fit_offsets(margins, hits, np.where(tags < n_tags, tags, -1), n_tags, strength=self.strength)
         return self
 
     def predict(self, scores: Floats, tags: Ints, groups: Ints) -> Floats:
-        """The corrected probabilities; unchanged where neither the tag nor its group has an offset. RAISES C004: not fitted."""
+        """Return the probabilities with offsets; unchanged if neither tag nor group has one. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
-        margins = np.flatnonzero(offsets != 0)
-        new_margins = scores.copy()
-        new_margins[margins] = sigmoid(log_odds(scores[margins]) + offsets[margins])
-        return new_margins
+        index = np.flatnonzero(offsets != 0)
+        adjusted_scores = scores.copy()
+        adjusted_scores[index] = sigmoid(log_odds(scores[index]) + offsets[index])
+        return adjusted_scores
 
-    def move(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
-        """As `predict`, in log-odds, clipped where there is an offset, as in the fit. RAISES C004: not fitted."""
+    def adjust_margins(self, margins: Floats, tags: Ints, groups: Ints) -> Floats:
+        """Add the offsets to log-odds, which are clipped as in the fit if they have one. RAISES C004: not fitted."""
         offsets = self.offsets(tags, groups)
         return np.where(offsets == 0, margins, np.clip(margins, -FARTHEST_MARGIN, FARTHEST_MARGIN) + offsets)
 
     def offsets(self, tags: Ints, groups: Ints) -> Floats:
-        """The sum of the offsets of each pair's tag and group. RAISES C004: not fitted."""
+        """Return the sum of the offsets of each pair's tag and group. RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
-        return offsets_of(self.groups_.values, groups) + offsets_of(self.tags_.values, tags)
+        return look_up_offsets(self.groups_.values, groups) + look_up_offsets(self.tags_.values, tags)
 
     def describe(self) -> dict[str, float | None]:
-        """The strengths used; None where the data want no offsets. RAISES C004: not fitted."""
+        """Return the strengths; None if all offsets are 0 by maximum evidence. RAISES C004: not fitted."""
         if self.tags_ is None or self.groups_ is None:
             raise calib_error("C004", what="TagOffsets")
-        both = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
-        return {name: None if np.isinf(value) else value for name, value in both.items()}
+        strengths = {"strength": self.tags_.strength, "group_strength": self.groups_.strength}
+        return {name: None if np.isinf(value) else value for name, value in strengths.items()}
 
     def settings(self) -> dict[str, Any]:
-        """The constructor arguments, as plain data."""
         return {"strength": self.strength, "group_strength": self.group_strength}
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays."""
-        learned = {name: one and one.state() for name, one in (("tags", self.tags_), ("groups", self.groups_))}
-        return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": learned}
+        """Return name, settings and offsets, which `make_part` takes."""
+        states = {name: offsets and offsets.state() for name, offsets in (("tags", self.tags_), ("groups", self.groups_))}
+        return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": states}
 
-    def load_learned(self, learned: dict[str, Any]) -> TagOffsets:
-        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-        fields = _LEARNED(learned, "learned")
+    def load_learned(self, values: dict[str, Any]) -> TagOffsets:
+        fields = _LEARNED_FORM(values, "learned")
         self.tags_, self.groups_ = fields["tags"], fields["groups"]
         return self
 
     def sizes(self) -> tuple[int, int] | None:
-        """How many (tags, groups) it was fitted to; None before."""
+        """Return the numbers of (tags, groups) that it was fitted to; None if it is not fitted."""
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
 
 
 def learned_offsets(value: Any, where: str) -> TagOffsets:
-    """A form: fitted tag offsets, whatever their settings were."""
-    return TagOffsets().load_learned(keyed(anything)(value, where))
+    """Read fitted tag offsets without settings, as a form of saved state."""
+    return TagOffsets().load_learned(dict_of(anything)(value, where))
 
 
-def offsets_of(values: Floats, units: Ints) -> Floats:
-    """The value of each unit; 0 for units below 0 or past the end."""
+def look_up_offsets(values: Floats, units: Ints) -> Floats:
+    """Return the value of each unit; 0 for units below 0 or past the end."""
     padded_values = np.append(values, 0.0)
     return padded_values[np.where((units >= 0) & (units < len(values)), units, len(values))]

@@ -1,4 +1,4 @@
-"""Finding the cut-offs that reach a precision. Knows arrays, never Docs."""
+"""The search for cut-offs that reach a precision, by fixed sequence testing. No Docs are needed."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..types import Floats, Ints, check_lengths
 
-# At how many places tests begin.
+# Number of sequences of tests, each of which starts at another cut-off.
 _STARTS = 8
-# How many random walks say how likely one of these tests passes by luck.
+# Number of random walks that estimate the probability that one of the first tests passes by chance.
 _WALKS = 10_000
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A cut-off and what it keeps; n spans were looked at.
+    """A cut-off with its precision.
 
-    cutoff (float | None): The least score accepted; None where no cut-off is sure to reach the precision.
-    spans, kept, right (int): Spans in all; those at or above the cut-off; those of them that are right.
-    low, high (float | None): Where the precision among as many spans of other documents of the source lies; false in at
-        most 1 - confidence of all data sets. `low` is lower than for a cut-off named in advance, since lucky data are
-        likelier to have a cut-off.
+    cutoff (float | None): Minimum score that is accepted; None if no cut-off reaches the precision with the confidence.
+    spans, kept, right (int): Number of spans; of those at or above the cut-off; of those of them that are right.
+    low, high (float | None): Prediction interval of the precision among as many spans of other documents of the source; it is
+        wrong for at most 1 - confidence of all data sets. `low` is lower than for a cut-off chosen in advance, since data on
+        which precision is high by chance are more likely to have a cut-off.
     """
 
     cutoff: float | None
@@ -39,59 +39,57 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
-        """Share of right ones among those kept."""
         return self.right / self.kept if self.kept else None
 
     @property
     def share(self) -> float | None:
-        """Share of the spans that is kept."""
         return self.kept / self.spans if self.spans else None
 
 
 def find_threshold(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> Threshold:
-    """The lowest cut-off that is sure to reach a precision.
+    """Find the lowest cut-off that reaches a precision with a confidence.
 
-    Cut-offs are tested towards lower scores, from several places on, each by an exact binomial test of the precision of
-    what it keeps (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), at one level so low that
-    with the confidence asked for none passes by luck. Of those that pass, the lowest is chosen by which as many other
+    Cut-offs are tested towards lower scores, from several starts, each by an exact binomial test of the precision of
+    the spans it keeps (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a level so low
+    that with the confidence none passes by chance. Of those that pass, the lowest is chosen for which as many other
     spans reach the precision as well.
 
     scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of
-        each; spans of one document count for less where they are right or wrong together.
+        each; spans of one document count for less if they are right or wrong together.
     precision, confidence (float): In (0, 1).
     RAISES C001: a number out of range. C002: lengths differ.
     """
     check_shares(precision=precision, confidence=confidence)
     check_lengths("A threshold", "score", len(scores), {"hit": hits, "document": documents})
     order = np.argsort(-scores, kind="stable")
-    ranked, right = scores[order], hits[order].astype(bool)
-    # Equal scores are kept or dropped together.
-    ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) + 1 if len(ranked) else np.zeros(0, dtype=np.intp)
-    kept, n_right = ends, np.cumsum(right)[ends - 1]
-    size = _effective_sizes(right, documents[order], kept, n_right)
-    if not len(kept):
+    descending, right = scores[order], hits[order].astype(bool)
+    if not len(scores):
         return Threshold(None, 0)
+    # Equal scores are kept or dropped together. A cut-off is known by its index in n_kept.
+    n_kept = np.flatnonzero(np.append(descending[1:] != descending[:-1], True)) + 1
+    n_right = np.cumsum(right)[n_kept - 1]
+    size = _effective_sizes(right, documents[order], n_kept, n_right)
     error = 1 - confidence
-    starts, chances = _starts(kept, size, precision, error), chance_of_more(n_right / kept, size, precision)
-    passes = chances <= _shared_level(size[starts], precision, error)
-    places = np.arange(len(passes))
-    last_starts = np.maximum.accumulate(np.where(np.isin(places, starts), places, -1))
-    last_failures = np.maximum.accumulate(np.where(passes, -1, places))
-    passed = np.flatnonzero(last_starts > last_failures)
-    if not len(passed):
+    starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
+    passes = p_values <= _shared_level(size[starts], precision, error)
+    cutoffs = np.arange(len(passes))
+    last_starts = np.maximum.accumulate(np.where(np.isin(cutoffs, starts), cutoffs, -1))
+    last_failures = np.maximum.accumulate(np.where(passes, -1, cutoffs))
+    passing_cutoffs = np.flatnonzero(last_starts > last_failures)
+    if not len(passing_cutoffs):
         return Threshold(None, len(scores))
-    index = _choose(passed, chances, error)
-    share_right = float(n_right[index] / kept[index])
+    index = _choose(passing_cutoffs, p_values, error)
+    share_right = float(n_right[index] / n_kept[index])
     low = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)[0]
     high = prediction_interval(share_right, size[index], size[index], confidence)[1]
-    return Threshold(float(ranked[kept[index] - 1]), len(scores), int(kept[index]), int(n_right[index]), low, high)
+    return Threshold(float(descending[n_kept[index] - 1]), len(scores), int(n_kept[index]), int(n_right[index]), low, high)
 
 
-def check_shares(**given: float) -> None:
-    """RAISES C001: one of these settings is not between 0 and 1."""
-    for name, value in given.items():
+def check_shares(**settings: float) -> None:
+    """Check settings that are shares. RAISES C001: one of them is not between 0 and 1."""
+    for name, value in settings.items():
         if not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
 
@@ -99,96 +97,96 @@ def check_shares(**given: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """(highest precision below the one wanted, in thousandths; spans kept) of a cut-off; for other gold, no promise."""
+    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off): a suggestion, no guarantee."""
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
-        passing = find_threshold(scores, hits, documents, middle / 1000, confidence)
-        if passing.cutoff is None:
+        threshold = find_threshold(scores, hits, documents, middle / 1000, confidence)
+        if threshold.cutoff is None:
             high = middle - 1
         else:
-            highest, low = (middle / 1000, passing), middle + 1
+            highest, low = (middle / 1000, threshold), middle + 1
     return highest
 
 
-def _starts(kept: Ints, size: Floats, precision: float, error: float) -> Ints:
-    """Where tests begin: log-equal steps from the fewest spans that could pass to all. size: `kept` as independent spans."""
-    # With fewer a test would fail, even if all were right, at an equal part of the error rate.
-    enough = size >= log(error / _STARTS) / log(precision)
-    first = kept[enough.argmax() if enough.any() else -1]
+def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
+    """Return the cut-offs where sequences of tests start: log-equal steps from the fewest spans that could pass to all."""
+    # With fewer spans a test would fail, even if all were right, at an equal part of the error rate.
+    is_enough = size >= log(error / _STARTS) / log(precision)
+    first = n_kept[is_enough.argmax() if is_enough.any() else -1]
     # A little less, since the last of these may be rounded to more than there are.
-    return np.unique(np.searchsorted(kept, np.geomspace(first, kept[-1], _STARTS) * (1 - 1e-12)))
+    return np.unique(np.searchsorted(n_kept, np.geomspace(first, n_kept[-1], _STARTS) * (1 - 1e-12)))
 
 
 def _shared_level(size: Floats, precision: float, error: float) -> float:
-    """The level of all tests: where the precision is just missed at all cut-offs, one of the first tests passes in a
-    share `error` of all data sets.
+    """Return the level of all tests, at which one of the first tests passes by chance in a share `error` of all data sets.
 
-    They look at the same spans and pass together, so the level is above an equal part of the error rate each (as in
-    Westfall and Young 1993, by simulation). The walks from there add almost nothing: the cut-offs that miss and are met
-    first lie in the same range, where tests in equal steps of log size pass together least.
+    By chance: the precision is just missed at all cut-offs. The tests are of the same spans and pass together, so the level is
+    above an equal part of the error rate for each (as in Westfall and Young 1993, by simulation). The later tests of the
+    sequences add almost nothing: the cut-offs that miss the precision and are tested first lie in the same range, where tests
+    in equal steps of log size are least dependent.
 
-    size (Floats): Independent spans at each start, ascending but for what documents hold together.
+    size (Floats): Number of independent spans at each start, ascending except for the effect of documents.
     """
     return _level_of(tuple(np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64).tolist()), precision, error)
 
 
 @lru_cache(maxsize=64)
 def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
-    """`_shared_level` of whole, ascending sizes: the same for all data sets that have them."""
+    """Return the shared level for whole, ascending sizes; cached, since it is the same for all data sets with these sizes."""
     steps = np.random.default_rng(0).binomial(np.diff(sizes, prepend=0), precision, (_WALKS, len(sizes)))
     lowest_levels = np.ones(_WALKS)
     for n, right in zip(sizes, np.cumsum(steps, axis=1).T, strict=True):
-        possible = chance_of_more(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
-        lowest_levels = np.minimum(lowest_levels, possible[right])
-    # One standard error fewer than that share of walks, for the simulation is not exact.
+        p_values = binomial_p_values(np.arange(n + 1) / n, np.full(n + 1, float(n)), precision)
+        lowest_levels = np.minimum(lowest_levels, p_values[right])
+    # One standard error fewer than that share of walks, since the simulation is not exact.
     walks = error * _WALKS
     highest = np.sort(lowest_levels)[int(walks - sqrt(walks))]
     lower = lowest_levels[lowest_levels < highest]
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
-def _choose(passed: Ints, chances: Floats, error: float) -> int:
-    """The lowest that passes by which as many other spans reach the precision, too; else the surest.
+def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
+    """Return the lowest passing cut-off for which as many other spans reach the precision, too; else that of minimum p value.
 
-    Others vary as much as those seen, so it takes sqrt(2) times as many standard errors. The error rate is halved,
-    since a walk ends where luck does.
+    Other spans vary as much as these, so the distance to the precision must be sqrt(2) times as many standard errors. The error
+    rate is halved, since a sequence of tests tends to end where precision is high by chance.
 
-    passed (Ints): At least one. chances (Floats): Of all cut-offs, by `chance_of_more`.
+    passing_cutoffs (Ints): At least one. p_values (Floats): Of all cut-offs.
     """
     from scipy.special import ndtr, ndtri
 
-    surer = passed[chances[passed] <= ndtr(sqrt(2) * ndtri(error / 2))]
-    return int(surer[-1] if len(surer) else passed[chances[passed].argmin()])
+    safe_cutoffs = passing_cutoffs[p_values[passing_cutoffs] <= ndtr(sqrt(2) * ndtri(error / 2))]
+    return int(safe_cutoffs[-1] if len(safe_cutoffs) else passing_cutoffs[p_values[passing_cutoffs].argmin()])
 
 
-def _effective_sizes(right: NDArray[np.bool_], documents: Ints, kept: Ints, n_right: Ints) -> Floats:
-    """How many independent spans those kept at each cut-off are worth: their number over the design effect (Kish 1965)."""
-    sizes = kept.astype(np.float64)
+def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
+    """Return the number of spans kept at each cut-off over the design effect (Kish 1965). right, documents: By falling score."""
+    sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
     # Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
     order = np.argsort(documents, kind="stable")
     first = np.append(True, documents[order][1:] != documents[order][:-1])
     begin = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    hit, so_far = right[order].astype(np.intp), np.cumsum(right[order])
+    hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
     n: Ints = np.arange(len(order)) - begin + 1
-    k: Ints = so_far - (so_far - right[order])[begin]
-    more = np.empty((len(order), 3))
-    more[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
-    index = np.cumsum(more, axis=0)[kept - 1]
-    share = n_right / kept
-    residual = index[:, 0] - 2 * share * index[:, 1] + share**2 * index[:, 2]
-    independent = kept * share * (1 - share)
-    effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(kept)), where=independent > 0))
-    # A few spans can all be right by luck and show no effect: the correlation within documents is that of all spans.
-    whole = index[:, 2] / kept - 1
-    same_document = (effect[-1] - 1) / whole[-1] if independent[-1] > 0 else 1.0
-    return sizes / np.maximum(effect, 1 + min(1.0, same_document) * whole)
+    k: Ints = n_hits - (n_hits - right[order])[begin]
+    increments = np.empty((len(order), 3))
+    increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
+    kk, kn, nn = np.cumsum(increments, axis=0)[n_kept - 1].T
+    share = n_right / n_kept
+    residual = kk - 2 * share * kn + share**2 * nn
+    independent = n_kept * share * (1 - share)
+    effect = np.maximum(1.0, np.divide(residual, independent, out=np.ones(len(n_kept)), where=independent > 0))
+    # A few spans can all be right by chance and show no effect: the correlation within documents is that of all spans.
+    mean_others = nn / n_kept - 1  # mean number of other spans in a span's document
+    correlation = (effect[-1] - 1) / mean_others[-1] if independent[-1] > 0 else 1.0
+    return sizes / np.maximum(effect, 1 + min(1.0, correlation) * mean_others)
 
 
-def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
-    """P(at least as many right ones) if the true share is `precision` (one-sided exact binomial test of `size` spans)."""
+def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
+    """Return P(at least this share right) if the true share is `precision`: one-sided exact binomial tests of `size` spans."""
     from scipy.special import betainc
 
     k = share * size
@@ -196,7 +194,7 @@ def chance_of_more(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Where the share among `new_size` spans will lie after `share` of `size` (beta-binomial, Jeffreys' prior, two-sided)."""
+    """Return the prediction interval of the share of `new_size` spans, given `share` of `size` (beta-binomial, Jeffreys' prior)."""
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))
@@ -209,10 +207,10 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def find_thresholds(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
 ) -> dict[str, Threshold]:
-    """One threshold per key, each with the confidence on its own. keys (Sequence[str]): The key of each span, shape (n,)."""
-    of_key = np.array(keys, dtype=object)
+    """Find one threshold per key; the confidence holds for each by itself. keys (Sequence[str]): The key of each span."""
+    key_array = np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)
         for key in dict.fromkeys(keys)
-        for index in [np.flatnonzero(of_key == key)]
+        for index in [np.flatnonzero(key_array == key)]
     }

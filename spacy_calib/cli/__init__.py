@@ -1,7 +1,7 @@
-"""`python -m spacy calib ...`: one command per file.
+"""`python -m spacy calib ...`: the group of commands, one command per file.
 
-Every `python -m spacy` imports this module. It therefore imports a command only when that command is used, and contains the
-line of help of each, so that `calib --help` imports none.
+Every `python -m spacy` imports this module, so it must be fast: a command is imported when it is used, and the help lines of the core's
+commands are here, so that `calib --help` imports none.
 """
 
 import ast
@@ -21,29 +21,29 @@ from ..about import __url__
 if TYPE_CHECKING:
     from .shared.command import Command
 
-HELP = """Calibrated probabilities for whatever a trained pipeline says of tokens, entities,
-texts or trees: fit them on held-out gold, judge them, and use them. Begin with
-fit.
+HELP = """Calibrated probabilities for what a trained pipeline predicts of tokens,
+entities, texts or trees: fit them on held-out gold, evaluate them, and use them.
+Begin with fit.
 """
 # Name -> line of help. The command NAME is the function NAME of the module NAME_command of this folder.
 COMMANDS = {
     "fit": "Learn calibrated probabilities from held-out gold",
-    "adapt": "Calibrate scores out of domain with a few labelled documents",
-    "evaluate": "Show how well calibrated scores are: table, page, pictures",
+    "adapt": "Adapt a calibration to a new domain with a few labelled documents",
+    "evaluate": "Show how well scores are calibrated: table, page, pictures",
     "threshold": "Find cut-offs for a precision or a recall of entities",
-    "info": "Show what a calibrated pipeline was fitted with, and on what",
+    "info": "Show the settings and the fit data of a calibrated pipeline",
     "stock": "Remove the calibration from a pipeline",
 }
-# Entry points of plug-ins, ours and those of other packages: the name is that of the command, the value its `Command` object.
+# Group of entry points of plug-ins, ours and those of other packages: name of the command -> its `Command` object.
 ENTRY_POINTS = "spacy_calib_commands"
-# The order of use; commands that are not named here come last.
+# The order in the help; other commands come last.
 ORDER = (
     "pretrained", "fit", "adapt", "evaluate", "rank", "select", "audit", "expect", "count", "threshold", "view", "info", "stock",
 )  # fmt: skip
 
 
 def added_commands() -> dict[str, EntryPoint]:
-    """Find the commands that other installed packages add. None of them replaces one of ours."""
+    """Find the commands that plug-ins add. None of them replaces a command of the core."""
     points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     return {point.name: point for point in points if point.name not in COMMANDS}
 
@@ -55,13 +55,13 @@ def command_names() -> list[str]:
 
 
 def help_lines() -> dict[str, str]:
-    """Return the line of help of each command; no command is imported."""
+    """Return the help line of each command without importing it."""
     lines = COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
     return {name: lines[name] for name in command_names()}
 
 
 def first_line(module: str) -> str:
-    """The first line of a module's docstring, from its source: a broken or slow package must not break `calib --help`."""
+    """Read the first line of a module's docstring from its source: `calib --help` must not import a broken or slow package."""
     name, *parts = module.split(".")
     try:
         spec = importlib.util.find_spec(name)
@@ -75,7 +75,7 @@ def first_line(module: str) -> str:
 
 
 def load_command(name: str) -> "Command[Any, Any]":
-    """Import a command. RAISES KeyError: there is none of this name. C105: a package names it, but it cannot be imported."""
+    """Import a command. RAISES KeyError: there is none of this name. C105: the entry point of a plug-in cannot be imported."""
     from ..calibration.registered import load_point
     from ..errors import calib_error
     from .shared.command import Command
@@ -93,12 +93,12 @@ def load_command(name: str) -> "Command[Any, Any]":
 
 
 def click_command(name: str) -> Any:
-    """Build the command as typer runs it. RAISES KeyError, C105: see `load_command`."""
+    """Build the click command. RAISES KeyError: there is none of this name. C105: a plug-in cannot be imported."""
     command = load_command(name)
-    # \b keeps the lines as they are.
+    # \b keeps click from wrapping the lines.
     example = f"\b\nExample:\n  python -m spacy calib {name} {command.example}"
-    alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-    register = alone.command(
+    command_app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    register = command_app.command(
         name,
         cls=command.kind,
         short_help=COMMANDS.get(name),
@@ -106,19 +106,19 @@ def click_command(name: str) -> Any:
         context_settings={"max_content_width": 100},
     )
     register(command.typer_function())
-    return typer.main.get_command(alone)
+    return typer.main.get_command(command_app)
 
 
 class LazyCommands(Mapping[str, Any]):
     """The click command of each name, built when it is looked up."""
 
     def __init__(self) -> None:
-        self._built: dict[str, Any] = {}
+        self._commands: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._built:
-            self._built[name] = click_command(name)
-        return self._built[name]
+        if name not in self._commands:
+            self._commands[name] = click_command(name)
+        return self._commands[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(command_names())
@@ -128,7 +128,7 @@ class LazyCommands(Mapping[str, Any]):
 
 
 class CalibGroup(TyperGroup):
-    """The group of our commands. Its help is printed inside a session too."""
+    """The group `calib`. Its help too is printed inside a session, which handles a closed output."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -155,7 +155,7 @@ class CalibGroup(TyperGroup):
 
 
 def _no_command() -> None:
-    """Make typer build a group; it counts only commands that are registered with it."""
+    """Make typer build a group though no command is registered with it."""
 
 
 calib_cli = typer.Typer(
@@ -163,7 +163,7 @@ calib_cli = typer.Typer(
     name="calib",
     help=HELP,
     callback=_no_command,
-    epilog=f"`calib COMMAND --help` has an example of each. Documentation: {__url__}",
+    epilog=f"`calib COMMAND --help` shows an example. Documentation: {__url__}",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -1,4 +1,4 @@
-"""`spacy calib adapt`: a few labelled documents of a new kind of text make the scores true there."""
+"""`spacy calib adapt`: adapt a calibration to a new domain with a few labelled documents."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = (
-    "5 to 50 labelled documents of the new kind: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), "
-    "or a folder of them"
-)
+DATA_HELP = "5 to 50 labelled documents of the new domain: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
 
 
 @command(example="./calibrated tweets.spacy ./adapted")
@@ -65,18 +62,18 @@ def adapt(
     silent: Silent = True,
 ) -> Calibrator:
     """
-    Adapt a calibrated pipeline to a new kind of text with 5 to 50 labelled documents of it, and write the whole pipeline to
-    OUTPUT. The fitted maps stay; what is learned on top of them is as much as the documents tell, and nothing where the scores
-    are true already. Can be done again.
+    Adapt a calibrated pipeline to a new domain with 5 to 50 labelled documents, and write the whole pipeline to OUTPUT. The
+    fitted maps stay; the adaptation on top of them is as large as the documents support, and none if the scores are well
+    calibrated already. Can be repeated.
 
-    RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` says what it learned.
-    RAISES CalibError: every fault of the input.
+    RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` describes each adaptation.
+    RAISES CalibError: any error in the input.
     """
     from .shared.writing import write_pipeline
 
-    how: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
     names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
-    run = GoldRun(model, data, code=code, force=force, silent=silent, **how, **names)
+    run = GoldRun(model, data, code=code, force=force, silent=silent, **run_options, **names)
     nlp = run.begin(folder=Output("OUTPUT", output))
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
@@ -84,7 +81,7 @@ def adapt(
     check_whole_documents(calib.fit_info.row_unit, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
-        if not silent:  # `show_adaptation` says them
+        if not silent:  # `show_adaptation` prints these warnings
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
     check_gold_of_examples(calib, examples, silent)
@@ -97,7 +94,7 @@ def adapt(
 
 
 def show_output(calib: Calibrator, events: Mapping[str, dict[str, Any]], output: Path, format: str) -> None:
-    """Print what was learned, as JSON or in words. events (Mapping): See `follow_readers`."""
+    """Print the last adaptation, as JSON or in words. events (Mapping): From `follow_readers`."""
     adaptation = calib.fit_info.adaptations[-1]
     if format == "json":
         print_json({"output": str(output), "pipe": calib.name, **adaptation, **({"events": events} if events else {})})

@@ -1,4 +1,4 @@
-"""`spacy calib evaluate`: how true scores are on gold data, as tables and numbers; plug-ins write pages and pictures."""
+"""`spacy calib evaluate`: how well scores are calibrated on gold, as tables and numbers; plug-ins write pages and pictures."""
 
 from __future__ import annotations
 
@@ -27,23 +27,13 @@ from .shared.options import (
 )
 from .shared.writing import print_json, write_json
 
-OUTPUT_HELP = (
-    "File for the result, by suffix: .json the numbers; with plug-ins .html a page, .png, .svg or .pdf a picture; a folder gets all pictures "
-    "(may be repeated)"
-)
-COMPONENT_HELP = "Judge this component, by its raw scores where it is not calibrated"
-BY_HELP = (
-    "Judge by itself, too, each part of the data whose documents share a value of this key, as genre or year: of Doc.user_data, or a "
-    "function of calib_keys"
-)
-AGAINST_HELP = "Another pipeline, calibrated or not: is it better on this gold, and where is it worse?"
-GROUPS_HELP = "Judge by this many groups of about equally frequent tags; else by those of the fit"
-Component = Annotated[
-    str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; where there is none, the tagger")
-]
-Bins = Annotated[
-    int | None, option("Number of bins, of equally many scores each; else that of the fit", "-b", show_default="10")
-]
+OUTPUT_HELP = "File for the result: .json (numbers), with plug-ins .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
+COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
+BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: of Doc.user_data, or a function of calib_keys"
+AGAINST_HELP = "Another pipeline, calibrated or not, to compare with on this gold"
+GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
+Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
+Bins = Annotated[int | None, option("Number of equal-mass bins (default: as in the fit)", "-b", show_default="10")]
 
 
 @command(example="./calibrated test.spacy -o page.html -o curve.png -o numbers.json", added=option_functions)
@@ -71,19 +61,20 @@ def evaluate(
     **added_options: Any,
 ) -> dict[str, Any]:
     """
-    Show on gold how true the calibrated probabilities of a pipeline are (of those of .9, are nine in ten right?): how far raw
-    and calibrated scores are off, over all tags and by group, with 95 % intervals by document, beside what exactly true scores
-    would show on so little data (the floor). --output writes the same as numbers, as a page that opens offline and tells it in
-    words, or as pictures.
 
-    Of a pipeline that is not calibrated yet it shows how true its raw scores are.
+    Show on gold how well the probabilities of a pipeline are calibrated (are nine in ten right of those scored .9?): the
+    calibration errors of raw and calibrated scores, over all tags and by group, with 95 % intervals by document, and the error
+    that perfectly calibrated scores would show on as little data (the floor). --output writes the same as numbers, as a page
+    that opens offline, or as pictures.
 
-    RETURNS (dict): By pipe name, see `metrics.table.calibration_table`; "entities" holds the same for whole entities, "events" what event
-        pipes say of whole units (see `pipe.evaluation.event_table`), "misaligned" how many tokens align with no single gold token;
-        what each slice of --by shows stands under "slices" of a pipe, and of its entities (see `metrics.slices.SliceTable`); how the pipeline
-        of --against compares, "against" (see `Comparison`); what writers add, under a name of theirs; "conventions" is as in `FitInfo`, None
-        where it is not known. Of raw scores calibrated figures are None, and "unfitted" holds the "verdict" and the command for a "fit".
-    RAISES CalibError: every fault of the input.
+    For a pipeline that is not calibrated yet it shows the errors of its raw scores.
+
+    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "events": the
+        `pipe.evaluation.event_table` of each event pipe; "misaligned": number of tokens that align with no single gold token;
+        "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of
+        --against; "conventions": as in `FitInfo`, None if not known; and the sections of writers under their own keys. For raw
+        scores the calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
+    RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())
     evaluation = evaluate_pipeline(run)
@@ -98,7 +89,7 @@ def evaluate(
 
 
 def _show(evaluation: Evaluation) -> None:
-    """Print the numbers as JSON, or as tables, and after them what is of no pipe."""
+    """Print the numbers as JSON, or as tables, followed by the sections that belong to no pipe."""
     if evaluation.run.format == "json":
         print_json(evaluation.tables)
         return

@@ -15,7 +15,7 @@ from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.comparison import card_line, show_comparison, show_present
-from .fitting.component_fits import ComponentFit, check_components, component_with_gold, place_pipes, put_back
+from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back
 from .fitting.fit_output import show_fit
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
@@ -38,7 +38,7 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
-from .shared.score_readers import renew_readers, show_info, unit_named
+from .shared.score_readers import get_event, renew_readers, show_info
 from .shared.screen import msg, warn
 from .shared.writing import print_json
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class FitCommand(WithOverrides):
-    """With dotted settings of the pipe."""
+    """The command `fit`, which accepts dotted settings of the pipe."""
 
     headings = {
         "How the maps are learned": ("groups", "config", "event", "unit"),
@@ -71,31 +71,23 @@ class FitCommand(WithOverrides):
     }
 
 
-DATA_HELP = (
-    "Held-out gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
-)
-EVENT_HELP = "What counts as right: an entity by exact tokens (article: but for a leading one), its type, or any overlap; an arc of a parser by its head, or (arc) head and label"
-Groups = Annotated[
-    int | None, option("Number of groups of tags that are about equally frequent and share a map", show_default="5")
-]
-Config = Annotated[
-    Path | None, option("Config whose [components.calib] block has the settings, in place of those that the pipeline may have")
-]
+DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+EVENT_HELP = "What counts as right: entities by exact tokens (article: a leading one may differ), type or overlap; arcs by head, or (arc) by head and label"
+Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
+Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
 Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; of parsers head")]
 Unit = Annotated[
     str | None,
     option(
-        f"Also learn how likely all labels, or all arcs, of a whole unit are right (Span._.calib_right): {UNITS}",
+        f"Also learn the probability that all labels or arcs of a whole unit are right (Span._.calib_right): {UNITS}",
         "-u",
         metavar="NAME",
     ),
 ]
 Attr = Annotated[
-    str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; of entities calib_ent")
+    str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-SecondPass = Annotated[
-    bool, option("Leave a recognizer or parser as it is and run it again for the scores, which takes longer")
-]
+SecondPass = Annotated[bool, option("Do not replace a recognizer or parser, but run it twice, which takes longer")]
 
 
 @command(example="en_core_web_sm dev.spacy ./calibrated", kind=FitCommand)
@@ -105,9 +97,7 @@ def fit(
     output: Annotated[Path, argument("OUTPUT", "Folder for the calibrated pipeline")],
     *,
     component: Components = None,
-    train_data: Annotated[
-        Path | None, option("Training gold, to count how frequent tags are; else counted in DATA", "-t")
-    ] = None,
+    train_data: Annotated[Path | None, option("Training gold, to count tag frequencies in (default: DATA)", "-t")] = None,
     method: Method = None,
     attr: Attr = None,
     force: Force = False,
@@ -118,55 +108,56 @@ def fit(
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
-    gold: Annotated[list[Path] | None, option("More held-out gold, fitted on together with DATA (repeat it for each)")] = None,
+    gold: Annotated[list[Path] | None, option("More held-out gold to fit on (may be repeated)")] = None,
     doc_key: DocKey = None,
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
-    allow_seen: Annotated[bool, option("Go on even if much of the fit data stands in --train-data too")] = False,
-    always: Annotated[bool, option("Write the new fit, whatever the comparison with the pipeline's calibration says")] = False,
+    allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
+    always: Annotated[bool, option("Write the new fit even if the calibration of the pipeline is better")] = False,
     format: Format = "table",
-    n_process: Annotated[int, option("Worker processes; recognizers take one in any case")] = 1,
+    n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
     silent: Silent = True,
     overrides: Mapping[str, Any] | None = None,
 ) -> Calibrator | list[Calibrator]:
     """
-    Learn from gold how far the scores of a component of a trained pipeline can be trusted, and write the whole pipeline, with
-    calibrated probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
+
+    Calibrate the scores of a component of a trained pipeline on gold, and write the whole pipeline, with calibrated
+    probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
 
     Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
     highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
-    A pipeline that has a calibration keeps it, or adapts it, unless the new fit is clearly better on held-out documents.
+    A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents.
 
-    RETURNS (Calibrator | list[Calibrator]): The pipe that was written: the fitted one, or the one that was there; of several components
-        theirs, in the order of the pipeline.
-    RAISES CalibError: every fault of the input.
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list in the
+        order of the pipeline.
+    RAISES CalibError: any error in the input.
     """
     from .shared.writing import write_pipeline
 
-    of_one = {"--attr": attr, "--event": event, "--unit": unit, "--config": config, "--second-pass": second_pass or None}
-    components = check_components(component, of_one, overrides)
+    for_one = {"--attr": attr, "--event": event, "--unit": unit, "--config": config, "--second-pass": second_pass or None}
+    components = check_components(component, for_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    options = _checked(attr=attr, method=method, groups=groups, event=event)
-    unit_event, table = unit and unit_named(unit), _read_table(label_map)
+    options = _check_options(attr=attr, method=method, groups=groups, event=event)
+    unit_event, table = unit and get_event(unit), _read_label_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
     nlp, unreadable = load_readable(model)
-    components = components or component_with_gold(nlp, gold_paths, {**of_one, **(overrides or {})}, silent)
-    how: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
-    nlp, fits = place_pipes(nlp, model, components, base, options, overrides, table, how)
-    read = partial(_read, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
+    components = components or component_with_gold(nlp, gold_paths, {**for_one, **(overrides or {})}, silent)
+    calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
+    nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, table, calib_options)
+    read = partial(_read_gold, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
     examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    compared = {"event": event, "always": always or unit is not None, "all_types": all_types}
-    _fit_all(nlp, fits, examples, count, unit_event, compared, **limits)
-    nlp, reader = _take(nlp, fits, unit_event, read, silent)
+    comparison_options = {"event": event, "always": always or unit is not None, "all_types": all_types}
+    _fit_all(nlp, fits, examples, count, unit_event, comparison_options, **limits)
+    nlp, reader = _choose_pipes(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
         show_output(nlp, fits, reader, output, format)
@@ -174,15 +165,15 @@ def fit(
     return calibs if len(calibs) > 1 else calibs[0]
 
 
-def _read_table(label_map: str | None) -> dict[str, str] | None:
-    """RAISES C162: see `read_map`."""
+def _read_label_map(label_map: str | None) -> dict[str, str] | None:
+    """Parse --map. RAISES C162: it is no map."""
     from ..pairs.label_map import read_map
 
     return None if label_map is None else read_map(label_map)
 
 
-def _checked(**options: Any) -> dict[str, Any]:
-    """The options that were given. RAISES C056 and others: see `translate_options`."""
+def _check_options(**options: Any) -> dict[str, Any]:
+    """Return the options that were given. RAISES C001, C056, C112, C185: one is wrong."""
     options = {name: value for name, value in options.items() if value is not None}
     translate_options(options)
     return options
@@ -194,30 +185,31 @@ def _fit_all(
     examples: list[Example],
     count: Callable[[Calibrator], dict[str, Any]],
     unit_event: Any | None,
-    compared: Mapping[str, Any],
+    comparison_options: Mapping[str, Any],
     **limits: Any,
 ) -> None:
-    """Fit each pipe, and compare it with what was there, in one run of the pipeline. compared (Mapping): The options of that. limits: Arguments of `fit_pipe`."""
-    done: list[str] = []
+    """Fit each pipe, and compare it with the calibration that it may replace, in one run of the pipeline.
+
+    count: Returns the training counts of a pipe. comparison_options: Arguments of `ComponentFit.compare`. limits: Arguments of
+    `fit_pipe`.
+    """
+    pipes_done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         if unit_event is not None and hasattr(unit_event, "check"):
             unit_event.check(calib)
-        fit_pipe(nlp, calib, examples, done=done, **limits, **count(calib))
-        component_fit.compare(calib, examples, **compared)
-        done = pipes_before(nlp, calib)
+        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count(calib))
+        component_fit.compare(calib, examples, **comparison_options)
+        pipes_done = pipes_before(nlp, calib)
 
 
-def _take(
-    nlp: Language,
-    fits: Sequence[ComponentFit],
-    unit_event: Any | None,
-    read: Callable[[bool], list[Example]],
-    silent: bool,
+def _choose_pipes(
+    nlp: Language, fits: Sequence[ComponentFit], unit_event: Any | None, read: Callable[[bool], list[Example]], silent: bool
 ) -> tuple[Language, Any | None]:
-    """Return the pipeline to write, and the pipe of whole units that is fitted to the new fit. read: The examples of all gold.
+    """Return (pipeline to write, event pipe fitted to the new scores or None).
 
-    RAISES C130, C131: see `check_fit`. Others: see `renew_readers`.
+    read: Reads the examples of all gold. RAISES C130: a fit is worse than raw scores. C131: too little data for prediction
+    sets. CalibError: any error of the fit of the event.
     """
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0], None
@@ -232,7 +224,7 @@ def _take(
     return nlp, reader
 
 
-def _read(
+def _read_gold(
     nlp: Language,
     fits: Sequence[ComponentFit],
     paths: Sequence[Path],
@@ -241,24 +233,25 @@ def _read(
     all_types: bool,
     silent: bool,
 ) -> list[Example]:
-    """Read the examples of all gold, with the names of labels that the pipes have."""
+    """Read the examples of all gold files, with their labels renamed to those of the pipes."""
     examples = read_examples(nlp, paths[0], gold_preproc, doc_key, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        match_gold([calib], examples, silent, others=component_fit.other_names, all_types=all_types)
+        match_gold([calib], examples, silent, further_maps=component_fit.other_names, all_types=all_types)
     return examples
 
 
 def count_training(
     nlp: Language, calib: Calibrator, path: Path | None, examples: Iterable[Example], allow_seen: bool, silent: bool
 ) -> dict[str, Any]:
-    """Count the gold labels of training data, for `Calibrator.fit`, with a progress bar (on a terminal only); {} without such data.
+    """Count the gold labels of training data; return arguments of `Calibrator.fit`, {} without training data.
 
-    examples: Those of the fit, which should not be among the training data.
-    RAISES C030: the training data has no gold for the component. C482: it has much of the fit data, and that was not allowed.
+    examples: Of the fit, which should not be in the training data.
+    RAISES C030: the training data have no gold for the component. C482: most of the fit data are in them, and `allow_seen` is
+    false.
     """
     from ..gold.reading import texts_of
-    from ..pairs.seen_texts import SeenTexts
+    from ..pairs.seen_texts import FitTextDigests
 
     if path is None:
         return {}
@@ -269,8 +262,8 @@ def count_training(
     tag_counts = dict(calib.source.count(pipe, references))
     if not tag_counts:
         raise calib_error("C030", layer=annotation.gold.name, component=calib.source.component)
-    texts = SeenTexts().plus(texts_of(annotation, training))
-    check_apart(texts.share_of(texts_of(annotation, examples)), allow_seen)
+    texts = FitTextDigests().with_texts(texts_of(annotation, training))
+    check_apart(texts.overlap_with(texts_of(annotation, examples)), allow_seen)
     span_counts = dict(annotation.count_spans(references))
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 
@@ -282,21 +275,24 @@ def fit_pipe(
     *,
     n_process: int,
     silent: bool,
-    done: Sequence[str] = (),
+    pipes_done: Sequence[str] = (),
     **arguments: Any,
 ) -> None:
-    """Run the pipes before the source over the examples, and fit. done: See `ready_to_read`. arguments: Further fields of `FitArguments`."""
+    """Run the pipes before the source over the examples, and fit the calib pipe.
+
+    pipes_done (Sequence[str]): Pipes that were run over these Docs already. arguments: Further fields of `FitArguments`.
+    """
     n_bins = getattr(calib.scorer, "n_bins", 10)
     with share_bar(silent) as progress:
         reading, fitting = progress.parts(1, 3, stages=["Reading scores", "Fitting"])
-        reading.at(0.0)
-        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, done=done)
-        calib.fit(reading.over(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
+        reading.update(0.0)
+        ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, pipes_done=pipes_done)
+        calib.fit(reading.track(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
 
 
 def check_fit(info: FitInfo) -> None:
-    """RAISES C130: by cross-validation calibrated scores are clearly worse than raw ones. C131: only sets of all tags keep the promise."""
+    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores. C131: too little data for the sets."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
@@ -304,12 +300,14 @@ def check_fit(info: FitInfo) -> None:
     sets = info.sets
     if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
         alpha, n = sets["alpha"], sets["tokens"]
-        reached = ceil(1000 / (n + 1)) / 1000
-        raise calib_error("C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=reached)
+        min_alpha = ceil(1000 / (n + 1)) / 1000
+        raise calib_error(
+            "C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=min_alpha
+        )
 
 
 def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None, output: Path, format: str) -> None:
-    """Print what was fitted, as JSON or in words. reader: Of whole units."""
+    """Print the fits, as JSON or in words. reader: The event pipe, if one was fitted."""
     from ..pipe.score_readers import info_of
 
     event_info = None if reader is None else info_of(reader)
@@ -319,11 +317,11 @@ def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None,
         component, outcome = calib.source.component, component_fit.outcome
         if component and component not in nlp.pipe_names:
             warn(
-                f"Component '{component}' is disabled in this pipeline: without it {calib.fit_info.row_unit}s get no score; see nlp.enable_pipe."
+                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
             )
         event_fields = {} if event_info is None else {"event": event_info}
-        compared = {} if outcome is None else {"comparison": outcome.to_dict()}
-        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **compared}
+        comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
+        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **comparison}
     if format == "json":
         print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
         return
@@ -337,8 +335,8 @@ def _show_fit(nlp: Language, component_fit: ComponentFit, reader: Any | None, ou
     if outcome is not None and not component_fit.is_written:
         show_present(calib, outcome, output)
         return
-    if component_fit.own is not None:
-        msg.info(f"Settings that are not given are those of the pipeline's own pipe '{component_fit.own}'")
+    if component_fit.old_name is not None:
+        msg.info(f"Settings that were not given are those of the pipeline's calib pipe '{component_fit.old_name}'")
     show_fit(calib, output, gains=None if outcome is None else outcome.gains)
     if reader is not None:
         show_info(reader.name, reader)

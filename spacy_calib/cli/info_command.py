@@ -1,4 +1,4 @@
-"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
+"""`spacy calib info`: show the settings, groups and fit data of calibrated pipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..pairs.documents import DOCUMENT, LABEL_WORDS, counted
+from ..pairs.documents import DOCUMENT, LABEL_WORDS, count_in_words
 from ..pipe.loading import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
@@ -19,15 +19,15 @@ from .fitting.fit_output import (
     print_fit_tables,
     show_context,
     show_span_context,
+    span_words,
     verdict_on,
-    words_of_spans,
 )
 from .shared.command import command, option
 from .shared.evidence import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
-from .shared.outputs import check_files, wanted_output
+from .shared.outputs import check_files, output_files
 from .shared.score_readers import show_info
-from .shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from .shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
 from .shared.which import choose_pipes
 from .shared.writing import deliver
 
@@ -45,26 +45,27 @@ def info(
     *,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
-    output: Annotated[Path | None, option("JSON file for what is shown", "-o")] = None,
-    everything: Annotated[bool, option("Name every tag of every group", "--all", "--all-tags")] = False,
+    output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
+    everything: Annotated[bool, option("List all tags of all groups", "--all", "--all-tags")] = False,
     format: Format = "table",
     code: Code = None,
     force: ForceFile = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show what the fitted calib pipes of a pipeline hold: source, groups with
-    their tags and frequencies, method, size of the fit data, versions.
 
-    RETURNS (dict): By pipe name: settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency; "events" where
-        other pipes read its scores: what each learned, None where it does not say.
-    RAISES CalibError: every fault of the input.
+    Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
+    versions.
+
+    RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency;
+        "events" if other pipes read its scores: what each learned at its fit, None if it does not report that.
+    RAISES CalibError: any error in the input.
     """
     from ..pipe.score_readers import info_of, score_readers
 
-    check_files(wanted_output(output), force, inputs=[code], model=model)
+    check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
-    pipes = choose_pipes(nlp, component, attr, several=True)
+    pipes = choose_pipes(nlp, component, attr, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
     readers = {pipe.name: score_readers(nlp, pipe.attr) for pipe in pipes}
     for name, by_name in readers.items():
@@ -86,24 +87,24 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
-    """What one pipe holds, as plain data."""
+    """Return the settings, groups and fit record of a pipe as plain data."""
     from ..pipe.label_names import shown_columns
 
-    groups, shown = pipe.groups, shown_columns(pipe)
+    groups, name_of = pipe.groups, shown_columns(pipe)
     assert groups is not None
     state = [
         {
             "group": row.group,
             "fallback": row.fallback,
             "pairs": row.pairs,
-            "tags": {shown.get(pipe.labels[i], pipe.labels[i]): int(groups.counts[i]) for i in groups.tags_in(index)},
+            "tags": {name_of.get(pipe.labels[i], pipe.labels[i]): int(groups.counts[i]) for i in groups.tags_in(index)},
         }
         for index, row in enumerate(pipe.fit_info.table[1:])
     ]
     settings = {
         "attr": pipe.attr,
         "normalize": pipe.normalize,
-        "source": pipe.source.says,
+        "source": pipe.source.settings_summary,
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.state(),
@@ -114,16 +115,16 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 
 def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
-    """Print what one pipe holds. description (dict): What `describe` gave."""
+    """Print one pipe. description (dict): From `describe`."""
     from ..annotations import plain_name
-    from ..pairs.documents import extent
+    from ..pairs.documents import extent_in_words
 
     info = pipe.fit_info
     msg.divider(pipe.name)
-    fact = [verdict_on(info)]
+    sentences = [verdict_on(info)]
     if info.unknown is not None:
-        fact.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit, details=True))
-    for sentence in filter(None, fact):
+        sentences.append(unknown_sentence(info.unknown, info.component or "the source", info.row_unit, details=True))
+    for sentence in filter(None, sentences):
         msg.text(f"{sentence}.")
     facts = {
         **pretrained_line(info),
@@ -142,22 +143,22 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         "Threshold": info.threshold,
         "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
-        "Fitted on": f"{extent(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
+        "Fitted on": f"{extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
     }
     if description["source"]:
         facts["Scores"] = description["source"]
-    for number_of, adaptation in enumerate(info.adaptations, 1):
-        facts[f"Adapted to ({number_of})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
+    for index, adaptation in enumerate(info.adaptations, 1):
+        facts[f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
             adaptation, info.row_unit
         )
     if description["label_cutoffs"] is not None:
         facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
     if info.spans:
-        plural = words_of_spans(info)[1]
+        plural = span_words(info)[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
-        facts[plural.capitalize()] = f"{info.spans.spans:,} found, event: {info.spans.event}"
+        facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_table(facts)
@@ -171,80 +172,79 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         show_selection(info.selection)
     if info.context:
         show_context(info.context)
-        show_span_context(None if info.spans is None else info.spans.context, words_of_spans(info)[1])
+        show_span_context(None if info.spans is None else info.spans.context, span_words(info)[1])
     if info.docs:
         print_fit_tables(info)
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:
-    """What labels are called, where the gold of the fit had other names, and which have no scores."""
+    """Return the lines about labels: their names in the gold of the fit, if these differ, and labels without scores."""
     from ..pipe.label_names import shown_names
 
     names = shown_names(pipe)
-    called = [f"{label}={name}" for label, name in names.items() if name not in ("", label)]
+    renamed_labels = [f"{label}={name}" for label, name in names.items() if name not in ("", label)]
     without_scores = [label for label, name in names.items() if not name]
-    lines = {"Labels called": ", ".join(called) or "as in the component"}
+    lines = {"Labels called": ", ".join(renamed_labels) or "as in the component"}
     return {**lines, "Without scores": ", ".join(without_scores)} if without_scores else lines
 
 
 def attributes_of(pipe: Calibrator) -> str:
-    """The attributes that a pipe writes."""
+    """List the attributes that a pipe writes."""
     from ..annotations import get_annotation
 
     attr = pipe.attr
     if pipe.fit_info.row_unit == DOCUMENT:
         return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _set; Doc._.{attr}"
     links = get_annotation(pipe.fit_info.layer).spans_are_units
-    of_spans = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
-    of_spans += ", _link, _links" if links else ""
+    span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
+    span_attributes += ", _link, _links" if links else ""
     if pipe.of_entities and not pipe.token_scores:
-        of_tokens = "; ".join(
-            f"Token._.{attr}_{name}" for name, made in (("set", pipe.tokens.sets), ("flag", pipe.tokens.recall_cutoffs)) if made
-        )
-        return "; ".join(filter(None, (of_spans.removeprefix("; "), of_tokens, f"Doc._.{attr}")))
-    return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{of_spans}"
+        parts = (("set", pipe.tokens.sets), ("flag", pipe.tokens.recall_cutoffs))
+        token_attributes = "; ".join(f"Token._.{attr}_{name}" for name, part in parts if part)
+        return "; ".join(filter(None, (span_attributes.removeprefix("; "), token_attributes, f"Doc._.{attr}")))
+    return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{span_attributes}"
 
 
 def pretrained_line(info: FitInfo) -> dict[str, str]:
-    """The card that a pretrained calibration comes from, as one fact; {} after a fit."""
+    """Return the lines about the card of a pretrained calibration; {} after a fit."""
     card = info.pretrained
     if card is None:
         return {}
-    transferred = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
+    transfer_note = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
     cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if card["cutoff"] else {}
-    return {"Pretrained": f"card {card['card']} ({card['licence']}){transferred}", "Trust": card["trust"], **cutoff}
+    return {"Pretrained": f"card {card['card']} ({card['licence']}){transfer_note}", "Trust": card["trust"], **cutoff}
 
 
 def card_cutoff_line(cutoff: Mapping[str, float]) -> str:
-    """The cut-off of a card, and what it reaches on the sources left out."""
+    """Describe the cut-off of a card and its precision and recall on the left-out sources."""
     return (
-        f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}: of what it accepts on the sources left "
-        f"out {cutoff['mean']:.2f} is right in the mean, {cutoff['worst']:.2f} on the worst; it accepts {cutoff['kept']:.2f} of what is right"
+        f"{cutoff['cutoff']:.2f} for all labels, for precision {cutoff['precision']:.2f}; on left-out sources: mean precision "
+        f"{cutoff['mean']:.2f}, worst {cutoff['worst']:.2f}, share of right entities accepted {cutoff['kept']:.2f}"
     )
 
 
 def shrinkage_line(pipe: Calibrator) -> dict[str, str]:
-    """How far scores shrink, and to which line, as one fact; {} where they do not."""
+    """Return the line about shrinkage of scores towards a straight line in log-odds; {} if there is none."""
     from ..calibration.conventions import Shrinkage
 
     shrinkage = None if pipe.tokens.context is None else pipe.tokens.context.shrinkage
     if not isinstance(shrinkage, Shrinkage):
         return {}
     slope, constant = shrinkage.line.tolist()
-    way = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
-    return {"Shrunk": f"{way} ({slope:.3g} times, {constant:+.3g})"}
+    share = f"{shrinkage.shrink:g} of the way, in log-odds, to a line through the raw scores"
+    return {"Shrunk": f"{share} ({slope:.3g} times, {constant:+.3g})"}
 
 
 def show_selection(selection: Mapping[str, Any]) -> None:
-    """Print the candidates that were compared, the best first."""
-    msg.divider(f"Chosen by cross-validation over {counted('document', selection['documents'])}")
+    """Print the candidates that cross-validation compared, best first."""
+    msg.divider(f"Chosen by cross-validation over {count_in_words('document', selection['documents'])}")
     columns = (
-        Column("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
-        Column("Size", "size", whole),
-        *(Column(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
+        TableColumn("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
+        TableColumn("Size", "size", whole),
+        *(TableColumn(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
     )
     show_rows(selection["trials"], columns)
-    msg.text("The best is taken; raw scores only where they are better by more than one standard error.")
+    msg.text("The best one is chosen; raw scores only if they are better by more than one standard error.")
     for why, rows in groupby(selection["left_out"], itemgetter("why")):
         msg.text(f"Not compared: {'; '.join(row['candidate'] for row in rows)} ({why})")
 
@@ -252,7 +252,7 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
     if pooling is None:
         return "none"
-    return "of no use here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
+    return "no effect here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
@@ -267,19 +267,17 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
         return "none"
     line = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
     if sets["unreached"]:
-        line += f"; no promise for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
+        line += f"; not guaranteed for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
     elif sets["out_of_reach"]:
-        line += f"; no promise for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
+        line += f"; not guaranteed for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     if sets["empty"]:
-        content = "hold the likeliest tag alone" if sets["nonempty"] else "are empty"
+        content = "contain only the top tag" if sets["nonempty"] else "are empty"
         line += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit {rows} {content}"
     return line
 
 
-def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str, pretrained: Mapping[str, Any] | None = None) -> str:
-    """target (str): What they reach, "precision" or "recall". digits (str): How a cut-off is written. pretrained: Of cut-offs of a card."""
-    if pretrained is not None:
-        return card_cutoff_line(pretrained["cutoff"])
+def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
+    """Describe cut-offs. target (str): "precision" or "recall". digits (str): Format of a cut-off."""
     if cutoffs is None:
         return "none; see `spacy calib threshold`"
     cutoff_texts = ", ".join(

@@ -1,4 +1,4 @@
-"""`spacy calib stock`: the pipeline as it was before it was calibrated."""
+"""`spacy calib stock`: remove the calibration from a pipeline."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def stock(
     silent: Silent = True,
 ) -> Language:
     """
-    Turn a calibrated pipeline back into one of spaCy's own components: the same
-    weights, without calib pipes and those that read their scores. It needs
-    this package no more.
+    Remove the calibration from a pipeline: its calib pipes and the pipes that
+    read their scores. The weights stay, all components are spaCy's own again,
+    and the pipeline no longer needs this package.
 
     RETURNS (Language): The stock pipeline.
-    RAISES C067: nothing in the pipeline comes from `calib fit`. CalibError: every other fault of the input.
+    RAISES C067: nothing in the pipeline was added by `calib fit`. CalibError: any other error in the input.
     """
     from ..pipe.score_readers import score_readers
     from ..pipe.scorer import drop_performance
@@ -43,18 +43,18 @@ def stock(
     nlp = open_model(model, code=code)
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     stock_factories = {inline: factory for factory, inline in INLINE_FACTORIES.items()}
-    restored = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
+    stock_factory_of = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
     calib_pipes = [name for name, factory in factory_of.items() if factory == "calib"]
-    if not restored and not calib_pipes:
+    if not stock_factory_of and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
-    removed = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted=False))]
-    stock_nlp = load_with_factories(model, restored, exclude=removed)
+    removed_names = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted_only=False))]
+    stock_nlp = load_with_factories(model, stock_factory_of, exclude=removed_names)
     for attr in attrs:
         drop_performance(stock_nlp, attr)
     write_pipeline(stock_nlp, output, force)
-    changes = [f"'{name}' is spaCy's {factory} again" for name, factory in restored.items()]
-    summary = f"{'; '.join([*changes, *(f'{name!r} is gone' for name in removed)])}: {output}"
-    result = {"output": str(output), "stock": restored, "removed": removed}
+    changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
+    summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in removed_names)])}: {output}"
+    result = {"output": str(output), "stock": stock_factory_of, "removed": removed_names}
     deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
     return stock_nlp

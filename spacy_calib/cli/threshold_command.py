@@ -1,4 +1,4 @@
-"""`spacy calib threshold`: the score cut-offs of entities that reach a precision, or that bound what is missed."""
+"""`spacy calib threshold`: find score cut-offs for a precision of entities, or for a recall of their tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.loading import check_readable
 from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
 from .shared.command import argument, check_confidence, check_option, command, option
-from .shared.evidence import Seen, check_gold_says
+from .shared.evidence import FitOverlap, check_gold_outcomes
 from .shared.options import (
     AllTypes,
     CalibratedModel,
@@ -28,7 +28,7 @@ from .shared.options import (
     OnlyComponent,
     Silent,
 )  # fmt: skip
-from .shared.outputs import Output, wanted_output
+from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
 from .shared.screen import first_of
 from .shared.writing import deliver, write_json
@@ -40,11 +40,8 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = (
-    "Gold that the pipeline was not trained on: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), "
-    "or a folder of them"
-)
-RECALL_HELP = "Share of the tokens of gold entities that are to be flagged; beside --precision: both"
+DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+RECALL_HELP = "Share of the tokens of gold entities to be flagged"
 
 
 @command(example="./calibrated test.spacy --precision 0.9")
@@ -52,15 +49,15 @@ def threshold(
     model: CalibratedModel,
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     *,
-    precision: Annotated[float | None, option("Share of accepted entities that are to be right", "-p")] = None,
+    precision: Annotated[float | None, option("Share of the accepted entities to be right", "-p")] = None,
     recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
-    per: Annotated[str, option("One cut-off for all, or for each", words=PER)] = "all",
-    confidence: Annotated[float, option("How sure it must be that the precision, or recall, is reached")] = 0.95,
+    per: Annotated[str, option("One cut-off for all, or one for each label or group", words=PER)] = "all",
+    confidence: Annotated[float, option("Confidence that the precision or recall is reached")] = 0.95,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
-    apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs in it", "-a")] = None,
-    allow_empty: Annotated[bool, option("Write the pipeline at --apply even where it would accept nothing")] = False,
+    apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs", "-a")] = None,
+    allow_empty: Annotated[bool, option("Write the pipeline to --apply even if it would accept nothing")] = False,
     format: Format = "table",
     force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False,
     label_map: LabelMap = None,
@@ -73,15 +70,17 @@ def threshold(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Find the lowest score cut-offs at which accepted entities reach a precision (--precision), or the highest at which no more
-    tokens of entities are missed than asked for (--recall), with the stated confidence; or both, which leaves what is between
-    them to be looked at. Best on gold that was not used for `calib fit`.
 
-    RETURNS (dict): "pipe", "attr", "by", "seen" (see `pairs.seen_texts.SeenShare`); for a precision "event", "precision", "confidence", "per",
-        "cutoffs": key -> cut-off or None, and "rows": for each key what it keeps, see `calibration.thresholds.Threshold`; for a recall
-        "misses": the same with "recall", see `calibration.missed.rows_of`; for both "review": see `calibration.missed.review_of`. Of several
-        pipes: those of the first, and "others": pipe -> its own.
-    RAISES CalibError: every fault of the input.
+    Find the lowest score cut-offs at which the accepted entities have a precision (--precision), or the highest at which the
+    flagged tokens have a recall (--recall), with the stated confidence; or both, with the tokens between them for review. Use
+    gold that was not used for `calib fit`.
+
+    RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
+        "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
+        for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
+        `calibration.missed.review_of`. With several pipes this is the result of the first one, and "others": pipe name -> its
+        result.
+    RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
@@ -91,13 +90,16 @@ def threshold(
         model, data, attr=attr, component=component, label_map=label_map, all_types=all_types, gold_preproc=gold_preproc,
         doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
-    nlp = run.begin(wanted_output(output), folder=None if apply is None else Output("--apply", apply))
+    nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
     examples = run.read(nlp)
-    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, several=True, only=may_have_cutoffs), recall)
-    annotated = run.annotate(nlp, pipes, examples, what="Scoring entities")
+    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
+    annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
     targets = (precision, recall, per, confidence)
-    results = [with_shown_names(pipe, _find(pipe, annotated, data, targets, silent)) for pipe in pipes]
-    result = {**results[0], **({"others": {other["pipe"]: other for other in results[1:]}} if results[1:] else {})}
+    results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
+    result = {
+        **results[0],
+        **({"others": {pipe_result["pipe"]: pipe_result for pipe_result in results[1:]}} if results[1:] else {}),
+    }
     if output is not None:
         write_json(output, result)
     if apply is not None:
@@ -105,30 +107,26 @@ def threshold(
         write_pipeline(nlp, apply, force)
 
     def show_all() -> None:
-        for one in results:
-            show(one, apply)
+        for pipe_result in results:
+            show(pipe_result, apply)
 
     deliver(result, show_all, output=None, format=format, silent=silent)
     return result
 
 
 def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bool) -> None:
-    """RAISES C530: no cut-off of any pipe reaches the precision, and a pipeline that accepts nothing is not allowed."""
+    """Check that a pipeline with these cut-offs accepts something, unless `allow_empty`. RAISES C530: it accepts nothing."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
         highest = first_of([text for result in results if (text := highest_precisions(result))], KEYS_NAMED, "; ")
-        highest_note = f" (the highest that is reached: {highest})" if highest else ""
+        highest_note = f" (the highest is {highest})" if highest else ""
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path, reached=highest_note)
 
 
-def _find(
-    pipe: Calibrator,
-    examples: list[Example],
-    data: Path,
-    targets: tuple[float | None, float | None, str, float],
-    silent: bool,
+def _set_cutoffs(
+    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[float | None, float | None, str, float], silent: bool
 ) -> dict[str, Any]:
-    """Return the result for one pipe, see `find_cutoffs`, which gets the cut-offs that were found."""
+    """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
     if pipe.spans.groups is None:
         pipe.tokens.label_cutoffs = accepting
@@ -139,12 +137,12 @@ def _find(
 
 
 def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
-    """RAISES C307: neither precision nor recall. C056: a value out of range, or groups with --recall."""
+    """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, --per group with --recall."""
     if precision is None and recall is None:
         raise calib_error("C307")
     for flag, value in (("--precision", precision), ("--recall", recall)):
         check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
-    check_option("--per", recall is None or per != "group", "all or label beside --recall", repr(per))
+    check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
 
 
@@ -158,7 +156,10 @@ def find_cutoffs(
     confidence: float,
     silent: bool = True,
 ) -> tuple[dict[str, Any], Any, Any]:
-    """Return (result, cut-offs of precision, cut-offs of recall), None if not requested. RAISES C308 to C310, C800 to C804."""
+    """Return (result, cut-offs of precision or None, cut-offs of recall or None).
+
+    RAISES C308 to C310: no recall cut-off is possible. C800 to C804: gold that cannot show errors.
+    """
     import numpy as np
 
     from ..calibration.missed import rows_of
@@ -167,10 +168,10 @@ def find_cutoffs(
     from ..pipe.scorer import corpus_of
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
-    check_gold_says(pipe, examples, corpus, silent)
+    check_gold_outcomes(pipe, examples, corpus, silent)
     spans = corpus if pipe.spans.groups is None else corpus.spans
     documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
-    overlap = Seen(pipe)
+    overlap = FitOverlap(pipe)
     deque(overlap.over(examples), maxlen=0)
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": overlap.to_dict()}
     accepting = flagging = None
@@ -182,10 +183,10 @@ def find_cutoffs(
             code = "C310" if corpus.row_unit == DOCUMENT else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
-        if not tokens.wanted("all", "all").any():
+        if not tokens.in_gold("all", "all").any():
             raise calib_error("C309", data=data)
-        flagging = tokens.find(recall, confidence, per)
-        result["misses"] = {**flagging.state(), "scored": int(tokens.scored.sum()), "rows": rows_of(tokens, flagging)}
+        flagging = tokens.find_cutoffs(recall, confidence, per)
+        result["misses"] = {**flagging.state(), "scored": int(tokens.is_scored.sum()), "rows": rows_of(tokens, flagging)}
         if accepting is not None:
             result["review"] = parts_for_review(pipe, corpus, tokens, accepting, flagging)
     return result, accepting, flagging
@@ -200,9 +201,12 @@ def may_have_cutoffs(pipe: Calibrator) -> bool:
 
 
 def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:
-    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any. RAISES C065: there is none. C021, C069: see `check_readable`."""
-    of_spans = [pipe for pipe in pipes if pipe.spans.groups is not None]
-    candidates = of_spans if of_spans and recall is not None else [pipe for pipe in pipes if may_have_cutoffs(pipe)]
+    """Return the pipes that score entities, documents or links; for a recall only those of entities, if there are any.
+
+    RAISES C065: there is none. C021, C069: a component is missing or disabled.
+    """
+    span_pipes = [pipe for pipe in pipes if pipe.spans.groups is not None]
+    candidates = span_pipes if span_pipes and recall is not None else [pipe for pipe in pipes if may_have_cutoffs(pipe)]
     if not candidates:
         raise calib_error("C065", name=pipes[0].name, component=pipes[0].source.component or "the source")
     for pipe in candidates:

@@ -1,4 +1,4 @@
-"""The features of a context: the scores of a token's tags, the tokens next to it, and its document."""
+"""Features of the context of a token: the scores of its tags, of its neighbours, and of its document."""
 
 from __future__ import annotations
 
@@ -10,71 +10,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds, sigmoid
-from ..pairs.build import leading
+from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words
 
-# What is added to each Doc before its means are taken: ten average tokens, their top scores and entropies.
-_ADDED = 10.0 * np.array([[1.0], [0.9], [0.3]])
+# Added to each Doc before its means are taken: ten average tokens, with the sums of their top scores and entropies.
+_PRIOR_SUMS = 10.0 * np.array([[1.0], [0.9], [0.3]])
 # The log-odds of a missing entry: a rival below the threshold.
 NO_ENTRY = float(log_odds(np.array([0.01]))[0])
-# Log-odds and tag of a missing neighbour, as next to the first and the last word nothing is doubtful; and of a missing entry.
+# Log-odds and tag of a missing neighbour (Docs begin and end unambiguously), and of a missing entry.
 _MISSING = np.array([3.0, NO_ENTRY]), np.array([-1, -1])
-_NO_NEIGHBOUR, _NO_TOP = -2, -1  # where these are
+_NO_NEIGHBOUR, _NO_TOP = -2, -1  # their indices from the end
 
 
 class TokenScores:
-    """The scores of n tokens, as features look at them.
+    """Scores of n tokens and their derived columns, for the features.
 
     rows, tags (Ints), scores (Floats): Token (ascending), tag and score of each entry. words (Words): The tokens.
-    log_odds (Floats): Of the scores. is_top (Flags): Whether each entry is the highest of its token; of equal ones the first.
-    top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest entry of each token and of the second, shape (2, n); -1 and NO_ENTRY
-        for a missing entry.
-    neighbours: (log-odds, tags) of the highest entry of the token before each, and of the token after it. A neighbour is in the same Doc,
-        has entries and is more than white space.
-    scored (Flags): Whether a token has entries and is more than white space. entropy (Floats): Of each token, in nats: of its scores, and of the probability that they leave to all other tags.
+    log_odds (Floats): Log-odds of each entry. is_top (Flags): Whether it is the highest of its token (of ties the first).
+    top_tags (Ints), top_log_odds (Floats): Tag and log-odds of the highest and the second entry of each token, shape (2, n);
+        -1 and NO_ENTRY if missing.
+    is_scored (Flags): Whether a token has entries and is more than white space.
+    neighbours (tuple): (log-odds, tags) of the highest entry of the previous token, and of the next one: scored tokens of the
+        same Doc.
+    entropy (Floats): Entropy of each token in nats, with the probability left over by its entries as one more outcome.
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)
-        self.is_top: Flags = leading(rows, scores)
-        first, others = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
-        second = others[leading(rows[others], scores[others])]
+        self.is_top: Flags = find_top(rows, scores)
+        top, not_top = self.is_top.nonzero()[0], (~self.is_top).nonzero()[0]
+        runner_up = not_top[find_top(rows[not_top], scores[not_top])]
         entries = np.empty((2, n), dtype=np.intp)
         entries[:] = _NO_TOP
-        entries[0, rows[first]], entries[1, rows[second]] = first, second
+        entries[0, rows[top]], entries[1, rows[runner_up]] = top, runner_up
         log_odds_, tags_ = np.concatenate((self.log_odds, _MISSING[0])), np.concatenate((tags, _MISSING[1]))
         self.top_log_odds: Floats = log_odds_[entries]
         self.top_tags: Ints = tags_[entries]
-        self.scored: Flags = (entries[0] >= 0) & words.counts
-        near = np.empty((2, n + 1), dtype=np.intp)
-        near[0, 1:] = near[1, :-1] = np.where(self.scored, entries[0], _NO_NEIGHBOUR)
-        near[:, words.starts] = _NO_NEIGHBOUR
-        near_log_odds, near_tags = log_odds_[near], tags_[near]
+        self.is_scored: Flags = (entries[0] >= 0) & words.counts
+        neighbours = np.empty((2, n + 1), dtype=np.intp)
+        neighbours[0, 1:] = neighbours[1, :-1] = np.where(self.is_scored, entries[0], _NO_NEIGHBOUR)
+        neighbours[:, words.starts] = _NO_NEIGHBOUR
+        near_log_odds, near_tags = log_odds_[neighbours], tags_[neighbours]
         self.neighbours = (near_log_odds[0, :-1], near_tags[0, :-1]), (near_log_odds[1, 1:], near_tags[1, 1:])
-        every = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
-        surprise = -every * np.log(every)
+        probabilities = np.maximum(np.concatenate((scores, 1.0 - np.bincount(rows, scores, n))), 1e-300)
+        surprise = -probabilities * np.log(probabilities)
         self.entropy: Floats = np.bincount(rows, surprise[: len(scores)], n) + surprise[len(scores) :]
 
-    def document_means(self, *values: Floats, added: Floats = _ADDED) -> Floats:
-        """The means over the scored tokens of a Doc and some average ones, so that those of short Docs do not swing, shape (k, n).
+    def document_means(self, *values: Floats, prior_sums: Floats = _PRIOR_SUMS) -> Floats:
+        """Mean over the scored tokens of each token's Doc, shape (k, n), shrunk towards average tokens: short Docs vary less.
 
-        values (Floats): Of each token, k times. added (Floats): The number of average tokens and the sums of their values, shape (1 + k, 1).
+        values (Floats): k columns, each with a value per token.
+        prior_sums (Floats): Number of average tokens, and the sum of their values in each column, shape (1 + k, 1).
         """
         starts = self.words.starts
         n_docs = len(starts) - 1
         docs = np.arange(n_docs).repeat(starts[1:] - starts[:-1])
-        # One token after the other, whatever the batch: a fit answers to the last bit of its inputs.
-        sums = np.array([np.bincount(docs, column * self.scored, n_docs) for column in (self.scored, *values)]) + added
-        return (sums[1:] / sums[0])[:, docs]
+        # bincount adds token by token in any batch: the last bit of an input can change a fit.
+        sums = np.array([np.bincount(docs, column * self.is_scored, n_docs) for column in (self.is_scored, *values)])
+        means = (sums[1:] + prior_sums[1:]) / (sums[0] + prior_sums[0])
+        return means[:, docs]
 
 
 class Feature(ABC):
     """A property of a token, other than its word and tags, that may show whether its scores are too high or too low.
 
-    name (str): In the settings. columns (tuple[str, ...]): Meaning of each column.
+    columns (tuple[str, ...]): Description of each column.
     """
 
     name: str
@@ -82,61 +85,55 @@ class Feature(ABC):
 
     @abstractmethod
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        """The values of all tokens, column by column."""
+        """Return the columns, with a value per token."""
 
     def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        """The meaning of each column for these tokens."""
+        """Return the description of each column for these tokens."""
         return self.columns
 
 
-class Neighbours(Feature):
-    """How confident the model is in the tokens before and after."""
+class NeighbourConfidence(Feature):
+    """Log-odds of the top tags of the previous and the next token."""
 
     name = "neighbours"
-    columns = ("confidence in the token before", "confidence in the token behind")
+    columns = ("confidence in the previous token", "confidence in the next token")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        before, after = tokens.neighbours
-        return before[0], after[0]
+        previous, following = tokens.neighbours
+        return previous[0], following[0]
 
 
-class Document(Feature):
-    """How confident the model is in the whole Doc: high scores mean less in a Doc that is strange to the model."""
+class DocumentConfidence(Feature):
+    """Mean confidence and entropy of the Doc: a high score means less in a Doc that is unlike the training data."""
 
     name = "document"
-    columns = (
-        "the document's mean confidence",
-        "the document's mean entropy",
-        "that confidence, times that in the token",
-    )
+    columns = ("the document's mean confidence", "the document's mean entropy", "that confidence, times the token's")
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
         confidence, entropy = tokens.document_means(sigmoid(tokens.top_log_odds[0]), tokens.entropy)
         return confidence, entropy, confidence * tokens.top_log_odds[0]
 
 
-class Hints(Feature):
-    """What the source adds about a token, such as how confident a parser was on the way to an arc."""
+class FurtherScoresFeature(Feature):
+    """The further scores of the source for each token, such as the confidence of a parser on the way to an arc."""
 
     name = "hints"
     columns = ()
 
     def __call__(self, tokens: TokenScores) -> Sequence[Floats]:
-        return tuple(tokens.words.hints.values())
+        return tuple(tokens.words.further_scores.values())
 
     def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        return tuple(tokens.words.hints)
+        return tuple(tokens.words.further_scores)
 
 
-# Those that a config can name, in the order of their columns.
-FEATURES: dict[str, Feature] = {feature.name: feature for feature in (Document(), Hints(), Neighbours())}
+# The features that a config can name, in the order of their columns.
+_FEATURES = DocumentConfidence(), FurtherScoresFeature(), NeighbourConfidence()
+FEATURES: dict[str, Feature] = {feature.name: feature for feature in _FEATURES}
 
 
-class FromDocs(Feature):
-    """A function of Docs, for properties of tokens that the arrays do not show. No config names one.
-
-    function (Callable): Returns an array of shape (n_tokens,) or (n_tokens, k) for all tokens of the Docs, in order.
-    """
+class DocFunction(Feature):
+    """A feature from a function of Docs, returning shape (n_tokens,) or (n_tokens, k); it has no name in configs."""
 
     def __init__(self, name: str, function: Callable[[Sequence[Any]], NDArray[Any]]):
         self.name = name
@@ -147,4 +144,4 @@ class FromDocs(Feature):
         return tuple(tokens.words.columns[self.name].T)
 
     def column_names(self, tokens: TokenScores, n_columns: int) -> Sequence[str]:
-        return self.columns if n_columns == 1 else [f"{self.name}, column {place + 1}" for place in range(n_columns)]
+        return self.columns if n_columns == 1 else [f"{self.name}, column {column + 1}" for column in range(n_columns)]

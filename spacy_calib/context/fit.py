@@ -1,4 +1,4 @@
-"""Fitting a context to the scores of a source, and comparing held-out scores with and without it."""
+"""Fits contexts to the scores of a source, and compares out-of-fold scores with and without them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import log_odds
-from ..calibration.span_fit import SpanData, held_out_scores, without_useless
+from ..calibration.span_fit import SpanData, drop_useless_scores, held_out_scores
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit
 from ..metrics.proper import log_losses, mean_with_error
-from ..pairs.build import interleave, leading
+from ..pairs.build import find_top, interleave
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE
 from ..pairs.progress import UNREPORTED, Progress
 from ..types import Floats, Groups, Ints, Pairs, Spans
-from .blocks import View, pair_inputs
+from .blocks import TokenView, pair_inputs
 from .features import TokenScores
 from .log_linear import PairData, fit_pairs
 from .ridge import ROUNDING, fit_ridge
 from .tokens import (
     CLIP,
-    FURTHER,
+    FURTHER_SCORES,
     FurtherScores,
-    SpanContext,
-    TagsOfSpans,
+    LabelMatch,
+    SpanContextModel,
     TokenContext,
-    named_columns,
-    replace_top,
+    replace_top_scores,
+    span_column_names,
     span_columns,
 )
 from .words import KnownWords, Words
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Scores without and with context, on held-out documents.
-
-    without, with_context (float): Mean log loss. error (float): Standard error of their difference, by document.
-    """
+class ContextComparison:
+    """Mean log loss on held-out documents without and with context. error (float): Standard error of their difference."""
 
     without: float
     with_context: float
@@ -53,24 +50,24 @@ class Comparison:
         return self.with_context <= self.without
 
     @classmethod
-    def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> Comparison:
-        """Compare two probabilities of n pairs. hits, documents (Ints): Of each."""
+    def from_scores(cls, without: Floats, with_context: Floats, hits: NDArray[np.bool_], documents: Ints) -> ContextComparison:
+        """Compare two probabilities of n pairs. hits, documents: Of each pair."""
         losses, losses_with = log_losses(without, hits), log_losses(with_context, hits)
         mean, error = mean_with_error(losses_with - losses, documents)
         return cls(float(losses.mean()), float(losses.mean()) + mean, error)
 
 
-def without_model(context: TokenContext) -> TokenContext:
-    """The context without its model: scores of tokens stay, and those of spans may look at its view."""
-    copied = copy(context)
-    copied.model_ = copied.line_ = None
-    return copied
+def without_token_model(context: TokenContext) -> TokenContext:
+    """Return a copy of the context that leaves token scores unchanged; span scores may still use its view of the tokens."""
+    bare_context = copy(context)
+    bare_context.model_ = bare_context.line_ = None
+    return bare_context
 
 
 def fit_token_context(
     prototype: TokenContext,
     pairs: Pairs,
-    others: Pairs,
+    unlabelled_pairs: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
@@ -79,89 +76,95 @@ def fit_token_context(
     overlapping: bool = False,
     salt: str = "",
 ) -> ContextFit:
-    """Learn from tokens with gold.
+    """Fit a token context to tokens with gold.
 
-    pairs (Pairs): Their entries. others (Pairs): Entries of tokens without gold, which are looked at, too.
-    documents (Ints): Of the pairs, ascending. n_tags (int): Columns.
-    overlapping (bool): Whether a token may have several right tags; then its scores stay as they are.
-    salt (str): Of the forms that are kept; "" keeps digests as they are.
+    pairs (Pairs): Pairs of tokens with gold. unlabelled_pairs (Pairs): Pairs of tokens without, which are neighbours of those.
+    documents (Ints): Document of each pair, ascending. n_tags (int): Number of tags.
+    overlapping (bool): Whether a token may have several right tags; if so, its scores stay as they are.
+    salt (str): Salt of the saved digests of words; "" leaves the digests as they are.
+    RETURNS (ContextFit): With out-of-fold scores of the pairs.
     """
-    entries, order = interleave(pairs, others)
+    entries, order = interleave(pairs, unlabelled_pairs)
     index = np.argsort(order)  # of the pairs, then of the others
     tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
     context = prototype.clone()
-    context.known_, context.n_tags_ = KnownWords.from_words(words), n_tags
-    columns, places = _learn_columns(context, tokens), context.known_.places(words)
-    salted, salted_places = context.known_.salted(salt)
-    view = View(tokens, columns, places[0], tokens.scores)
+    context.vocabulary_, context.n_tags_ = KnownWords.from_words(words), n_tags
+    columns, word_indices = _learn_columns(context, tokens), context.vocabulary_.find_indices(words)
+    salted_words, salted_indices = context.vocabulary_.with_salt(salt)
+    view = TokenView(tokens, columns, word_indices[0], tokens.scores)
     why = "a token may have several labels" if overlapping else ""
-    why = why or ("one document, and two are wanted" if len(np.unique(documents)) < 2 else "")
+    why = why or ("one document, but at least two are needed" if len(np.unique(documents)) < 2 else "")
     if why:
-        context.known_ = salted
-        return ContextFit(context, view, pairs.scores, others.scores, why, describe_context(context))
+        context.vocabulary_ = salted_words
+        return ContextFit(context, view, pairs.scores, unlabelled_pairs.scores, why, describe_context(context))
     n, log_odds = len(pairs), tokens.log_odds[index]
-    every_pair = (entries.rows, entries.tags, tokens.log_odds, tokens.is_top)
-    inputs = pair_inputs(context.blocks, tokens, places, columns, every_pair, n_tags).take(index)
-    data_of_pairs = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
-    context.model_, held_out = fit_pairs(data_of_pairs, progress)
-    adjusted_others = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))
-    context.known_, context.model_ = salted, context.model_.with_places(inputs.blocks, salted_places, n_tags + 1)
-    comparison = Comparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
-    info = describe_context(context, comparison, _reordered(pairs, held_out))
-    view = replace(view, adjusted=np.concatenate([held_out, adjusted_others])[order])
-    return ContextFit(context, view, held_out, adjusted_others, "", info)
+    pair_columns = (entries.rows, entries.tags, tokens.log_odds, tokens.is_top)
+    inputs = pair_inputs(context.blocks, tokens, word_indices, columns, pair_columns, n_tags).take(index)
+    pair_data = PairData(log_odds[:n], inputs.take(slice(n)), pairs.hits, documents)
+    context.model_, held_out = fit_pairs(pair_data, progress)
+    unlabelled_scores = context.model_.predict(log_odds[n:], inputs.take(slice(n, None)))
+    context.vocabulary_, context.model_ = salted_words, context.model_.reindex_words(inputs.blocks, salted_indices, n_tags + 1)
+    comparison = ContextComparison.from_scores(pairs.scores, held_out, pairs.hits, documents)
+    info = describe_context(context, comparison, _share_reordered(pairs, held_out))
+    view = replace(view, adjusted_scores=np.concatenate([held_out, unlabelled_scores])[order])
+    return ContextFit(context, view, held_out, unlabelled_scores, "", info)
 
 
 def fit_further_scores(
     names: Sequence[str],
     groups: Groups,
-    raw: tuple[Pairs, Pairs],
+    raw_pairs: tuple[Pairs, Pairs],
     pairs: Pairs,
-    others: Pairs,
+    unlabelled_pairs: Pairs,
     documents: Ints,
     words: Words,
     progress: Progress = UNREPORTED,
 ) -> ContextFit:
-    """Learn what further scores of documents say, where held-out ones lose less with them than without, as for spans.
+    """Fit a recalibrator of documents to further scores, if cross-validation shows that they lower the log loss.
 
-    names (Sequence[str]): Of the scores. groups (Groups): Of the labels. pairs (Pairs): Of documents with gold; others (Pairs): Without.
-    raw (tuple[Pairs, Pairs]): Both as the source gave them, which says whose label is the likeliest. documents (Ints): What each pair is from, ascending.
+    names (Sequence[str]): Names of the further scores. groups (Groups): Groups of the labels.
+    raw_pairs (tuple[Pairs, Pairs]): Pairs of documents with gold, and without, with raw scores: these decide the top label.
+    pairs, unlabelled_pairs (Pairs): The same pairs with the scores to adjust. documents (Ints): Of `pairs`, ascending.
+    RETURNS (ContextFit): With out-of-fold scores of the pairs.
     """
     context = FurtherScores()
     context.names_ = tuple(names)
-    progress.at(0.0)
-    top, top_others = (np.flatnonzero(leading(part.rows, part.scores)) for part in raw)
+    progress.update(0.0)
+    top, unlabelled_top = (np.flatnonzero(find_top(part.rows, part.scores)) for part in raw_pairs)
     spans = context.spans(words, pairs.rows[top], pairs.tags[top], pairs.scores[top])
-    top_data = SpanData(spans, spans.own, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
-    useful = without_useless(top_data, groups).spans.beside.shape[1] > 0
-    held_out = held_out_scores(top_data, groups) if useful else spans.own
-    adjusted, adjusted_others = replace_top(pairs.rows, pairs.scores, top, held_out), others.scores
+    top_data = SpanData(spans, spans.scores, pairs.hits[top].astype(np.intp), documents[top], np.zeros(0, dtype=np.intp))
+    useful = drop_useless_scores(top_data, groups).spans.further_scores.shape[1] > 0
+    held_out = held_out_scores(top_data, groups) if useful else spans.scores
+    new_scores, unlabelled_scores = replace_top_scores(pairs.rows, pairs.scores, top, held_out), unlabelled_pairs.scores
     if useful:
         context.model_ = SpanRecalibrator(groups).fit(spans, top_data.hits)
-        adjusted_others = context.adjust(others.rows, others.tags, others.scores, top_others, words)
-    why = "" if useful else "held-out documents lose no less with further scores"
-    comparison = Comparison.from_scores(pairs.scores, adjusted, pairs.hits, documents)
+        columns = unlabelled_pairs.rows, unlabelled_pairs.tags, unlabelled_pairs.scores
+        unlabelled_scores = context.adjust(*columns, unlabelled_top, words)
+    why = "" if useful else "further scores do not lower the log loss on held-out documents"
+    comparison = ContextComparison.from_scores(pairs.scores, new_scores, pairs.hits, documents)
     info = {
-        "when": FURTHER,
+        "when": FURTHER_SCORES,
         "forms": 0,
         "endings": 0,
         "ridge": None,
         "size": 0 if context.model_ is None else len(context.model_.weights_) + 1,
         "columns": list(names),
         "comparison": asdict(comparison),
-        "reordered": _reordered(pairs, adjusted),
+        "reordered": _share_reordered(pairs, new_scores),
     }
-    return ContextFit(context, None, adjusted, adjusted_others, why, info)
+    return ContextFit(context, None, new_scores, unlabelled_scores, why, info)
 
 
-def _reordered(pairs: Pairs, adjusted: Floats) -> float:
-    """The share of tokens that get another top tag."""
-    was_top, is_top = (leading(pairs.rows, scores) for scores in (pairs.scores, adjusted))
+def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
+    """Share of tokens whose top tag changes."""
+    was_top, is_top = (find_top(pairs.rows, scores) for scores in (pairs.scores, new_scores))
     return float((was_top & ~is_top).sum() / max(1, was_top.sum()))
 
 
 def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
-    """The standardized features of the fit data; the context remembers the meaning of each column, and its unit."""
+    """Return the standardized features of the fit data, and store in the context the meaning, mean and deviation of each
+    column.
+    """
     values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
         (feature.name, meaning)
@@ -172,46 +175,39 @@ def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
     deviations = np.array([column.std() for column in columns])
     context.centers_ = np.array([column.mean() for column in columns])
     context.scales_ = np.where(deviations > ROUNDING, deviations, 1.0)
-    return context.standardized(values, len(tokens.words))
+    return context.standardize(values, len(tokens.words))
 
 
-def describe_context(context: TokenContext, comparison: Comparison | None = None, reordered: float = 0.0) -> dict[str, Any]:
-    """What `info` shows of a context, as plain data; whether it is kept is added later.
-
-    comparison (Comparison | None): Without and with it. reordered (float): Share of tokens with a new top tag.
-    """
+def describe_context(
+    context: TokenContext, comparison: ContextComparison | None = None, share_reordered: float = 0.0
+) -> dict[str, Any]:
+    """Summarize a fitted context as plain data for `info`. share_reordered (float): Share of tokens whose top tag changes."""
     model = context.model_
     return {
         "when": context.when,
-        "forms": len(context.known_.forms),
-        "endings": len(context.known_.endings),
+        "forms": len(context.vocabulary_.forms),
+        "endings": len(context.vocabulary_.endings),
         "ridge": None if model is None else model.ridge,
         "size": 0 if model is None else model.size,
         "columns": [meaning for _, meaning in context.columns_],
         "comparison": None if comparison is None else asdict(comparison),
-        "reordered": reordered,
+        "reordered": share_reordered,
     }
 
 
-# With fewer entities with gold there is no context of entities.
+# Minimum number of entities with gold for a span context.
 _MIN_SPANS = 100
 
 
 def fit_span_context(
-    tokens: ContextFit,
-    tags: TagsOfSpans,
-    spans: Spans,
-    scores: Floats,
-    hits: NDArray[np.bool_],
-    documents: Ints,
-    groups: Groups,
-) -> tuple[SpanContext | None, Floats, dict[str, Any]]:
-    """Learn from n entities with gold.
+    tokens: ContextFit, tags: LabelMatch, spans: Spans, scores: Floats, hits: NDArray[np.bool_], documents: Ints, groups: Groups
+) -> tuple[SpanContextModel | None, Floats, dict[str, Any]]:
+    """Fit the span context to n entities with gold.
 
-    tokens (ContextFit): Of the same Docs. tags (TagsOfSpans): Of the labels. spans (Spans): In their tokens.
-    scores (Floats): By held-out maps. hits: Whether each is right. documents (Ints): Of each, ascending.
-    groups (Groups): Of the labels.
-    RETURNS (tuple): The context, None where scores stay; the held-out score of each; what `info` shows.
+    tokens (ContextFit): Context of the tokens of the same Docs. tags (LabelMatch): Token labels of each span label.
+    spans (Spans): The entities, in rows of these tokens. scores (Floats): Out-of-fold score of each entity.
+    hits (NDArray[bool]): Whether each is right. documents (Ints): Document of each, ascending. groups (Groups): Of the labels.
+    RETURNS (tuple): The context (None if scores stay as they are), the out-of-fold score of each, and a summary for `info`.
     """
     when = tokens.context.when
     info: dict[str, Any] = {
@@ -226,9 +222,9 @@ def fit_span_context(
     if info["why"]:
         return None, scores, info
     columns = span_columns(tokens.view, spans, groups, tags)
-    names = named_columns([meaning for _, meaning in tokens.context.columns_], groups)
+    names = span_column_names([meaning for _, meaning in tokens.context.columns_], groups)
     fit = fit_ridge(log_odds(scores, CLIP), columns, hits, documents)
-    comparison = Comparison.from_scores(scores, fit.held_out, hits, documents)
+    comparison = ContextComparison.from_scores(scores, fit.held_out, hits, documents)
     is_kept = when == "always" or comparison.no_worse
     weights = [{"what": name, "weight": weight} for name, weight in zip(names, fit.weights.tolist(), strict=True)]
     info |= {
@@ -240,12 +236,12 @@ def fit_span_context(
     }
     if not is_kept:
         return None, scores, info
-    return SpanContext(groups, tags, tuple(names), fit.model), fit.held_out, info
+    return SpanContextModel(groups, tags, tuple(names), fit.model), fit.held_out, info
 
 
 def _too_few_spans(hits: NDArray[np.bool_], documents: Ints) -> str:
-    """Why nothing can be learned of entities; "" where it can."""
+    """Return why there are too few entities or documents for a fit, or ""."""
     n_documents = len(np.unique(documents))
     if n_documents < DOCUMENTS_TO_CHOOSE:
-        return f"{n_documents:,} documents, and {DOCUMENTS_TO_CHOOSE} are wanted"
-    return f"{len(hits):,} entities, and {_MIN_SPANS} are wanted" if len(hits) < _MIN_SPANS else ""
+        return f"{n_documents:,} documents, but at least {DOCUMENTS_TO_CHOOSE} are needed"
+    return f"{len(hits):,} entities, but at least {_MIN_SPANS} are needed" if len(hits) < _MIN_SPANS else ""

@@ -1,4 +1,4 @@
-"""Logistic regression on the inputs of a (token, tag) pair, shrunk towards no change."""
+"""Logistic regression on the inputs of (token, tag) pairs, with an L2 penalty that shrinks it towards no change."""
 
 from __future__ import annotations
 
@@ -12,47 +12,50 @@ from numpy.typing import NDArray
 
 from ..calibration.recalibrators.logistic import minimize_smooth, sigmoid, softplus
 from ..calibration.scaling.base import MOST_PAIRS
-from ..calibration.scaling.objective import lowest_from
+from ..calibration.scaling.objective import descend
 from ..metrics.proper import log_losses
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out
 from ..pairs.progress import UNREPORTED, Progress
-from ..schema import Misfit, Saved, floats, kept, keyed, number, whole, wholes
+from ..schema import InvalidState, Serializable, dict_of, floats, number, saved_field, whole, wholes
 from ..types import Floats, Ints
-from .blocks import N_SCORES, NUMBERS, SINGLE, Block, PairInputs
+from .blocks import CODE_BLOCKS, N_SCORES, NUMBER_BLOCKS, PairInputs, WeightBlock
 
-# Strengths of the ridge, of which held-out documents choose; with the first, little but a line for all tags is learned.
+# L2 penalties, of which cross-validation chooses; the first leaves little but a line for all tags.
 RIDGES = (10_000.0, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
-_START = RIDGES.index(3.0)
-# To choose, at most so many pairs are looked at, in so many folds.
-_MAX_TO_CHOOSE = 40_000
-_FOLDS_TO_CHOOSE, _FOLDS = 3, 5
-# The search ends where a step lowers the loss by less than this share of it.
-_CLOSELY, _ROUGHLY = 1e-7, 1e-5
+_FIRST_RIDGE = RIDGES.index(3.0)
+# Maximum number of pairs, and folds, for the choice of the ridge.
+_MAX_SEARCH_PAIRS = 40_000
+_SEARCH_FOLDS, _FOLDS = 3, 5
+# The minimizer stops once a step lowers the loss by less than this share of it.
+_FINAL_TOLERANCE, _SEARCH_TOLERANCE = 1e-7, 1e-5
 _MAX_STEPS, _MEMORY = 400, 15
-# Weight of the prior on a block without ridge, in pairs: it decides only where the pairs leave the weights open.
+# Weight of the prior on a block without a penalty, in pairs: just enough to make its weights unique.
 _PRIOR = 0.05
-# With fewer pairs the weights are partly those of a line for all tags.
-_ENOUGH = 2000
-# The weights of all codes are held as a table if it has at most this many cells.
+# With fewer pairs the weights are averaged with those of a line for all tags.
+_MIN_UNSHRUNK = 2000
+# Maximum size of the table of the weights of all codes.
 _MAX_CELLS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Weights(Saved):
-    """Weights of a block. codes (Ints): In the fit data, ascending. values (Floats): Shape (k, width). size (int): Number of possible codes."""
+class BlockWeights(Serializable):
+    """Weights of a block, shape (len(codes), width), of the codes in the fit data (ascending).
 
-    codes: Ints = kept(wholes(rising=True))
-    values: Floats = kept(floats(ndim=2))
-    size: int = kept(whole())
+    size (int): Number of all codes.
+    """
+
+    codes: Ints = saved_field(wholes(rising=True))
+    values: Floats = saved_field(floats(ndim=2))
+    size: int = saved_field(whole())
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
         if fields["codes"].max(initial=-1) >= fields["size"]:
-            return f"codes below {fields['size']} are wanted"
-        return "" if len(fields["codes"]) == len(fields["values"]) else "a row of weights for each code is wanted"
+            return f"a code is not below {fields['size']}"
+        return "" if len(fields["codes"]) == len(fields["values"]) else "not one row of weights per code"
 
     def find(self, codes: Ints) -> Floats:
-        """The weights of n codes, shape (n, width); 0 for codes that are not in the fit data."""
+        """Return the weights of n codes, shape (n, width); 0 for codes that are not in the fit data."""
         if not len(self.codes):
             return np.zeros((len(codes), self.values.shape[1]))
         index = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
@@ -60,29 +63,32 @@ class Weights(Saved):
 
 
 @dataclass(frozen=True, eq=False)
-class LogLinear(Saved):
-    """The log-odds of a score plus the weights of its blocks. ridge (float): As chosen. weights: By name of block."""
+class LogLinear(Serializable):
+    """A log-linear model: log-odds of the score plus the weights of all blocks (by name).
 
-    ridge: float = kept(number(0.0))
-    weights: Mapping[str, Weights] = kept(keyed(Weights.read))
+    ridge (float): Strength of the L2 penalty.
+    """
+
+    ridge: float = saved_field(number(0.0))
+    weights: Mapping[str, BlockWeights] = saved_field(dict_of(BlockWeights.read))
 
     @cached_property
     def _slopes(self) -> Floats:
-        """The weights of all numbers, by tag code: those of the blocks in NUMBERS, added up. Shape (m, tag codes)."""
-        weights_of = {name: self.weights[name] for name in NUMBERS if name in self.weights}
-        tag_codes = np.arange(max([weights.size for weights in weights_of.values()], default=1))
-        n_features = weights_of["features"].values.shape[1] if "features" in weights_of else 0
+        """Weights of all numbers by tag code, summed over the blocks in NUMBER_BLOCKS, shape (m, number of tag codes)."""
+        weights_by_block = {name: self.weights[name] for name in NUMBER_BLOCKS if name in self.weights}
+        tag_codes = np.arange(max([weights.size for weights in weights_by_block.values()], default=1))
+        n_features = weights_by_block["features"].values.shape[1] if "features" in weights_by_block else 0
         slopes = np.zeros((N_SCORES + n_features, len(tag_codes)))
-        for name, weights in weights_of.items():
-            slopes[NUMBERS[name]] += weights.find(tag_codes % weights.size).T
+        for name, weights in weights_by_block.items():
+            slopes[NUMBER_BLOCKS[name]] += weights.find(tag_codes % weights.size).T
         return slopes
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """(where the codes of each block of SINGLE begin, shape (k, 1); the weights of all codes, and a 0 before those of each block); None for
-        so many codes that they are looked up one by one.
+        """Return the start of each block of CODE_BLOCKS and their weights in one array, each after a 0; None if it is too
+        large.
         """
-        single = [self.weights[name] for name in SINGLE if name in self.weights]
+        single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
         if starts[-1] > _MAX_CELLS:
             return None
@@ -92,52 +98,48 @@ class LogLinear(Saved):
         return starts[:-1, None], table
 
     def predict(self, log_odds: Floats, inputs: PairInputs) -> Floats:
-        """The probability of n pairs, added up in one order: it depends on no other pair and on no number of threads.
-
-        log_odds (Floats): Of their scores.
-        """
+        """Return the probability of n pairs, bit for bit the same in any batch and with any number of threads."""
         n, end = len(log_odds), 1 + len(inputs.numbers)
         # With one more column: numpy would add up the rows of a single pair in another order than those of several.
         parts = np.zeros((end + len(inputs.codes), n + 1))
         parts[0, :n] = log_odds
         np.multiply(self._slopes.take(inputs.tag_codes, axis=1), inputs.numbers, out=parts[1:end, :n])
         if self._table is None:
-            blocks = zip(SINGLE, inputs.codes, strict=False)
+            blocks = zip(CODE_BLOCKS, inputs.codes, strict=False)
             parts[end:, :n] = [self.weights[name].find(codes)[:, 0] for name, codes in blocks]
         else:
             starts, table = self._table
             parts[end:, :n] = table[np.maximum(inputs.codes, -1) + starts]
         return sigmoid(np.add.reduce(parts)[:n])
 
-    def with_places(self, blocks: Sequence[Block], places: Mapping[str, Ints], n: int) -> LogLinear:
-        """The same model where words have other places. places (Mapping): `Block.words` -> new place of each form, or ending.
+    def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
+        """Return the model for a reordered vocabulary. new_indices (Mapping): Of each "form", "ending".
 
-        blocks (Sequence[Block]): Of the weights. n (int): Codes of each form or ending.
+        n (int): Codes of each.
         """
-        moved_weights = dict(self.weights)
+        weights_by_block = dict(self.weights)
         for block in blocks:
             if block.words:
                 weights = self.weights[block.name]
-                codes = places[block.words][weights.codes // n] * n + weights.codes % n
+                codes = new_indices[block.words][weights.codes // n] * n + weights.codes % n
                 order = np.argsort(codes)
-                moved_weights[block.name] = Weights(codes[order], weights.values[order], weights.size)
-        return LogLinear(self.ridge, moved_weights)
+                weights_by_block[block.name] = BlockWeights(codes[order], weights.values[order], weights.size)
+        return LogLinear(self.ridge, weights_by_block)
 
     @property
     def size(self) -> int:
-        """How many numbers were fitted."""
         return sum(weights.values.size for weights in self.weights.values())
 
-    def check(self, blocks: Sequence[Block]) -> None:
-        """RAISES Misfit: the weights are not those of these blocks."""
-        expected = {block.name: (block.size, block.width) for block in blocks}
-        if expected != {name: (weights.size, weights.values.shape[1]) for name, weights in self.weights.items()}:
-            raise Misfit("learned.model.weights", f"those of {expected}")
+    def check(self, blocks: Sequence[WeightBlock]) -> None:
+        """Check that the weights fit these blocks. RAISES InvalidState: another name, size or width."""
+        shapes = {block.name: (block.size, block.width) for block in blocks}
+        if shapes != {name: (weights.size, weights.values.shape[1]) for name, weights in self.weights.items()}:
+            raise InvalidState("learned.model.weights", f"those of {shapes}")
 
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from. log_odds (Floats): Of their scores. inputs (PairInputs), hits, documents: Of each pair."""
+    """n pairs to learn from. log_odds (Floats): Log-odds of their scores. hits, documents: Of each pair."""
 
     log_odds: Floats
     inputs: PairInputs
@@ -145,84 +147,84 @@ class PairData:
     documents: Ints
 
     def take(self, index: Ints) -> PairData:
-        """Some of the pairs."""
         return PairData(self.log_odds[index], self.inputs.take(index), self.hits[index], self.documents[index])
 
 
 def fit_pairs(data: PairData, progress: Progress = UNREPORTED) -> tuple[LogLinear, Floats]:
-    """(the model of the best ridge for held-out documents, the probability of each pair by a held-out model).
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; return it and out-of-fold probabilities.
 
-    With few documents the ridge is the strongest. Of one alone the model's own probabilities are given.
+    With few documents the penalty is the strongest one; with one document the second result is in-sample.
     """
     n_documents = len(np.unique(data.documents))
     if n_documents < 2:
-        model = _fit(data, RIDGES[0])
+        model = _fit_model(data, RIDGES[0])
         return model, model.predict(data.log_odds, data.inputs)
     ridge, (choosing, fitting, folds) = RIDGES[0], progress.parts(3, 1, 2)
     if n_documents >= DOCUMENTS_TO_CHOOSE:
-        ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_TO_CHOOSE)), choosing)
-    fitting.at(0.0)
+        ridge = _choose_ridge(data.take(thin_out(data.documents, _MAX_SEARCH_PAIRS)), choosing)
+    fitting.update(0.0)
     model = _shrunk_fit(data.take(thin_out(data.documents, MOST_PAIRS)), ridge)
-    return model, _held_out(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
+    return model, _score_out_of_fold(data, ridge, folds_of(data.documents, _FOLDS), model, folds)
 
 
 def _choose_ridge(data: PairData, progress: Progress) -> float:
-    """The best ridge; the search begins at the usual one and goes where the loss falls. Of equal ones the strongest."""
-    progress.at(0.0)
-    start, folds = _fit(data, RIDGES[_START], _ROUGHLY), folds_of(data.documents, _FOLDS_TO_CHOOSE)
+    """Return the ridge with the lowest cross-validated loss, of ties the strongest, by a search from the usual one downhill."""
+    progress.update(0.0)
+    start, folds = _fit_model(data, RIDGES[_FIRST_RIDGE], _SEARCH_TOLERANCE), folds_of(data.documents, _SEARCH_FOLDS)
 
-    def loss(place: int) -> float:
-        return float(log_losses(_held_out(data, RIDGES[place], folds, start), data.hits).sum())
+    def loss(index: int) -> float:
+        return float(log_losses(_score_out_of_fold(data, RIDGES[index], folds, start), data.hits).sum())
 
-    return RIDGES[lowest_from(_START, len(RIDGES), loss, progress)]
+    return RIDGES[descend(_FIRST_RIDGE, len(RIDGES), loss, progress)]
 
 
-def _held_out(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
-    """The probability of each pair by a model that did not see its fold. start (LogLinear): Where searches begin."""
+def _score_out_of_fold(data: PairData, ridge: float, folds: Ints, start: LogLinear, progress: Progress = UNREPORTED) -> Floats:
+    """Return the probability of each pair by a model fitted on the other folds. start (LogLinear): Where each search begins."""
 
     def score(train: Ints, test: Ints) -> Floats:
         train_data, test_data = data.take(train), data.take(test)
-        model = _shrunk_fit(train_data.take(thin_out(train_data.documents, MOST_PAIRS)), ridge, _ROUGHLY, start)
+        model = _shrunk_fit(train_data.take(thin_out(train_data.documents, MOST_PAIRS)), ridge, _SEARCH_TOLERANCE, start)
         return model.predict(test_data.log_odds, test_data.inputs)
 
     return cross_fit(folds, score, progress)
 
 
-def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
-    """As `_fit`, but shrunk towards a line for all tags where pairs are few."""
-    model = _fit(data, ridge, tolerance, start)
+def _shrunk_fit(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
+    """Fit the model; below _MIN_UNSHRUNK pairs, average it with a line for all tags."""
+    model = _fit_model(data, ridge, tolerance, start)
     n = len(data.hits)
-    if n >= _ENOUGH or ridge == RIDGES[0]:
+    if n >= _MIN_UNSHRUNK or ridge == RIDGES[0]:
         return model
-    line, share = _fit(data, RIDGES[0], tolerance), n / _ENOUGH
+    line, share = _fit_model(data, RIDGES[0], tolerance), n / _MIN_UNSHRUNK
     weights = {
-        name: Weights(part.codes, share * part.values + (1.0 - share) * line.weights[name].values, part.size)
+        name: BlockWeights(part.codes, share * part.values + (1.0 - share) * line.weights[name].values, part.size)
         for name, part in model.weights.items()
     }
     return LogLinear(ridge, weights)
 
 
-def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLinear | None = None) -> LogLinear:
-    """The model of least penalized log loss."""
+def _fit_model(data: PairData, ridge: float, tolerance: float = _FINAL_TOLERANCE, start: LogLinear | None = None) -> LogLinear:
+    """Minimize the penalized log loss."""
     from scipy.sparse import csr_matrix, hstack
 
     blocks, inputs = data.inputs.blocks, data.inputs
-    parts = [inputs.of_block(block) for block in blocks]
+    parts = [inputs.inputs_of(block) for block in blocks]
     distinct = [np.unique(codes[codes >= 0]) for codes, _ in parts]
-    design = hstack([_design(codes, known, numbers) for (codes, numbers), known in zip(parts, distinct, strict=True)]).tocsr()
-    transposed = csr_matrix(design.T)
+    matrices = [_design(codes, columns, numbers) for (codes, numbers), columns in zip(parts, distinct, strict=True)]
+    design = hstack(matrices).tocsr()
+    design_t = csr_matrix(design.T)
     sizes = [len(column) * block.width for block, column in zip(blocks, distinct, strict=True)]
     penalty = np.repeat([ridge * block.share or _PRIOR for block in blocks], sizes)
     probabilities = sigmoid(data.log_odds)
     # In units of its own curvature, or the search would take several times as many steps.
     units = 1.0 / np.sqrt(design.power(2).T @ (probabilities * (1.0 - probabilities)) + penalty)
 
-    def loss(scaled: Floats) -> tuple[float, Floats]:
-        values = scaled * units
+    def loss(point: Floats) -> tuple[float, Floats]:
+        values = point * units
         margins = data.log_odds + design @ values
         residuals = sigmoid(margins) - data.hits
         total = float((softplus(margins) - data.hits * margins).sum() + 0.5 * (penalty * values**2).sum())
-        return total, (transposed @ residuals + penalty * values) * units
+        return total, (design_t @ residuals + penalty * values) * units
 
     first = np.zeros(len(units))
     if start is not None:
@@ -231,19 +233,16 @@ def _fit(data: PairData, ridge: float, tolerance: float = _CLOSELY, start: LogLi
     values = minimize_smooth(loss, first, tolerance, _MAX_STEPS, _MEMORY) * units
     weights = zip(blocks, distinct, np.split(values, np.cumsum(sizes)[:-1]), strict=True)
     return LogLinear(
-        ridge, {block.name: Weights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
+        ridge, {block.name: BlockWeights(column, part.reshape(-1, block.width), block.size) for block, column, part in weights}
     )
 
 
 def _design(codes: Ints, distinct: Ints, numbers: Floats) -> Any:
-    """The matrix that the weights of a block are multiplied by, shape (n, len(distinct) * width).
-
-    codes (Ints): Of n pairs. distinct (Ints): Of the columns. numbers (Floats): Shape (width, n).
-    """
+    """Return the sparse design matrix of a block, shape (n, len(distinct) * width), from the codes and numbers of n pairs."""
     from scipy.sparse import csr_matrix
 
     rows, width = np.flatnonzero(codes >= 0), len(numbers)
     first = np.searchsorted(distinct, codes[rows]) * width
-    columns = np.stack([first + place for place in range(width)], axis=1)
+    columns = np.stack([first + column for column in range(width)], axis=1)
     starts = np.concatenate([[0], np.cumsum(codes >= 0)]) * width
     return csr_matrix((numbers[:, rows].T.ravel(), columns.ravel(), starts), (len(codes), len(distinct) * width))

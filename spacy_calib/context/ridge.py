@@ -1,4 +1,4 @@
-"""Logistic regression on the log-odds of a score and on features, shrunk towards no change."""
+"""Logistic regression on the log-odds of a score and on features, with an L2 penalty that shrinks it towards no change."""
 
 from __future__ import annotations
 
@@ -11,34 +11,28 @@ from numpy.typing import NDArray
 from ..calibration.recalibrators.logistic import combine, fit_logistic, sigmoid
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
-from ..schema import Saved, floats, kept, number
+from ..schema import Serializable, floats, number, saved_field
 from ..types import Floats, Ints
 
-# Strengths among which held-out documents choose.
+# L2 penalties, of which cross-validation chooses.
 RIDGES = (1.0, 10.0, 100.0, 1000.0)
 _FOLDS = 5
-# Weight of the prior on slope and constant, in pairs: it decides only where the pairs leave them open.
+# Weight of the prior on slope and constant, in pairs: just enough to make them unique.
 _PRIOR = 1.0
-# A column whose standard deviation is below this is constant: the rest is rounding noise.
+# A column with a standard deviation below this is constant up to rounding errors.
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeModel(Saved):
-    """sigmoid(slope * log-odds + constant + features @ weights).
+class RidgeModel(Serializable):
+    """sigmoid(slope * log-odds + constant + features @ weights); slope >= 0 keeps the order of scores with equal features."""
 
-    slope (float): At least 0, so that the higher of two scores with the same features stays the higher one. weights: Shape (k,).
-    """
-
-    slope: float = kept(number(0.0))
-    constant: float = kept(number())
-    weights: Floats = kept(floats())
+    slope: float = saved_field(number(0.0))
+    constant: float = saved_field(number())
+    weights: Floats = saved_field(floats())
 
     def margins(self, columns: Sequence[Floats]) -> Floats:
-        """What the features add to the log-odds, shape (n,), column by column: the same for any number of threads.
-
-        columns (Sequence[Floats]): k features of n scores.
-        """
+        """Return what k features add to the log-odds, shape (n,), bit for bit the same with any number of threads."""
         margins = np.full(len(columns[0]), self.constant, dtype=np.float64)
         for column, weight in zip(columns, self.weights.tolist(), strict=True):
             if weight:
@@ -46,15 +40,17 @@ class RidgeModel(Saved):
         return margins
 
     def predict(self, log_odds: Floats, margins: Floats) -> Floats:
-        """The probabilities. log_odds (Floats): Of n scores. margins (Floats): What their features add."""
+        """Return the probabilities of n scores from their log-odds and margins."""
         return sigmoid(self.slope * log_odds + margins)
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeFit:
-    """model (RidgeModel): Fitted on all. held_out (Floats): Probabilities by models that did not see the document.
-    ridge (float | None): The strength chosen; None without a choice. weights (Floats): What one standard deviation more
-        of each feature adds to the log-odds.
+    """A fitted model and what cross-validation showed.
+
+    model (RidgeModel): Fitted on all data. held_out (Floats): Out-of-fold probabilities.
+    ridge (float | None): The strength chosen; None if there was no choice.
+    weights (Floats): Change of the log-odds per standard deviation of each feature.
     """
 
     model: RidgeModel
@@ -64,10 +60,7 @@ class RidgeFit:
 
 
 def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool_], documents: Ints) -> RidgeFit:
-    """The model of the strength with the least held-out log loss; with less than two documents it changes nothing.
-
-    log_odds (Floats): Of n scores. columns (Sequence[Floats]): k features of each. hits: (n,). documents: Of each.
-    """
+    """Fit the model with the L2 penalty of the lowest log loss on held-out documents; one document changes nothing."""
     if len(np.unique(documents)) < 2:
         zeros = np.zeros(len(columns))
         return RidgeFit(RidgeModel(1.0, 0.0, zeros), sigmoid(log_odds), None, zeros)
@@ -89,18 +82,18 @@ def fit_ridge(log_odds: Floats, columns: Sequence[Floats], hits: NDArray[np.bool
     candidates = [held_out(ridge) for ridge in RIDGES]
     best = int(np.argmin([log_losses(scores, hits).sum() for scores in candidates]))
     slope, constant, *weights = _coefficients(design, hits, RIDGES[best]).tolist()
-    in_units = np.array(weights) / deviations
-    model = RidgeModel(slope, constant - float(in_units @ centers), in_units)
-    return RidgeFit(model, candidates[best], RIDGES[best], in_units * deviations)
+    weights_in_units = np.array(weights) / deviations
+    model = RidgeModel(slope, constant - float(weights_in_units @ centers), weights_in_units)
+    return RidgeFit(model, candidates[best], RIDGES[best], weights_in_units * deviations)
 
 
 def _coefficients(design: Floats, hits: NDArray[np.bool_], ridge: float) -> Floats:
-    """The coefficients: of the log-odds, at least 0; of the constant; of the features, shrunk to 0."""
-    unchanged = np.zeros(design.shape[1])
-    unchanged[0] = 1.0
-    prior = np.full(design.shape[1], ridge)
-    prior[:2] = _PRIOR
-    coefficients = fit_logistic(design, hits, None, unchanged, prior)
+    """Return the coefficients of the log-odds (at least 0), of the constant, and of the features, which shrink towards 0."""
+    prior_mean = np.zeros(design.shape[1])
+    prior_mean[0] = 1.0
+    prior_weight = np.full(design.shape[1], ridge)
+    prior_weight[:2] = _PRIOR
+    coefficients = fit_logistic(design, hits, None, prior_mean, prior_weight)
     if coefficients[0] < 0:
-        coefficients = np.append(0.0, fit_logistic(design[:, 1:], hits, None, unchanged[1:], prior[1:]))
+        coefficients = np.append(0.0, fit_logistic(design[:, 1:], hits, None, prior_mean[1:], prior_weight[1:]))
     return coefficients

@@ -1,4 +1,4 @@
-"""Steps that adjust scores of tokens, entities and documents by the words and the scores around them. Knows arrays, never Docs."""
+"""Steps that adjust the scores of tokens, entities and documents by their context: words and other scores. For arrays only."""
 
 from __future__ import annotations
 
@@ -13,10 +13,23 @@ from ..calibration.recalibrators.logistic import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error
-from ..schema import Misfit, Saved, floats, kept, lengths, listed, maybe, record, several, text, whole, wholes
+from ..schema import (
+    InvalidState,
+    Serializable,
+    floats,
+    lengths,
+    list_of,
+    maybe,
+    record,
+    saved_field,
+    text,
+    tuple_of,
+    whole,
+    wholes,
+)
 from ..types import Floats, Groups, Ints, Spans
-from .blocks import Block, View, blocks_for, pair_inputs
-from .features import Feature, FromDocs, TokenScores
+from .blocks import TokenView, WeightBlock, blocks_for, pair_inputs
+from .features import DocFunction, Feature, TokenScores
 from .log_linear import LogLinear
 from .ridge import RidgeModel
 from .words import KnownWords, Words
@@ -24,12 +37,12 @@ from .words import KnownWords, Words
 if TYPE_CHECKING:
     from ..calibration.conventions import Shrinkage
 
-# When context is kept: always, or where held-out documents lose no more with it than without.
+# When a fitted context is used: always, or only if the log loss on held-out documents is no higher with it.
 WHEN = ("always", "no_worse")
 
-_LEARNED = record(
+_CONTEXT_STATE = record(
     {
-        "columns": listed(listed(text, 2, 2)),
+        "columns": list_of(list_of(text, 2, 2)),
         "centers": floats(),
         "scales": floats(1e-12),
         "known": KnownWords.read,
@@ -42,16 +55,19 @@ _LEARNED = record(
 
 
 class TokenContext:
-    """The log-linear model that looks at the word: log-odds of the score and of its rival, tag and rival, ending,
-    form and shape, the tags before and after, and features (recalibration with features: Kuleshov and Liang 2015).
+    """A log-linear model that adjusts the score of a (token, tag) pair by the context of the token.
 
-    features (Sequence[Feature]): Other inputs. functions (tuple[FromDocs, ...]): Those of Docs among them.
-    when (str): When it is kept, of WHEN. shrink (float): How far its scores shrink, after the maps, towards a line through
-        the raw log-odds: from 0 (not at all) to 1 (all the way).
-    columns_ (tuple): (name of the feature, meaning) of each column. centers_, scales_ (Floats): Their mean
-        and deviation. known_ (KnownWords): Forms and endings with weights. n_tags_ (int): Columns of the fit.
-    model_ (LogLinear | None): None where only scores of spans are adjusted. line_ (Floats | None): Slope and constant of the
-        line, see `fit_line`; None where scores do not shrink.
+    Its inputs are the log-odds of the score and of its rival, tag and rival, ending, form and shape, the previous and the next
+    tag, and features (recalibration with features: Kuleshov and Liang 2015).
+
+    features (Sequence[Feature]): Further inputs. functions (tuple[DocFunction, ...]): Those computed from Docs.
+    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
+    shrink (float): How far scores shrink, after the recalibrators, towards a line through the raw log-odds: 0 not at all, 1
+        fully.
+    columns_ (tuple): (name of the feature, description) of each column. centers_, scales_ (Floats): Mean and deviation of each.
+    vocabulary_ (KnownWords): Forms and endings with weights. n_tags_ (int): Number of tags in the fit.
+    model_ (LogLinear | None): The model; None if only scores of spans are adjusted.
+    line_ (Floats | None): Slope and constant of the line, from `fit_line`; None if scores do not shrink.
     RAISES C001: a setting out of range.
     """
 
@@ -63,39 +79,37 @@ class TokenContext:
         if isinstance(shrink, bool) or not isinstance(shrink, (int, float)) or not 0 <= shrink <= 1:
             raise calib_error("C001", name="shrink", wanted="a number from 0 to 1", given=repr(shrink))
         self.features = tuple(features)
-        self.functions = tuple(feature for feature in self.features if isinstance(feature, FromDocs))
+        self.functions = tuple(feature for feature in self.features if isinstance(feature, DocFunction))
         self.when = when
         self.shrink = float(shrink)
         self.columns_: tuple[tuple[str, str], ...] = ()
         self.centers_ = np.zeros(0)
         self.scales_ = np.ones(0)
-        self.known_ = KnownWords()
+        self.vocabulary_ = KnownWords()
         self.n_tags_ = 0
         self.model_: LogLinear | None = None
         self.line_: Floats | None = None
 
     def clone(self) -> TokenContext:
-        """A context with the same settings, not fitted."""
         return TokenContext(self.features, self.when, self.shrink)
 
     @property
     def shrinkage(self) -> Shrinkage | None:
-        """The step after the maps; None where scores do not shrink."""
+        """The step that shrinks scores after the recalibrators; None if they do not shrink."""
         from ..calibration.conventions import Shrinkage  # few pipes shrink
 
         return None if self.line_ is None else Shrinkage(self.shrink, self.line_)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks of the model."""
-        return blocks_for(self.n_tags_, len(self.known_.forms), len(self.known_.endings), len(self.columns_))
+    def blocks(self) -> tuple[WeightBlock, ...]:
+        return blocks_for(self.n_tags_, len(self.vocabulary_.forms), len(self.vocabulary_.endings), len(self.columns_))
 
     # Applying
 
-    def standardized(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """The values that each feature gave for n tokens, in units of the fit, shape (k, n).
+    def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
+        """Standardize the values of each feature for n tokens, shape (k, n).
 
-        RAISES C204: a feature gives another number of columns than at the fit.
+        RAISES C204: another number of columns than in the fit.
         """
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
@@ -106,79 +120,75 @@ class TokenContext:
         return (np.array(columns).reshape(len(columns), n_tokens) - self.centers_[:, None]) / self.scales_[:, None]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust all entries; features look only at those above the threshold. Without a model only the view is new."""
+        """Adjust all entries; features use only those above the threshold. Without a model only the view is set."""
         words, is_kept = predictions.words, None if predictions.levels is None else predictions.is_kept
         entries = predictions if is_kept is None else predictions.take(is_kept.nonzero()[0])
         tokens = TokenScores(entries.rows, entries.tags, entries.scores, words)
-        columns = self.standardized([feature(tokens) for feature in self.features], len(words.forms))
-        places = self.known_.places(words)
+        columns = self.standardize([feature(tokens) for feature in self.features], len(words.forms))
+        word_indices = self.vocabulary_.find_indices(words)
         if self.model_ is None:
-            return predictions.having(view=View(tokens, columns, places[0], tokens.scores))
-        odds, is_top = tokens.log_odds, tokens.is_top
+            return predictions.replace_unchecked(view=TokenView(tokens, columns, word_indices[0], tokens.scores))
+        pair_log_odds, is_top = tokens.log_odds, tokens.is_top
         if is_kept is not None:
-            odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
+            pair_log_odds, is_top = log_odds(predictions.scores), np.zeros(len(predictions.rows), dtype=bool)
             is_top[is_kept] = tokens.is_top
-        pairs = (predictions.rows, predictions.tags, odds, is_top)
-        scores = self.model_.predict(odds, pair_inputs(self.blocks, tokens, places, columns, pairs, self.n_tags_))
-        return predictions.having(
-            scores=scores, view=View(tokens, columns, places[0], scores if is_kept is None else scores[is_kept])
-        )
+        pairs = (predictions.rows, predictions.tags, pair_log_odds, is_top)
+        inputs = pair_inputs(self.blocks, tokens, word_indices, columns, pairs, self.n_tags_)
+        scores = self.model_.predict(pair_log_odds, inputs)
+        view = TokenView(tokens, columns, word_indices[0], scores if is_kept is None else scores[is_kept])
+        return predictions.replace_unchecked(scores=scores, view=view)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
-        """Name, settings and what was learned."""
         return {
             "@calib_contexts": self.registered,
-            "settings": {
-                "features": [feature.name for feature in self.features],
-                "when": self.when,
-                "shrink": self.shrink,
-            },
+            "settings": {"features": [feature.name for feature in self.features], "when": self.when, "shrink": self.shrink},
             "learned": {
                 "columns": [list(column) for column in self.columns_],
                 "centers": self.centers_,
                 "scales": self.scales_,
-                "known": self.known_.state(),
+                "known": self.vocabulary_.state(),
                 "n_tags": self.n_tags_,
                 "line": self.line_,
                 "model": None if self.model_ is None else self.model_.state(),
             },
         }
 
-    def load_learned(self, learned: dict[str, Any]) -> TokenContext:
-        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-        fields = _LEARNED(learned, "learned")
+    def load_learned(self, state: dict[str, Any]) -> TokenContext:
+        """Load the learned parameters of a state. RAISES InvalidState: they do not have the declared form."""
+        fields = _CONTEXT_STATE(state, "learned")
         names = {feature.name for feature in self.features}
         if not {name for name, _ in fields["columns"]} <= names:
-            raise Misfit("learned.columns", "of the features in the settings")
+            raise InvalidState("learned.columns", "of the features in the settings")
         self.columns_ = tuple((feature, meaning) for feature, meaning in fields["columns"])
         self.centers_, self.scales_ = fields["centers"], fields["scales"]
-        self.n_tags_, self.known_ = fields["n_tags"], fields["known"]
+        self.n_tags_, self.vocabulary_ = fields["n_tags"], fields["known"]
         self.model_, self.line_ = fields["model"], fields["line"]
         size = 2 if self.shrink and self.model_ is not None else None
         if size != (None if self.line_ is None else len(self.line_)):
-            raise Misfit("learned.line", "two numbers where scores shrink, else none")
+            raise InvalidState("learned.line", "two numbers where scores shrink, else none")
         if self.model_ is not None:
             self.model_.check(self.blocks)
         return self
 
 
-# The name of this context in a fit.
-FURTHER = "further scores"
-_FURTHER = record({"names": several(text), "model": SpanRecalibrator.read})
+# Name of this context in the summary of a fit.
+FURTHER_SCORES = "further scores"
+_FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read})
 
 
 class FurtherScores:
-    """In place of a context, for documents: looks at further scores of each, which are hints of its source.
+    """The context of documents: it adjusts the score of the label that is on top by raw scores, by further scores of the
+    source.
 
-    The map of spans adjusts the label that is the top one by raw scores; the other labels share the rest in the same proportions.
-    names_ (tuple[str, ...]): Of the scores. model_ (SpanRecalibrator | None): The map; None where it was not fitted.
+    names_ (tuple[str, ...]): Names of the further scores. model_ (SpanRecalibrator | None): The recalibrator; None before the
+        fit.
     """
 
     registered = "spacy-calib.FurtherScores.v1"
-    functions: tuple[FromDocs, ...] = ()
-    when = "always"  # a fit keeps them where they help
+    functions: tuple[DocFunction, ...] = ()
+    when = "always"  # a fit has kept only what lowers the loss
     shrinkage = None
 
     def __init__(self) -> None:
@@ -187,47 +197,42 @@ class FurtherScores:
 
     @property
     def n_labels(self) -> int:
-        """The number of labels of the fit."""
         return 0 if self.model_ is None else len(self.model_.groups.of_tag)
 
     def spans(self, words: Words, rows: Ints, tags: Ints, scores: Floats) -> Spans:
-        """One label of each of some documents, as spans of one token. rows, tags (Ints), scores (Floats): Document, label and score."""
-        extra = np.array([words.hints[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
+        """Return labels of documents as spans of one token each. rows, tags (Ints), scores (Floats): Document, label, score."""
+        extra = np.array([words.further_scores[name][rows] for name in self.names_]).reshape(len(self.names_), len(rows))
         return Spans(rows, rows + 1, tags, scores, scores, np.ones(len(rows), dtype=np.bool_), extra.T)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Adjust the top label of each document that has one above the threshold, and the others with it."""
         if self.model_ is None:
             return predictions
-        top = np.flatnonzero(predictions.leads)
-        return predictions.having(
+        top = np.flatnonzero(predictions.is_top)
+        return predictions.replace_unchecked(
             scores=self.adjust(predictions.rows, predictions.tags, predictions.scores, top, predictions.words)
         )
 
     def adjust(self, rows: Ints, tags: Ints, scores: Floats, top: Ints, words: Words) -> Floats:
-        """The scores of n labels after the map. top (Ints): The indices of those that it adjusts."""
+        """Return the adjusted scores of n labels. top (Ints): Indices of the top labels."""
         assert self.model_ is not None
         spans = self.spans(words, rows[top], tags[top], scores[top])
-        return replace_top(rows, scores, top, self.model_.predict(spans, spans.own))
+        return replace_top_scores(rows, scores, top, self.model_.predict(spans, spans.scores))
 
     def state(self) -> dict[str, Any]:
         model = None if self.model_ is None else self.model_.state()
         return {"@calib_contexts": self.registered, "settings": {}, "learned": {"names": list(self.names_), "model": model}}
 
-    def load_learned(self, learned: dict[str, Any]) -> FurtherScores:
-        """Take over what was learned, from a state. RAISES Misfit: it is not of the form declared."""
-        fields = _FURTHER(learned, "learned")
-        if fields["model"].n_beside_ != len(fields["names"]):
-            raise Misfit("learned.model", f"one that looks at {len(fields['names'])} further scores")
+    def load_learned(self, state: dict[str, Any]) -> FurtherScores:
+        """Load the learned parameters of a state. RAISES InvalidState: they do not have the declared form."""
+        fields = _FURTHER_STATE(state, "learned")
+        if fields["model"].n_further_ != len(fields["names"]):
+            raise InvalidState("learned.model", f"one that looks at {len(fields['names'])} further scores")
         self.names_, self.model_ = fields["names"], fields["model"]
         return self
 
 
-def replace_top(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """The scores of n labels with new ones for the top labels; the others of their documents share the rest in the same proportions.
-
-    rows (Ints): Document of each, ascending. top (Ints): At most one label of a document. new_scores (Floats): Theirs.
-    """
+def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
+    """Replace the scores of the labels `top`, one per document; the other labels share the rest in the same proportions."""
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
     share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
@@ -241,23 +246,20 @@ CLIP = 1e-4
 # Inputs other than the features of the tokens and the group of the label.
 _SPAN_INPUTS = (
     "entropy of its tokens' scores",
-    "forms that are not known",
+    "share of unknown forms",
     "its length",
-    "the least score of its tokens",
+    "the minimum score of its tokens",
     "the product of its tokens' scores",
     "the mean score of its tokens",
 )
 
 
 @dataclass(frozen=True, eq=False)
-class TagsOfSpans(Saved):
-    """Which labels of tokens belong to a label of spans: they have the same number; -1 stands for none.
+class LabelMatch(Serializable):
+    """Number of each token label, and of each span label: those with the same number belong together; -1 belongs to none."""
 
-    tags, labels (Ints): The number of each label of tokens, and of each label of spans.
-    """
-
-    tags: Ints = kept(wholes(-1))
-    labels: Ints = kept(wholes(-1))
+    tags: Ints = saved_field(wholes(-1))
+    labels: Ints = saved_field(wholes(-1))
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -265,21 +267,21 @@ class TagsOfSpans(Saved):
         return f"a label of tokens has the number {tags}, those of spans go up to {labels}" if tags > labels else ""
 
     @classmethod
-    def from_labels(cls, tags: Sequence[str], prefixed: bool, labels: Sequence[str]) -> TagsOfSpans:
-        """prefixed (bool): Whether labels of tokens begin with B-, I-, L- or U-. labels (Sequence[str]): Of spans, as
-        tokens have them; a single one without a name (of sentences) has all labels of tokens.
+    def from_labels(cls, tags: Sequence[str], has_prefixes: bool, labels: Sequence[str]) -> LabelMatch:
+        """Match labels by name.
+
+        has_prefixes (bool): Whether token labels begin with B-, I-, L- or U-.
+        labels (Sequence[str]): Span labels under the names that tokens use; the one label "" (of sentences) matches every token
+            label.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
-        number = {label: place for place, label in enumerate(labels)}
-        of_tags = [number.get(tag[2:] if prefixed else tag, -1) for tag in tags]
+        number = {label: index for index, label in enumerate(labels)}
+        of_tags = [number.get(tag[2:] if has_prefixes else tag, -1) for tag in tags]
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
-    def scores(self, view: View, tokens: Ints, labels: Ints) -> Floats:
-        """The score of a label of spans at a token after the context, the sum over its tags; 1 where it is not known.
-
-        tokens, labels (Ints): Of n scores.
-        """
+    def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
+        """Return n scores of span labels at tokens after the context: sums over their token labels, 1 if unknown."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
@@ -289,44 +291,44 @@ class TagsOfSpans(Saved):
         number = tag_numbers[np.minimum(entries.tags, len(self.tags))]
         index = np.flatnonzero((number >= 0) & (in_spans[entries.rows] > 0))
         cells = row[entries.rows[index]] * size + number[index]
-        table = np.bincount(cells, view.adjusted[index], size * int(in_spans.sum()))
+        table = np.bincount(cells, view.adjusted_scores[index], size * int(in_spans.sum()))
         unknown = (entries.top_tags[0, tokens] < 0) | (numbers < 0)
         return np.where(unknown, 1.0, np.minimum(table[row[tokens] * size + numbers], 1.0))
 
 
 @dataclass(frozen=True, eq=False)
-class SpanContext(Saved):
-    """The step after the map of entities: logistic regression on the log-odds of the score and on the tokens.
+class SpanContextModel(Serializable):
+    """The step after the recalibrator of entities: logistic regression on the log-odds of the score and on `span_columns`.
 
-    Inputs: the mean of the tokens' features, how many forms are unknown, the length, the group of the label, and the
-    minimum, product and mean of the label's scores at the tokens after the context.
-    groups (Groups): Of the labels. tags (TagsOfSpans): Theirs. columns (tuple[str, ...]): The meaning of each feature.
-    model (RidgeModel): Fitted.
+    groups (Groups), tags (LabelMatch): Groups and token labels of the span labels. columns (tuple[str, ...]): Descriptions.
     """
 
-    groups: Groups = kept(Groups.read)
-    tags: TagsOfSpans = kept(TagsOfSpans.read)
-    columns: tuple[str, ...] = kept(several(text))
-    model: RidgeModel = kept(RidgeModel.read)
+    groups: Groups = saved_field(Groups.read)
+    tags: LabelMatch = saved_field(LabelMatch.read)
+    columns: tuple[str, ...] = saved_field(tuple_of(text))
+    model: RidgeModel = saved_field(RidgeModel.read)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
-        expected = {"weights": len(fields["columns"]), "labels": len(fields["groups"].of_tag)}
-        return lengths(expected, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
+        sizes = {"weights": len(fields["columns"]), "labels": len(fields["groups"].of_tag)}
+        return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 
     def apply(self, predictions: Predictions) -> Predictions:
         """Adjust the scores of the spans on the Docs."""
-        index = predictions.kept
+        index = predictions.kept_indices
         if predictions.spans is None or not len(index):
             return predictions
         columns = span_columns(predictions.view, predictions.spans.take(index), self.groups, self.tags)
         scores = predictions.scores.copy()
         scores[index] = self.model.predict(log_odds(scores[index], CLIP), self.model.margins(columns))
-        return predictions.having(scores=scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
-def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) -> list[Floats]:
-    """The features of n spans. view (View): Of all tokens of their Docs. tags (TagsOfSpans): Of the spans' labels."""
+def span_columns(view: TokenView, spans: Spans, groups: Groups, tags: LabelMatch) -> list[Floats]:
+    """Return the features of n spans: means of token features, length, minimum, product and mean of token scores, and group.
+
+    view (TokenView): All tokens of their Docs. tags (LabelMatch): Token labels of the span labels.
+    """
     lengths = spans.ends - spans.starts
     firsts = firsts_of(spans)
     tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
@@ -338,11 +340,11 @@ def span_columns(view: View, spans: Spans, groups: Groups, tags: TagsOfSpans) ->
         np.multiply.reduceat(scores, firsts),
         np.add.reduceat(scores, firsts) / lengths,
     )
-    group_numbers = groups.of(spans.labels)
+    group_numbers = groups.find(spans.labels)
     members = ((group_numbers == group).astype(np.float64) for group in range(len(groups)))
     return [*means, np.log(lengths), *(log_odds(column, CLIP) for column in summaries), *members]
 
 
-def named_columns(token_columns: Sequence[str], groups: Groups) -> list[str]:
-    """The meaning of the columns of `span_columns`. token_columns (Sequence[str]): Meaning of the features of tokens."""
+def span_column_names(token_columns: Sequence[str], groups: Groups) -> list[str]:
+    """Describe each column of `span_columns`. token_columns (Sequence[str]): Descriptions of the token features."""
     return [*token_columns, *_SPAN_INPUTS, *(f"a label of group {name}" for name in groups.names)]

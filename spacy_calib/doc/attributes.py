@@ -1,5 +1,6 @@
-"""The attributes that users read. Each is a getter: it looks into the blocks that calib pipes wrote on the Doc (see
-`blocks`), and gives None where these do not, or no longer, belong to the token or span that is asked about.
+"""The attributes that users read: getters that look up the blocks that calib pipes wrote on the Doc (see `blocks`).
+
+A getter returns None if no block belongs to the token, span or Doc as it is now.
 
 Token._.<attr>_score, _raw, _scores, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
 Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _set, _accept.
@@ -23,44 +24,44 @@ from .block import Block, SpanValues, TokenValues
 from .rows import document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
 from .view import doc_view
 
-# The prefix of a pipe, and that of a pipe of entities, so that one pipeline can have both.
+# Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
 DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"
-# Scores of whole units stand in blocks with this behind the prefix of the calib pipe that they are made from.
+# Suffix of the prefix for blocks with scores of whole sentences and spans, which other pipes write.
 RIGHT = "_right"
 
-# What `Language.to_disk` and `to_bytes` write beside the pipes, under these names.
-_BESIDE_PIPES = ("config.cfg", "meta.json", "tokenizer", "vocab")
-_OF_UNDERSCORE = frozenset(dir(Underscore))
-_OF_LANGUAGE = frozenset(dir(Language)) | set(_BESIDE_PIPES)
+# Names that `Language.to_disk` and `to_bytes` use for something other than a pipe.
+_SAVED_NAMES = ("config.cfg", "meta.json", "tokenizer", "vocab")
+_UNDERSCORE_NAMES = frozenset(dir(Underscore))
+_LANGUAGE_NAMES = frozenset(dir(Language)) | set(_SAVED_NAMES)
 
 
 def check_attr(attr: str) -> str:
-    """The prefix, as it is. RAISES C001: no Python identifier. C112: not readable as `Doc._.<attr>`, or spaCy's own."""
+    """Return the prefix if it is valid. RAISES C001: no Python identifier. C112: a keyword, or a name of spaCy's own."""
     if not isinstance(attr, str) or not attr.isidentifier():
         raise calib_error("C001", name="attr", wanted="a Python identifier", given=repr(attr))
-    why = ""
+    reason = ""
     if iskeyword(attr):
-        why = "it is a keyword of Python"
+        reason = "it is a keyword of Python"
     elif attr.startswith("_"):
-        why = "names that begin with '_' are for spaCy itself"
-    elif attr in _OF_UNDERSCORE:
-        why = f"spaCy has Doc._.{attr} already"
-    elif attr in _OF_LANGUAGE:
-        why = f"spaCy has nlp.{attr} already"
-    if why:
-        raise calib_error("C112", attr=attr, why=why)
+        reason = "names that begin with '_' are for spaCy itself"
+    elif attr in _UNDERSCORE_NAMES:
+        reason = f"spaCy has Doc._.{attr} already"
+    elif attr in _LANGUAGE_NAMES:
+        reason = f"spaCy has nlp.{attr} already"
+    if reason:
+        raise calib_error("C112", attr=attr, why=reason)
     return attr
 
 
 def check_pipe_name(name: str) -> str:
-    """The name, as it is. RAISES C113: a pipeline with such a pipe cannot be saved, or not loaded again."""
-    why = ""
-    if name.lower() in _BESIDE_PIPES:
-        why = "a saved pipeline has something else of this name"
+    """Return the pipe name if it is valid. RAISES C113: a pipeline with a pipe of this name cannot be saved or loaded."""
+    reason = ""
+    if name.lower() in _SAVED_NAMES:
+        reason = "saved pipelines use this name for something else"
     elif not name.strip(".") or set(name) & set("/\\\0"):
-        why = "it is no name for a folder"
-    if why:
-        raise calib_error("C113", name=name, why=why)
+        reason = "it is not a valid folder name"
+    if reason:
+        raise calib_error("C113", name=name, why=reason)
     return name
 
 
@@ -68,7 +69,7 @@ def check_pipe_name(name: str) -> str:
 
 
 def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """`find_row`; None for tokens of a pipe of entities that gives tokens no scores (see `PipeSettings.token_scores`)."""
+    """Return the block and row of a token if its pipe shows token scores, else None (`token_scores` of a pipe of entities)."""
     row = find_row(token, attr)
     return row if row is not None and row[0].token_scores else None
 
@@ -76,11 +77,10 @@ def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
 def token_values(
     token: Token, attr: str, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> TokenValues | None:
-    """The values of the label that the token now carries.
+    """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
 
+    A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
     find (Callable): `find_row` or `shown_row`.
-    RETURNS: None where it carries no label, where the label has no value (the model does not know it, or it was set
-        after the pipe ran and its raw score is below the threshold), and where no row of a block belongs to the token.
     """
     match = find(token, attr)
     if match is None:
@@ -91,7 +91,7 @@ def token_values(
 
 
 def token_score(token: Token, attr: str) -> float | None:
-    """Token._.<attr>_score: calibrated probability that the label the token now carries is right, in [0, 1]."""
+    """Token._.<attr>_score: calibrated probability that the token's current label is right, in [0, 1]."""
     match = shown_row(token, attr)
     if match is None:
         return None
@@ -101,19 +101,18 @@ def token_score(token: Token, attr: str) -> float | None:
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: tags that hold the right one as often as the pipe's `sets` promise, likeliest first.
-
-    RETURNS: None where the pipe makes no sets, the token has no values, or only the set of all tags keeps the promise.
+    """Token._.<attr>_set: tags that include the right one as often as `sets` promises, most probable first; None without such a
+    set.
     """
     match = find_row(token, attr)
     return None if match is None else match[0].set_of(match[1])
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
-    """Token._.<attr>_flag: whether the token, even one that got O, may be inside an entity and must be looked at, so
-    that no more entities are missed than was asked for (`spacy calib threshold --recall`).
+    """Token._.<attr>_flag: whether the token, even with label O, may be part of an entity and needs review; None without
+    cut-offs.
 
-    RETURNS: None where the pipe has no such cut-offs, and where the token has no values.
+    Reviewing all flagged tokens misses no more entities than allowed (`spacy calib threshold --recall`).
     """
     match = find_row(token, attr)
     flag = -1 if match is None or match[0].flag is None else match[0].flag[match[1]]
@@ -123,9 +122,8 @@ def token_flag(token: Token, attr: str) -> bool | None:
 def token_scores(
     token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated probability above the threshold, highest first; None without values.
-
-    raw (bool): In the same order the probabilities before calibration. find (Callable): `find_row` or `shown_row`.
+    """Token._.<attr>_scores: tag -> calibrated (`raw`: raw) probability above the threshold, highest first; None without
+    values.
     """
     match = find(token, attr)
     return None if match is None else (match[0].raw_of if raw else match[0].scores_of)(match[1])
@@ -135,14 +133,17 @@ def token_scores(
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """What the pipe wrote of a span that stood on the Doc when it ran. None for any other span, and where its text has
-    changed since or, if the probability is of its tokens' labels, one of these. Of an entity of a pipe that calibrates links, see `link_values`."""
+    """Return the values of a span on the Doc (or of its link) as scored; None if its text or a token label that counts has
+    changed.
+    """
     match = find_span(span, attr) if len(span) else None
-    return match if match is not None and match.chosen else link_values(span, attr)
+    return match if match is not None and match.on_doc else link_values(span, attr)
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """`span_values`; under the default prefix those of the pipe of entities, where that of the default prefix scores no labelled spans."""
+    """Return the values of a span, under the default prefix those of the pipe of entities if no other pipe scored labelled
+    spans.
+    """
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -150,28 +151,28 @@ def shown_values(span: Span, attr: str) -> SpanValues | None:
 
 
 def span_accept(span: Span, attr: str) -> bool | None:
-    """Span._.<attr>_accept: whether the span reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
+    """Span._.<attr>_accept: whether the span's score reaches its cut-off (`spacy calib threshold`); None without cut-offs."""
     values = shown_values(span, attr)
-    return None if values is None else values.accepted
+    return None if values is None else values.is_accepted
 
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
-    """Span._.<attr>_links: identity, or "NIL", -> calibrated probability that the entity is linked to it, above the threshold, highest first;
-    None where the span is no entity with values.
+    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first; None without
+    values.
     """
     match = row_of_span(span, attr)
     return None if match is None else match[0].scores_of(match[1]) or None
 
 
 def doc_values(doc: Doc, attr: str) -> TokenValues | None:
-    """The values of the likeliest category that `doc.cats` now has; None where it has none (see `token_values`)."""
+    """Return the probabilities of the current top category of `doc.cats`; None if it has no score."""
     block = document_block(doc, attr)
     label = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, label) if block is not None and label else None
 
 
 def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
-    """The values of the label that a unit of a Doc now carries. unit (str): "token" or "document"."""
+    """Return the probabilities of the current label of a unit of a Doc. unit (str): "token" or "document"."""
     return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
 
 
@@ -182,29 +183,27 @@ def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
 
 
 def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
-    """Doc._.<attr>_cats_raw: category -> probability before calibration, in the order of Doc._.<attr>_cats."""
+    """Doc._.<attr>_cats_raw: category -> raw probability, in the order of Doc._.<attr>_cats."""
     block = document_block(doc, attr)
     return None if block is None else block.raw_of(0)
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
-    """Doc._.<attr>_accept: whether the document's category reaches its cut-off (`spacy calib threshold`); None without
-    cut-offs, and where the category has changed since the pipe ran.
-    """
+    """Doc._.<attr>_accept: whether the category reaches its cut-off; None without cut-offs, or if it has changed since."""
     block = document_block(doc, attr)
     if block is None or block.accept is None or block.accept[0] < 0:
         return None
-    return bool(block.accept[0]) if block.carries(0, block.annotation.label_at(doc, 0)) else None
+    return bool(block.accept[0]) if block.had_label(0, block.annotation.label_at(doc, 0)) else None
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
-    """Doc._.<attr>_set: categories that hold the right one as often as the pipe's `sets` promise; see `token_set`."""
+    """Doc._.<attr>_set: categories that include the right one as often as the pipe's `sets` promise, most probable first."""
     block = document_block(doc, attr)
     return None if block is None else block.set_of(0)
 
 
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
-    """One of the values that `find` gives for a token, a span or a Doc; None where it gives none."""
+    """Return a field of the values that `find` returns for a token, span or Doc; None without values."""
     values = find(owner, attr)
     return None if values is None else getattr(values, name)
 
@@ -214,15 +213,15 @@ def _shown_token_values(token: Token, attr: str) -> TokenValues | None:
 
 
 def _right_values(span: Span, attr: str) -> SpanValues | None:
-    """What stands in the block of whole units; None where it has not the span, or where text or a token's label has changed."""
+    """Return the values of a whole sentence or span; None if it has none, or if its text or a token label has changed."""
     return span_values(span, attr + RIGHT)
 
 
-# Kind of owner -> end of the attribute's name -> its getter.
+# Owner -> suffix of the attribute -> its getter.
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
-        "score": token_score,  # calibrated probability that the label is right that stands there now
-        "raw": partial(_value_of, _shown_token_values, "raw"),  # the probability before calibration
+        "score": token_score,  # calibrated probability that the current label is right
+        "raw": partial(_value_of, _shown_token_values, "raw"),
         "scores": partial(token_scores, find=shown_row),
         "set": token_set,
         "flag": token_flag,
@@ -231,12 +230,12 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "score": partial(_value_of, shown_values, "calibrated"),  # probability that the span is right, by the event of the fit
         "raw": partial(_value_of, shown_values, "raw"),
         "accept": span_accept,
-        "link": partial(_value_of, link_values, "calibrated"),  # probability that the identity that the entity carries is right
+        "link": partial(_value_of, link_values, "calibrated"),  # probability that the entity's current identity is right
         "links": span_links,
         "right": partial(_value_of, _right_values, "calibrated"),  # probability that all of the span is right
     },
     Doc: {
-        "score": partial(_value_of, doc_values, "calibrated"),  # of the likeliest category in `doc.cats`
+        "score": partial(_value_of, doc_values, "calibrated"),  # of the top category in `doc.cats`
         "raw": partial(_value_of, doc_values, "raw"),
         "cats": doc_cats,
         "cats_raw": doc_cats_raw,
@@ -247,9 +246,16 @@ _GETTERS: dict[Any, dict[str, Any]] = {
 
 
 def register(attr: str = DEFAULT_ATTR) -> None:
-    """Make the attributes of a prefix known in this process; doing it twice is harmless.
+    """Register the attributes of a prefix in this process; registering it twice is harmless.
 
-    attr (str): A Python identifier. RAISES C001, C112: see `check_attr`. C025: another extension has one of the names.
+    attr (str): A Python identifier.
+    RAISES C001: no Python identifier. C112: a keyword, or a name that spaCy uses itself. C025: another extension has one of the
+        names.
+
+    >>> from spacy.tokens import Token
+    >>> register("second")
+    >>> Token.has_extension("second_score")
+    True
     """
     check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]
@@ -264,14 +270,14 @@ def register(attr: str = DEFAULT_ATTR) -> None:
             owner.set_extension(name, getter=partial(getter, attr=attr))
 
 
-def _is_ours(getter: Any, wanted: Any, attr: str) -> bool:
-    ours = partial(wanted, attr=attr)
-    given = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
-    return given == (ours.func, ours.args, ours.keywords)
+def _is_ours(getter: Any, function: Any, attr: str) -> bool:
+    ours = partial(function, attr=attr)
+    parts = (getter.func, getter.args, getter.keywords) if isinstance(getter, partial) else ()
+    return parts == (ours.func, ours.args, ours.keywords)
 
 
 def register_default() -> None:
-    """Register the default attributes unless a name is taken: importing this package must not break spaCy."""
+    """Register the default attributes, except a prefix with a name in use: importing this package must not break spaCy."""
     for attr in (DEFAULT_ATTR, ENTITY_ATTR):
         with contextlib.suppress(CalibError):
             register(attr)

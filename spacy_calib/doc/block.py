@@ -1,4 +1,4 @@
-"""A block as it is read: declared columns, each as a list once somebody asks for it, and its spans."""
+"""A block as it is read: its columns, as lists once they are needed, and its spans."""
 
 from __future__ import annotations
 
@@ -12,54 +12,59 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..annotations import get_annotation
+from ..annotations.base import NO_PARTNER
 from ..types import ROUNDING
 from .blocks import (
     BLOCK_VERSION,
-    Stored,
+    BlockData,
+    HashedBlock,
     UserData,
-    held_blocks,
-    print_of,
-    said_by,
-    said_digest,
+    checksum_of,
+    digest_labels,
+    find_blocks,
+    span_label_rows,
     unit_digests,
     word_digest,
 )  # fmt: skip
 
-# The part of a label's hash that a block keeps.
-_LOW_HALF = (1 << 32) - 1
+# The bits of a label's hash that a block keeps.
+_LOW_BITS = (1 << 32) - 1
 
-# A span: (first character, the one after the last, label).
+# A span: (first character, last character + 1, label).
 SpanKey = tuple[int, int, str]
 UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 
 
 class SpanValues(NamedTuple):
-    """What a block holds of one span.
+    """What a block holds of one span: its probability, and 1 or 0 if it reaches a cut-off (accept; -1 without cut-offs).
 
-    place, text (int): First character in its block, and digest. accept (int): Whether it reaches its cut-off; -1 without
-    cut-offs. chosen (bool): Whether it is on the Doc. layer (str), said (int): Annotation and digest of the token labels that
-    the probability depends on; else "" and 0.
+    offset (int): First character, in the text of the block. text_digest (int): Digest of text and offset. text_hash
+        (int): Hash of the text, 0 if only the digest is known. on_doc (bool): False
+        for a candidate. layer (str), label_digest (int): Of the token labels that the probability depends on; "" and 0 if none.
     """
 
-    place: int
-    text: int
+    offset: int
+    text_digest: int
+    text_hash: int
     raw: float
     calibrated: float
     accept: int
-    chosen: bool
+    on_doc: bool
     layer: str
-    said: int
+    label_digest: int
 
     @property
-    def accepted(self) -> bool | None:
+    def is_accepted(self) -> bool | None:
         """Whether it reaches its cut-off; None without cut-offs, and for candidates."""
-        return None if self.accept < 0 or not self.chosen else bool(self.accept)
+        return None if self.accept < 0 or not self.on_doc else bool(self.accept)
 
     def agrees(self, span: Span) -> bool:
-        """Return whether the text (and token labels, if they count) of the span are as scored."""
-        if word_digest(get_string_id(span.text), self.place) != self.text:
+        """Return whether the span still has the text, and the token labels if they count, that were scored."""
+        text_hash = get_string_id(span.text)
+        if self.text_hash not in (0, text_hash) or word_digest(text_hash, self.offset) != self.text_digest:
             return False
-        return not self.layer or said_digest(said_by(get_annotation(self.layer), span, self.place)) == self.said
+        rows = span_label_rows(get_annotation(self.layer), span, self.offset) if self.layer else None
+        return rows is None or digest_labels(rows) == self.label_digest
 
 
 class TokenValues(NamedTuple):
@@ -70,68 +75,73 @@ class TokenValues(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _low_half(label: str) -> int:
-    """Return the part of a label's hash that blocks keep, 0 for none."""
-    return get_string_id(label) & _LOW_HALF if label else 0
+def _low_bits(label: str) -> int:
+    """Return the bits of a label's hash that blocks keep, 0 for no label."""
+    return get_string_id(label) & _LOW_BITS if label else 0
 
 
-class Column(NamedTuple):
-    """A declared column of a block.
+class BlockColumn(NamedTuple):
+    """A column of a block: `numpy.dtype.kind`, what each number is of, and whether every block has it.
 
-    kind (str): Of its numbers, as `numpy.dtype.kind`. of (str): What each number is of, UNIT, ENTRY or BOUND (of each row's entries, one
-    more than rows). needed (bool): Whether every block has it. extra (bool): Whether entries below the threshold follow.
+    per (str): UNIT, ENTRY or BOUND (first entry of each row, and the number of entries: CSR row pointers).
+    has_extra (bool): Whether values of entries below the threshold follow.
     """
 
     kind: str
-    of: str
-    needed: bool = False
-    extra: bool = False
+    per: str
+    is_required: bool = False
+    has_extra: bool = False
 
 
 COLUMNS = {
-    "start": Column("u", UNIT, needed=True), "word": Column("u", UNIT, needed=True), "head": Column("i", UNIT), "carried": Column("u", UNIT),
-    "out_of_reach": Column("b", UNIT), "flag": Column("i", UNIT), "accept": Column("i", UNIT), "indptr": Column("u", BOUND, needed=True),
-    "tag": Column("u", ENTRY, needed=True), "raw": Column("f", ENTRY, needed=True, extra=True),
-    "calibrated": Column("f", ENTRY, needed=True, extra=True), "in_set": Column("b", ENTRY), "column": Column("u", ENTRY),
+    "start": BlockColumn("u", UNIT, True), "word": BlockColumn("u", UNIT, True), "head": BlockColumn("i", UNIT),
+    "carried": BlockColumn("u", UNIT), "out_of_reach": BlockColumn("b", UNIT), "flag": BlockColumn("i", UNIT),
+    "accept": BlockColumn("i", UNIT), "indptr": BlockColumn("u", BOUND, True), "tag": BlockColumn("u", ENTRY, True),
+    "raw": BlockColumn("f", ENTRY, True, has_extra=True), "calibrated": BlockColumn("f", ENTRY, True, has_extra=True),
+    "in_set": BlockColumn("b", ENTRY), "column": BlockColumn("u", ENTRY),
 }  # fmt: skip
-_SCORES = tuple(name for name, column in COLUMNS.items() if column.extra)
+_SCORES = tuple(name for name, column in COLUMNS.items() if column.has_extra)
 
 
-def _read_column(stored: Stored, name: str) -> list[Any] | None:
-    column, extra = stored.get(name), stored.get("extra") if COLUMNS[name].extra else None
+def _read_column(data: BlockData, name: str) -> list[Any] | None:
+    column, extra = data.get(name), data.get("extra") if COLUMNS[name].has_extra else None
     return None if column is None else column.tolist() + (extra[name].tolist() if extra else [])
 
 
-def _read_spans(stored: Stored, begin: int) -> dict[SpanKey, SpanValues]:
-    """begin (int): Character of the Doc at which the text of the block begins."""
-    columns_by_name = stored.get("spans")
-    if columns_by_name is None:
+def _read_spans(data: BlockData, begin: int) -> dict[SpanKey, SpanValues]:
+    """Return the values of each span of the Doc. begin (int): Character of the Doc at which the text of the block begins."""
+    span_data = data.get("spans")
+    if span_data is None:
         return {}
-    begins, ends = columns_by_name["start"].astype(np.int64), columns_by_name["end"].astype(np.int64)
-    keys = zip((begins + begin).tolist(), (ends + begin).tolist(), columns_by_name["labels"], strict=True)
-    columns = (columns_by_name[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
-    layers = [columns_by_name.get("layer", "")] * len(begins)
-    label_digests = columns_by_name.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
-    places = (begins + stored.get("origin", 0)).tolist()
-    return dict(zip(keys, map(SpanValues, places, *columns, layers, label_digests), strict=True))
+    begins, ends = span_data["start"].astype(np.int64), span_data["end"].astype(np.int64)
+    keys = zip((begins + begin).tolist(), (ends + begin).tolist(), span_data["labels"], strict=True)
+    hashes = data.span_hashes if isinstance(data, HashedBlock) else [0] * len(begins)
+    text_digests, *columns = (span_data[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
+    layers = [span_data.get("layer", "")] * len(begins)
+    digests = span_data.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
+    offsets = (begins + data.get("origin", 0)).tolist()
+    return dict(zip(keys, map(SpanValues, offsets, text_digests, hashes, *columns, layers, digests), strict=True))
 
 
 class Block:
-    """What one Doc got, under one key of its user data. One item is read from lists several times as fast as from arrays.
+    """What one pipe wrote on one Doc, under one key of its user data; lists, since single items are read faster than from
+    arrays.
 
-    key (tuple): See `blocks`; its third item is the character of the Doc at which the text of the block now begins. stored (Mapping): The
-    block as it is stored: COLUMNS as arrays; besides "version"; "layer", name of the annotation; "tags", the labels of its entries; perhaps
-    "end", "origin", "token_scores", "extra" (entries below the threshold) and "spans".
-    annotation (Annotation): Of its labels. origin (int): Character of the Doc at which the text that it was written for would begin.
-    spans (dict): Span of the Doc -> its values. token_scores (bool): Whether tokens have attributes with their scores.
-    After `parse`, COLUMNS as lists, and label: Of each entry, row by row; then of those below the threshold, which `extra_entries` finds by
-    row. end: Character after the last unit and its white space. starts: First character of each unit in the Doc. row_of_start: The row of
-    each. word_hashes: Hash of each row's word, 0 until it was met.
+    key (tuple): As in `blocks`; its third item is the character of the Doc at which the text of the block now begins.
+    data (dict): The stored block: COLUMNS as arrays; "version"; "layer", name of the annotation; "tags", labels of the entries;
+        optional "end", "origin", "token_scores", "extra" (entries below the threshold) and "spans".
+    annotation (Annotation): Annotation of its labels.
+    origin (int): Character of the Doc at which the text that the block was written for would begin.
+    spans (dict): Span of the Doc -> its values. token_scores (bool): Whether tokens show their scores.
+    After `parse`: COLUMNS as lists; label (list): Label of each entry, row by row, then of those below the threshold;
+        extra_entries (dict): Row -> its entry below the threshold; end (int | None): Character after the last unit and its
+        white space; starts (list): First character of each unit in the Doc; row_of_start (dict): Start -> row;
+        word_hashes (list): Hash of each row's word; 0 if only its digest is stored and no word was checked yet.
     """
 
-    # Slots that are all set are read faster than anything that is made when it is asked for.
+    # Slots, all set by `parse`, are read faster than cached properties.
     __slots__ = (
-        "key", "stored", "annotation", "origin", "spans", "token_scores", *COLUMNS, "label", "extra_entries", "end", "starts",
+        "key", "data", "annotation", "origin", "spans", "token_scores", *COLUMNS, "label", "extra_entries", "end", "starts",
         "row_of_start", "word_hashes", "_is_parsed",
     )  # fmt: skip
 
@@ -149,49 +159,56 @@ class Block:
     in_set: list[bool] | None
     column: list[int] | None
 
-    def __init__(self, key: tuple[Any, ...], stored: Stored):
-        self.key, self.stored, self.annotation = key, stored, get_annotation(stored["layer"])
-        self.origin = int(key[2] - stored.get("origin", 0))
-        self.spans = _read_spans(stored, key[2])
-        self.token_scores = bool(stored.get("token_scores", True))
+    def __init__(self, key: tuple[Any, ...], data: BlockData):
+        self.key, self.data, self.annotation = key, data, get_annotation(data["layer"])
+        self.origin = int(key[2] - data.get("origin", 0))
+        self.spans = _read_spans(data, key[2])
+        self.token_scores = bool(data.get("token_scores", True))
         self._is_parsed = False
 
     def parse(self) -> Block:
-        """Make the lists, at the first call; whole columns are read from `stored`."""
+        """Convert the columns to lists, on the first call only."""
         if self._is_parsed:
             return self
-        stored, begin, extra = self.stored, self.key[2], self.stored.get("extra", {"row": np.zeros(0, np.intp), "tags": ()})
+        data, begin, extra = self.data, self.key[2], self.data.get("extra", {"row": np.zeros(0, np.intp), "tags": ()})
         for name in COLUMNS:
-            setattr(self, name, _read_column(stored, name))
-        self.label = [*map(stored["tags"].__getitem__, self.tag), *extra["tags"]]
+            setattr(self, name, _read_column(data, name))
+        self.label = [*map(data["tags"].__getitem__, self.tag), *extra["tags"]]
         self.extra_entries = {row: i for i, row in enumerate(extra["row"].tolist(), len(self.tag))}
-        self.end = stored["end"] + begin if "end" in stored else None
+        self.end = data["end"] + begin if "end" in data else None
         self.starts = [start + begin for start in self.start]
         self.row_of_start = {start: row for row, start in enumerate(self.starts)}
-        self.word_hashes = [0] * len(self.start)
+        self.word_hashes = data.word_hashes.tolist() if isinstance(data, HashedBlock) else [0] * len(self.start)
         self._is_parsed = True
         return self
 
-    # Whose rows they are
+    # Rows of tokens
 
-    def stands_on(self, doc: Doc) -> bool:
-        """Return whether its rows are exactly a Doc's units, with the heads that they had."""
-        places = self.annotation.places(doc)
-        starts = self.stored["start"].astype(np.int64) + self.key[2]
-        if not np.array_equal(places[:, 0].astype(np.int64), starts):
+    def matches_doc(self, doc: Doc) -> bool:
+        """Return whether the rows are exactly the units of a Doc, with the heads that they had."""
+        units = self.annotation.unit_positions(doc)
+        starts = self.data["start"].astype(np.int64) + self.key[2]
+        if not np.array_equal(units[:, 0].astype(np.int64), starts):
             return False
-        places = np.column_stack([(starts - self.origin).astype(np.uint64), places[:, 1]])
-        if not np.array_equal(unit_digests(self.annotation.unit, places), self.stored["word"]):
+        if isinstance(self.data, HashedBlock):
+            if not np.array_equal(units[:, 1], self.data.word_hashes):
+                return False
+        elif not np.array_equal(
+            unit_digests(self.annotation.unit, np.column_stack([(starts - self.origin).astype(np.uint64), units[:, 1]])),
+            self.data["word"],
+        ):
             return False
         partners = self.annotation.partners
-        return "head" not in self.stored or (partners is not None and np.array_equal(partners(doc), self.stored["head"]))
+        return "head" not in self.data or (partners is not None and np.array_equal(partners(doc), self.data["head"]))
 
     def row_of(self, token: Token) -> int | None:
-        """Return the row of a token, by first character, width and word; None for none."""
+        """Return the row of a token, by its first character, width and word, or None."""
         start = token.idx
         row = self.row_of_start.get(start)
         if row is None or self.word_hashes[row] == token.orth:
             return row
+        if isinstance(self.data, HashedBlock):
+            return None
         next_start = self.starts[row + 1] if row + 1 < len(self.starts) else self.end
         gap = 0 if next_start is None else next_start - start - len(token)
         if gap not in (0, 1) or word_digest(token.orth, start - self.origin) != self.word[row]:
@@ -200,18 +217,22 @@ class Block:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token of a row still has its partner (head, or last token of its entity), if it needs one."""
+        """Return whether the token still has the head (or last token of its entity) that its row was written for, if it needs
+        one.
+        """
         if self.head is None:
             return True
         head = self.annotation.partner(token)
+        if head is None:
+            return self.head[row] == NO_PARTNER
         return head.idx - token.idx == self.head[row] and self.row_of(head) is not None
 
-    def carries(self, row: int, label: str) -> bool:
-        """Return whether this row was written for this label, "" for none; True if unknown."""
-        return self.carried is None or self.carried[row] == _low_half(label)
+    def had_label(self, row: int, label: str) -> bool:
+        """Return whether the unit had this label ("" for none) when the pipe ran; True if unknown."""
+        return self.carried is None or self.carried[row] == _low_bits(label)
 
     def entry_of(self, row: int, label: str) -> int | None:
-        """Return the entry of a label at a row, or None."""
+        """Return the entry of a label in a row, or None."""
         try:
             return self.label.index(label, self.indptr[row], self.indptr[row + 1])
         except ValueError:
@@ -219,18 +240,18 @@ class Block:
             return i if i is not None and self.label[i] == label else None
 
     def values_of(self, row: int, label: str) -> TokenValues | None:
-        """Return the values of a label at a row, or None."""
+        """Return the probabilities of a label in a row, or None."""
         i = self.entry_of(row, label)
         return None if i is None else TokenValues(self.raw[i], self.calibrated[i])
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
-        """Return the labels in the set of a row, best first; None without sets, or if no set is enough."""
+        """Return the labels in the prediction set of a row, best first; None without sets, or if no set keeps the promise."""
         if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
             return None
         return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
 
     def _best_first(self, row: int) -> list[int]:
-        """Return the entries of a row by calibrated score, then raw score, highest first."""
+        """Return the entries of a row by falling calibrated score, ties by raw score."""
         return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
 
     def scores_of(self, row: int) -> dict[str, float]:
@@ -242,54 +263,52 @@ class Block:
         return {self.label[i]: self.raw[i] for i in self._best_first(row)}
 
 
-# Kind of numbers of the columns of its spans, and of entries below the threshold.
-_OF_SPANS = {"start": "u", "end": "u", "text": "u", "raw": "f", "calibrated": "f", "accept": "i", "chosen": "b", "said": "u"}
-_OF_EXTRA = {"row": "u", "raw": "f", "calibrated": "f"}
+# `numpy.dtype.kind` of the columns of the spans of a block, and of its entries below the threshold.
+_EXTRA_COLUMNS = {"row": "u", "raw": "f", "calibrated": "f"}
+_SPAN_COLUMNS = dict(start="u", end="u", text="u", raw="f", calibrated="f", accept="i", chosen="b", said="u")
 
 
-def _is_sound(block: Block) -> bool:
-    """Whether its parts fit each other and its scores are probabilities, as in every block that was not made up.
-
-    RAISES anything: it was made up.
-    """
-    stored, bounds = block.stored, block.stored["indptr"].tolist()
-    tags, extra, spans = stored["tags"], stored.get("extra", {}), stored.get("spans", {})
+def _is_valid(block: Block) -> bool:
+    """Return whether the parts fit each other and the scores are probabilities; may RAISE any exception if they do not."""
+    data, bounds = block.data, block.data["indptr"].tolist()
+    tags, extra, spans = data["tags"], data.get("extra", {}), data.get("spans", {})
     size = {UNIT: len(bounds) - 1, ENTRY: bounds[-1], BOUND: len(bounds)}
     texts = [*tags, *extra.get("tags", ()), *spans.get("labels", ()), spans.get("event", ""), spans.get("layer", "")]
     if bounds[0] != 0 or bounds != sorted(bounds) or {*map(type, texts)} != {str}:
         return False
-    columns = [(stored.get(name), column.kind, size[column.of], column.needed) for name, column in COLUMNS.items()]
-    columns += [(spans.get(name), kind, len(spans["labels"]), name != "said") for name, kind in _OF_SPANS.items() if spans]
-    columns += [(extra[name], kind, len(extra["tags"]), True) for name, kind in _OF_EXTRA.items() if extra]
-    for column, kind, length, needed in columns:
-        if needed if column is None else (column.dtype.kind != kind or column.shape != (length,)):
+    columns = [(data.get(name), column.kind, size[column.per], column.is_required) for name, column in COLUMNS.items()]
+    columns += [(spans.get(name), kind, len(spans["labels"]), name != "said") for name, kind in _SPAN_COLUMNS.items() if spans]
+    columns += [(extra[name], kind, len(extra["tags"]), True) for name, kind in _EXTRA_COLUMNS.items() if extra]
+    for column, kind, length, is_required in columns:
+        if is_required if column is None else (column.dtype.kind != kind or column.shape != (length,)):
             return False
-    scores = np.concatenate([part[name] for part in (stored, extra) if part for name in _SCORES])
+    scores = np.concatenate([part[name] for part in (data, extra) if part for name in _SCORES])
     in_range = not len(scores) or (np.minimum.reduce(scores) >= 0 and np.maximum.reduce(scores) <= 1 + ROUNDING)
-    named = not size[ENTRY] or int(np.maximum.reduce(stored["tag"])) < len(tags)
+    tags_exist = not size[ENTRY] or int(np.maximum.reduce(data["tag"])) < len(tags)
     return bool(
         in_range
-        and named
-        and stored["version"] == BLOCK_VERSION
-        and ("in_set" in stored) == ("out_of_reach" in stored)
-        and ("spans" in stored) == bool(spans)
-        and extra.keys() <= {*_OF_EXTRA, "tags"}
-        and spans.keys() <= {*_OF_SPANS, "labels", "event", "layer"}
-        and {type(stored.get(name, 0)) for name in ("end", "origin")} == {int}
-        and type(stored.get("token_scores", True)) is bool
+        and tags_exist
+        and data["version"] == BLOCK_VERSION
+        and (not isinstance(data, HashedBlock) or len(data.word_hashes) == size[UNIT])
+        and ("in_set" in data) == ("out_of_reach" in data)
+        and ("spans" in data) == bool(spans)
+        and extra.keys() <= {*_EXTRA_COLUMNS, "tags"}
+        and spans.keys() <= {*_SPAN_COLUMNS, "labels", "event", "layer"}
+        and {type(data.get(name, 0)) for name in ("end", "origin")} == {int}
+        and type(data.get("token_scores", True)) is bool
     )
 
 
-def sound_block(key: Any, stored: Any) -> Block | None:
-    """The block, if it is as it was written: by its checksum, and by its form if somebody made it up."""
+def valid_block(key: Any, data: Any) -> Block | None:
+    """Return the block if checksum and form are valid, else None: user data may be damaged or forged."""
     with contextlib.suppress(Exception):  # a damaged block may be anything
-        if print_of(stored) == key[3] - key[2] and _is_sound(block := Block(key, stored)):
-            get_annotation(stored.get("spans", {}).get("layer") or stored["layer"])  # raises where it was made up
+        if checksum_of(data) == key[3] - key[2] and _is_valid(block := Block(key, data)):
+            get_annotation(data.get("spans", {}).get("layer") or data["layer"])  # raises if there is no such annotation
             return block
     return None
 
 
-def sound_blocks(user_data: UserData, attr: str) -> Iterator[Block]:
-    """The blocks of this attribute that are as they were written."""
-    blocks = (sound_block(key, stored) for key, stored in held_blocks(user_data, attr))
+def valid_blocks(user_data: UserData, attr: str) -> Iterator[Block]:
+    """Yield the valid blocks of an attribute."""
+    blocks = (valid_block(key, data) for key, data in find_blocks(user_data, attr))
     return (block for block in blocks if block is not None)

@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
-from ..annotations import Annotation, Hashes, head_places
+from ..annotations import Annotation, Hashes, head_offsets
 from ..pairs.documents import TOKEN
 
 # Odd numbers that look like noise: those of splitmix64.
 _STEP, _MIX = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _ALL = (1 << 64) - 1
 _STEPS, _MIXES, _HALF = np.uint64(_STEP), np.uint64(_MIX), np.uint64(32)
-# Short: a dictionary must not read the words of a whole text back from a part that spaCy cut with all user data. A word that replaces another
-# of its length keeps its score once in 256 times.
+# Short: a dictionary must not read the words of a whole text back from a saved part that spaCy cut with all user data. Without the hashes in
+# memory (`HashedBlock`), a word that replaces another of its length keeps its score once in 256 times.
 WORD_DIGEST = np.uint8
 _SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
@@ -51,20 +51,22 @@ def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
     return word_digests(places[:, 1], places[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
 
 
-def said_of(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """What each token carries, a row each: label hash; for arcs also the head's place, from the token, and digest."""
+def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
+    """Return the predicted labels of a Doc as numbers, a row per token: label hash; for arcs also offset and digest of the
+    head.
+    """
     columns = [annotation.hashes(doc)]
     if annotation.arcs:
-        offsets = head_places(doc)
-        place = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
-        heads = place[np.searchsorted(place[:, 0], place[:, 0] + offsets.astype(np.uint64))]
+        offsets = head_offsets(doc)
+        positions = doc.to_array(["IDX", "ORTH"]).astype(np.uint64, copy=False).reshape(-1, 2)
+        heads = positions[np.searchsorted(positions[:, 0], positions[:, 0] + offsets.astype(np.uint64))]
         columns += [offsets.astype(np.uint64), word_digests(heads[:, 1], heads[:, 0]).astype(np.uint64)]
     return np.column_stack(columns)
 
 
-def said_by(annotation: Annotation, span: Span, place: int) -> NDArray[np.uint64]:
-    """`said_of` for a span's tokens. place (int): Its first character in the text that the block was written for."""
-    origin, rows = span.start_char - place, []
+def span_label_rows(annotation: Annotation, span: Span, offset: int) -> NDArray[np.uint64]:
+    """Return `label_rows` of a span's tokens. offset (int): Its first character in the text that the block was written for."""
+    origin, rows = span.start_char - offset, []
     for token in span:
         label, head = annotation.label(token), token.head
         arc = [(head.idx - token.idx) & _ALL, word_digest(head.orth, head.idx - origin)] if annotation.arcs else []
@@ -72,40 +74,62 @@ def said_by(annotation: Annotation, span: Span, place: int) -> NDArray[np.uint64
     return np.array(rows, dtype=np.uint64)
 
 
-def said_digest(said: NDArray[np.uint64]) -> int:
-    """A checksum of what some tokens carry, from `said_of` or `said_by`."""
-    return zlib.crc32(said.tobytes())
+def digest_labels(rows: NDArray[np.uint64]) -> int:
+    """Return a checksum of rows from `label_rows` or `span_label_rows`."""
+    return zlib.crc32(rows.tobytes())
 
 
-# A block as it is stored, see `block.Block`.
-Stored = dict[str, Any]
+# A block as it is stored: the entry `data` of `block.Block`.
+BlockData = dict[str, Any]
+
+
+class HashedBlock(BlockData):
+    """A block in the process that wrote it, with the whole hashes of its texts, so that no other text passes for one of them.
+
+    They are no items of the mapping: msgpack and pickle write a plain dict, from which a dictionary reads no word.
+    word_hashes (Hashes): Of each unit. span_hashes (list[int]): Of each span.
+    """
+
+    __slots__ = ("span_hashes", "word_hashes")
+
+    def __init__(self, data: BlockData, word_hashes: Hashes, span_hashes: list[int]):
+        super().__init__(data)
+        self.word_hashes, self.span_hashes = word_hashes, span_hashes
+
+    def __copy__(self) -> HashedBlock:
+        return HashedBlock(self, self.word_hashes, self.span_hashes)
+
+    def __reduce__(self) -> tuple[type[BlockData], tuple[BlockData]]:
+        return dict, (dict(self),)
+
+
 UserData = MutableMapping[Any, Any]
 
-# A block of another version is none of ours.
+# Blocks of another version are ignored.
 BLOCK_VERSION = 5
-# What `rows` made of the last Docs that were read, by user data and attribute; writing or removing a block forgets it.
-REMEMBERED: OrderedDict[tuple[int, str], Any] = OrderedDict()
+# (id of the user data, attribute) -> what `rows` parsed, for the Docs read last; cleared when a block is added or removed.
+BLOCK_CACHE: OrderedDict[tuple[int, str], Any] = OrderedDict()
 
 
-def add_block(user_data: UserData, attr: str, block: Stored) -> None:
-    """Put a block into the user data of the Doc that it was made for."""
-    user_data[("._.", f"_{attr}", 0, print_of(block))] = block
-    REMEMBERED.pop((id(user_data), attr), None)
+def add_block(user_data: UserData, attr: str, block: BlockData) -> None:
+    """Store a block in the user data of the Doc that it was made for."""
+    user_data[("._.", f"_{attr}", 0, checksum_of(block))] = block
+    BLOCK_CACHE.pop((id(user_data), attr), None)
 
 
-def print_of(block: Stored) -> int:
-    """A checksum of all that a block holds."""
-    return zlib.crc32(b"".join(_contents(block)))
+def checksum_of(block: BlockData) -> int:
+    """Return a checksum of the whole block."""
+    return zlib.crc32(b"".join(_values_of(block)))
 
 
-def _contents(part: Stored) -> list[Any]:
-    """The bytes of all values in a block or a part of one, in order."""
+def _values_of(part: BlockData) -> list[Any]:
+    """Return the bytes of all values in a block or a part of one, in order."""
     contents: list[Any] = []
     for value in part.values():
         if isinstance(value, np.ndarray):
             contents.append(value)
         elif isinstance(value, dict):
-            contents += _contents(value)
+            contents += _values_of(value)
         else:
             # Lists come back as tuples from `Doc.from_bytes`.
             text = "\0".join(value) if isinstance(value, (list, tuple)) else str(value)
@@ -114,16 +138,16 @@ def _contents(part: Stored) -> list[Any]:
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
-    """Remove every block of this attribute."""
-    for key, _ in held_blocks(user_data, attr):
+    """Remove every block of an attribute."""
+    for key, _ in find_blocks(user_data, attr):
         user_data.pop(key, None)
-    REMEMBERED.pop((id(user_data), attr), None)
+    BLOCK_CACHE.pop((id(user_data), attr), None)
 
 
-def held_blocks(user_data: UserData, attr: str) -> list[tuple[Any, Stored]]:
-    """(key, value) of everything under keys of this attribute, damaged or not."""
+def find_blocks(user_data: UserData, attr: str) -> list[tuple[Any, BlockData]]:
+    """Return (key, value) of everything under keys of an attribute, valid or not."""
     name = f"_{attr}"
-    # The list is made in one step, which another thread that writes on the Doc cannot get into.
+    # `list` copies in one step: another thread may be writing on the Doc.
     return [
         (key, value)
         for key, value in list(user_data.items())

@@ -1,4 +1,4 @@
-"""Cuts a part of a Doc as a Doc, with what belongs to its tokens and nothing else."""
+"""Copies part of a Doc to a new Doc, with all that belongs to its tokens and nothing else."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..pairs.documents import TOKEN
-from .block import BOUND, COLUMNS, ENTRY, UNIT, sound_block
-from .blocks import Stored, add_block, delete_blocks
+from .block import BOUND, COLUMNS, ENTRY, UNIT, valid_block
+from .blocks import BlockData, HashedBlock, add_block, delete_blocks
 from .rows import is_whole
 
 
 def cut(doc: Doc, start: int, end: int) -> Doc:
-    """Cut tokens of a Doc as a Doc, with annotation, span groups, and their part of the user data.
+    """Copy tokens of a Doc to a new Doc, with their annotation, span groups and user data.
 
-    User data of these tokens and spans stay, and the rows of these tokens in blocks (see `blocks`) and in arrays with a row for
-    each token; what blocks hold about the whole Doc is left out.
+    Of blocks (see `blocks`), and of arrays with a row per token, the rows of these tokens are copied; what blocks hold about
+    the whole Doc is left out.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
     _cut_user_data(doc, part, start, end)
     for key, group in doc.spans.items():
-        places = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
-        spans_inside = [group[i] for i in places]
+        indices = [i for i, span in enumerate(group) if start <= span.start and span.end <= end]
+        spans_inside = [group[i] for i in indices]
         spans = [Span(part, span.start - start, span.end - start, span.label, span.kb_id, span.id) for span in spans_inside]
-        # What holds one number for each span, as the scores of a span categorizer do, is cut too.
+        # Arrays with one number per span, such as the scores of a span categorizer, are cut too.
         attrs = {
-            name: value[places] if getattr(value, "ndim", 0) == 1 and len(value) == len(group) else value
+            name: value[indices] if getattr(value, "ndim", 0) == 1 and len(value) == len(group) else value
             for name, value in group.attrs.items()
         }
         part.spans[key] = SpanGroup(part, name=group.name, attrs=attrs, spans=spans)
@@ -36,14 +36,14 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 
 
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
-    """Remove from the user data of a part, cut by spaCy, what does not belong to it. Offsets below 0 are before the part."""
+    """Remove user data that belongs to other tokens from a part cut by spaCy. Offsets below 0 are before the part."""
     length, text = len(part.text), get_string_id(part.text)
-    blocks: dict[str, list[Stored]] = {}
+    blocks: dict[str, list[BlockData]] = {}
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
                 block_list = blocks.setdefault(key[1][1:], [])
-                block = sound_block(key, value)
+                block = valid_block(key, value)
                 if block is not None and (block.annotation.unit == TOKEN or is_whole(value, key[2], text)):
                     block_list.append(cut_block(value, key[2], length))
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
@@ -57,13 +57,13 @@ def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
                 add_block(part.user_data, attr, block)
 
 
-def cut_block(block: Stored, start: int, length: int) -> Stored:
-    """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, perhaps below 0."""
+def cut_block(block: BlockData, start: int, length: int) -> BlockData:
+    """Cut a block to a text of this length. start (int): Character at which the block's Doc begins, negative if before."""
     starts = block["start"].astype(np.int64) + start
     first, last = np.searchsorted(starts, [0, length])
     begin, end = int(block["indptr"][first]), int(block["indptr"][last])
     bounds = {UNIT: slice(first, last), ENTRY: slice(begin, end), BOUND: slice(first, last + 1)}
-    part: Stored = {name: value[bounds[COLUMNS[name].of]].copy() if name in COLUMNS else value for name, value in block.items()}
+    part = {name: value[bounds[COLUMNS[name].per]].copy() if name in COLUMNS else value for name, value in block.items()}
     used, local = np.unique(part["tag"], return_inverse=True)
     part |= {
         "origin": block.get("origin", 0) - start,
@@ -78,21 +78,24 @@ def cut_block(block: Stored, start: int, length: int) -> Stored:
         part["extra"] = {**extra, "row": (extra["row"] - first).astype(np.uint32)}
         if not len(extra["row"]):
             del part["extra"]
+    is_inside = np.zeros(0, dtype=bool)
     if "spans" in block:
         begins, ends = (block["spans"][name].astype(np.int64) + start for name in ("start", "end"))
         is_inside = (begins >= 0) & (ends <= length)
         bounds_columns = {"start": begins[is_inside].astype(np.uint32), "end": ends[is_inside].astype(np.uint32)}
         part["spans"] = {**_select_rows(block["spans"], is_inside), **bounds_columns}
-    return part
+    if not isinstance(block, HashedBlock):
+        return part
+    return HashedBlock(part, block.word_hashes[first:last].copy(), np.array(block.span_hashes, np.uint64)[is_inside].tolist())
 
 
-def _select_rows(part: Stored, mask: Any) -> Stored:
-    """Select rows in the arrays and lists (tuples, from some files) of a part of a block."""
-    places = np.flatnonzero(mask).tolist()
+def _select_rows(part: BlockData, mask: Any) -> BlockData:
+    """Select rows from the arrays and lists (after loading, tuples) of a part of a block."""
+    indices = np.flatnonzero(mask).tolist()
     return {
-        name: value[places]
+        name: value[indices]
         if isinstance(value, np.ndarray)
-        else [value[i] for i in places]
+        else [value[i] for i in indices]
         if isinstance(value, (list, tuple))
         else value
         for name, value in part.items()

@@ -1,4 +1,4 @@
-"""The top label as the prediction, where a source gives marginals but no labels; labels that are put on tokens."""
+"""The top label as the prediction, for sources that give marginals but no labels; and labels written on tokens."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..types import Marginals
 
 @dataclass(frozen=True, eq=False)
 class TopLabels:
-    """The labels for *bare* Docs, which carry none: the top ones by the scores before any map of labels.
+    """The top labels of *bare* Docs, which have no labels, by the scores before any label map.
 
-    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Its columns. by_doc (dict): Number of a bare
-        Doc in the batch -> the top label of each of its units, "" where none has a score.
+    marginals (Marginals): Of all units of a batch. labels (Sequence[str]): Labels of its columns.
+    by_doc (dict): Index of a bare Doc in the batch -> the top label of each of its units, "" for a unit without scores.
     """
 
     marginals: Marginals
@@ -29,26 +29,26 @@ class TopLabels:
 
     @classmethod
     def from_marginals(cls, marginals: Marginals, labels: Sequence[str], hashes: Sequence[Hashes]) -> TopLabels:
-        """hashes: The label hashes of each Doc's units, 0 for no label."""
+        """Find the bare Docs and their top labels. hashes: Label hashes of each Doc's units, 0 for no label."""
         order = np.argsort(marginals.scores, kind="stable")
         top = np.full(marginals.n_tokens, -1)
-        top[marginals.rows[order]] = marginals.tags[order]  # the last one stays
+        top[marginals.rows[order]] = marginals.tags[order]  # of several entries the last, highest one stays
         names, starts = [*labels, ""], np.cumsum([0, *map(len, hashes)])
-        bare = [number for number, carried in enumerate(hashes) if not carried.any()]
+        bare = [number for number, doc_hashes in enumerate(hashes) if not doc_hashes.any()]
         by_doc = {number: [names[i] for i in top[starts[number] : starts[number + 1]].tolist()] for number in bare}
         return cls(marginals, labels, by_doc)
 
     def fill(self, hashes: Sequence[Hashes], annotation: Annotation) -> list[Hashes]:
-        """The label hashes of all Docs, with those of the top labels for bare ones."""
+        """Return the label hashes of all Docs, with those of the top labels for bare Docs."""
         counterpart = annotation.counterpart if isinstance(annotation, MappedAnnotation) else str
-        filled = list(hashes)
+        all_hashes = list(hashes)
         for number, labels in self.by_doc.items():
             names = map(counterpart, labels)
-            filled[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
-        return filled
+            all_hashes[number] = np.array([get_string_id(name) if name else 0 for name in names], dtype=np.uint64)
+        return all_hashes
 
     def write(self, docs: Sequence[Doc], layer: str) -> None:
-        """Put the labels on the bare Docs; for text categories put the raw scores into `doc.cats`."""
+        """Write the labels on the bare Docs; for text categories write the raw scores into `doc.cats`."""
         for number, labels in self.by_doc.items():
             if unit_of(layer) == TOKEN:
                 write_labels(docs[number], plain_name(layer), labels)
@@ -59,14 +59,14 @@ class TopLabels:
 
 
 def write_labels(doc: Doc, layer: str, labels: Sequence[str]) -> None:
-    """Put labels on tokens, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
+    """Write labels on tokens, "" for none. layer (str): tag, pos, lemma, dep, ent_type, morph, sent or an extension."""
     for token, label in zip(doc, labels, strict=True):
         if label:
-            _write(token, layer, label)
+            _write_label(token, layer, label)
 
 
 def erase_label(token: Token, layer: str) -> None:
-    """Remove a token's label. layer (str): See `write_labels`."""
+    """Remove a token's label. layer (str): As for `write_labels`."""
     if layer == "morph":
         token.pos_ = ""
         token.set_morph(None)  # type: ignore[attr-defined]
@@ -74,10 +74,10 @@ def erase_label(token: Token, layer: str) -> None:
         if token.i:
             token.is_sent_start = None
     else:
-        _write(token, layer, "")
+        _write_label(token, layer, "")
 
 
-def _write(token: Token, layer: str, label: str) -> None:
+def _write_label(token: Token, layer: str, label: str) -> None:
     if layer == "morph":
         feats = Morphology.feats_to_dict(label)
         token.pos_ = feats.pop("POS", "")

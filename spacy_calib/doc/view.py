@@ -1,4 +1,4 @@
-"""What is on a Doc as arrays: Doc._.<attr>."""
+"""The scores of a Doc as arrays: Doc._.<attr>."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..calibration.registered import entry_points_of, load_point
 from ..errors import calib_error
-from ..pairs.documents import counted
+from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
-from .rows import document_block, held_spans, link_values, rows_of
+from .rows import document_block, find_spans, link_values, rows_of
 
-# Plug-ins add what a view can do by entry points of this group: name -> function of (view, ...).
+# Group of entry points by which plug-ins add methods of a view: name -> function of (view, ...).
 _ADDED = "spacy_calib_view"
 
 
 class ScoredSpan(NamedTuple):
-    """A span with its probability.
+    """A span (or link, with its identity as label) and its probability before (raw) and after calibration (score).
 
-    start, end (int): First token, and the one after the last. label (str): Its label; of links the identity. raw, score (float): Its
-        probability before and after calibration. accept (bool | None): Whether it reaches its cut-off; None without
-        cut-offs, and for candidates. event (str): What has to hold for it to be right.
+    start, end (int): First token, and last token + 1. event (str): When it counts as right: "exact", for instance.
+    accept (bool | None): Whether it reaches its cut-off; None without cut-offs, and for candidates.
     """
 
     start: int
@@ -41,17 +40,19 @@ class ScoredSpan(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DocCalib(dict):
-    """Read-only view of a Doc's scores, one entry per token and tag above the threshold. As a dict it holds the same as
-    plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents and candidates.
+    """Read-only view of a Doc's scores, `doc._.calib`: an entry for each token and tag above the threshold.
 
-    rows (Ints): Token index of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
-    raw, calibrated (Floats): Its probability before and after calibration.
-    columns (Ints): The tag's column in the source's labels, -1 where the block does not keep it.
-    layer (str): Name of the tags' annotation. On Docs joined from Docs with scores of several annotations, the one of
-        most tokens; the others have no values here.
-    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): Whose scores.
-    ents (tuple[ScoredSpan, ...]): The Doc's entities (or categorized spans) with a score, in the order of the text.
-    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, likeliest first.
+    As a dict it holds the same as plain data for `Doc.to_json(underscore=["calib"])`: layer, rows, tags, raw, calibrated, ents
+    and candidates.
+
+    rows (Ints): Token of each entry, ascending; 0 for a whole Doc. tags (NDArray[object]): Tag of each entry.
+    raw, calibrated (Floats): Probability of each entry before and after calibration.
+    columns (Ints): The tag as a column of the source's labels, -1 if unknown.
+    layer (str): Annotation of the tags. If joined Docs have scores of several annotations: the one of most tokens; the others
+        have no values here.
+    scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): The Doc.
+    ents (tuple[ScoredSpan, ...]): Entities (or categorized spans) with a score, in text order.
+    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, most probable first.
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -79,19 +80,20 @@ class DocCalib(dict):
         return True
 
     def __repr__(self) -> str:
-        """Short: what is scored, not the scores."""
         spans = f", {len(self.ents)} entities" if self.ents else ""
-        units = counted(self.unit, len(self.scored))
+        units = count_in_words(self.unit, len(self.scored))
         return f"<DocCalib: {int(self.scored.sum())} of {units} scored ({plain_name(self.layer)}), {len(self)} entries{spans}>"
 
     @property
     def unit(self) -> str:
-        """What a row is of, "token" or "document"."""
+        """Kind of unit that has the labels: "token" or "document"."""
         return get_annotation(self.layer).unit
 
     def to_dense(self, labels: list[str], calibrated: bool = True) -> Floats:
-        """An array of shape (n_tokens, len(labels)), (1, len(labels)) for a document: 0 below the threshold, NaN in the
-        rows of units without values. labels (list[str]): The columns wanted; other tags are dropped.
+        """Return the scores as an array of shape (n_tokens, len(labels)), or (1, len(labels)) for a document.
+
+        Entries below the threshold are 0, rows of tokens without values NaN.
+        labels (list[str]): Labels of the columns; other tags are dropped. calibrated (bool): False for raw scores.
         """
         dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
         column = {label: i for i, label in enumerate(labels)}
@@ -101,9 +103,11 @@ class DocCalib(dict):
         return dense
 
     def sample(self, n: int = 100, seed: int = 0) -> Sequence[Any]:
-        """Return n whole annotations sampled by the calibrated probabilities; parses by the parser's own.
+        """Return n annotations of the whole Doc, sampled by the calibrated probabilities (parses by the parser's).
 
-        RAISES C418: nothing that is installed samples. C105: what samples cannot be imported. C001: n or seed is negative. And what the plug-in raises that samples.
+        RAISES C418: no installed plug-in samples. C105: the plug-in cannot be imported. C001: n or seed is negative. Also the
+            errors
+        of the plug-in.
         """
         for point in entry_points_of(_ADDED):
             if point.name == "sample":
@@ -113,7 +117,7 @@ class DocCalib(dict):
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
-    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None where the Doc has no block."""
+    """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None if the Doc has no block."""
     document = document_block(doc, attr)
     if document is not None:
         n_units, row = 1, np.zeros(1, dtype=np.intp)
@@ -128,40 +132,42 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
         counts[block.annotation.name] += len(tokens)
     layer = max(counts, key=counts.__getitem__)
     matches = [match for match in matches if match[0].annotation.name == layer]
-    scored = np.zeros(n_units, dtype=bool)
+    is_scored = np.zeros(n_units, dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
-        stored = block.stored
-        lengths = (stored["indptr"][rows + 1] - stored["indptr"][rows]).astype(np.intp)
-        scored[tokens[lengths > 0]] = True
+        data = block.data
+        lengths = (data["indptr"][rows + 1] - data["indptr"][rows]).astype(np.intp)
+        is_scored[tokens[lengths > 0]] = True
         first = np.cumsum(lengths) - lengths
-        entries = np.repeat(stored["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
-        names = np.array([*stored["tags"], None], dtype=object)[:-1]
-        columns = stored["column"][entries] if "column" in stored else np.full(len(entries), -1, dtype=np.intp)
-        parts.append((np.repeat(tokens, lengths), names[stored["tag"][entries]], stored["raw"][entries],
-                      stored["calibrated"][entries], columns))  # fmt: skip
+        entries = np.repeat(data["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
+        names = np.array([*data["tags"], None], dtype=object)[:-1]
+        columns = data["column"][entries] if "column" in data else np.full(len(entries), -1, dtype=np.intp)
+        parts.append((np.repeat(tokens, lengths), names[data["tag"][entries]], data["raw"][entries],
+                      data["calibrated"][entries], columns))  # fmt: skip
     if len(parts) > 1:
         arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(arrays[0], kind="stable")
         parts = [tuple(array[order] for array in arrays)]
     rows, tags, raw, calibrated, columns = parts[0]
-    for array in (rows, tags, raw, calibrated, columns, scored):
+    for array in (rows, tags, raw, calibrated, columns, is_scored):
         array.flags.writeable = False
     ents, candidates = _scored_spans(doc, attr, layer)
-    return DocCalib(rows, tags, raw, calibrated, columns, layer, scored, doc, ents, candidates)
+    return DocCalib(rows, tags, raw, calibrated, columns, layer, is_scored, doc, ents, candidates)
 
 
 def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
-    """(spans on the Doc, candidates) of its blocks, as far as text and labels are still those that were scored."""
+    """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
     annotation = get_annotation(layer)
     if annotation.spans_are_units:
         links = [(span, link_values(span, attr)) for span in annotation.spans_on(doc)]
         return tuple(
-            ScoredSpan(span.start, span.end, span.kb_id_, values.raw, values.calibrated, values.accepted, annotation.span_event)
+            ScoredSpan(
+                span.start, span.end, span.kb_id_, values.raw, values.calibrated, values.is_accepted, annotation.span_event
+            )
             for span, values in links
             if values is not None
         ), ()
-    spans = held_spans(doc.user_data, attr, layer)
+    spans = find_spans(doc.user_data, attr, layer)
     if not spans:
         return (), ()
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
@@ -172,8 +178,8 @@ def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ..
         start, end = first.get(start_char), ends.get(end_char)
         if start is None or end is None or not values.agrees(doc[start:end]):
             continue
-        span = ScoredSpan(start, end, label, values.raw, values.calibrated, values.accepted, event)
-        if not values.chosen:
+        span = ScoredSpan(start, end, label, values.raw, values.calibrated, values.is_accepted, event)
+        if not values.on_doc:
             candidates.append(span)
         elif (start, end, label) in on_doc:
             ents.append(span)

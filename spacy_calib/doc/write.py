@@ -1,4 +1,4 @@
-"""Calibrated marginals of a batch of Docs -> one block per Doc, and `doc.spans["<attr>_doubtful"]`: stretches of flagged tokens."""
+"""Writes calibrated batches on Docs: a block per Doc, and `doc.spans["<attr>_doubtful"]`, the stretches of flagged tokens."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
-from ..calibration.tokens import Calibrated
+from ..calibration.tokens import CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .block import COLUMNS, UNIT
-from .blocks import BLOCK_VERSION, WORD_DIGEST, Stored, said_digest, said_of, unit_digests, word_digests
+from .blocks import BLOCK_VERSION, WORD_DIGEST, BlockData, HashedBlock, digest_labels, label_rows, unit_digests, word_digests
 
 
 @dataclass(frozen=True, eq=False)
 class Flags:
-    """Which tokens of Docs that follow one another are flagged.
+    """Which of n tokens of consecutive Docs are flagged for review.
 
-    flagged (NDArray[int8]): For each token 1 or 0, -1 without a score. rows (Ints): The m flagged ones, ascending.
-    types (Sequence[str]): Entity types. kinds (Ints): Likeliest type of each flagged token, an index into types, (m,).
-    scores (Floats): Their P(inside an entity) or, where each label has a cut-off, P(their type), (m,).
+    values (NDArray[int8]): 1 or 0 for each token, -1 without a score. rows (Ints): The m flagged tokens, ascending.
+    types (Sequence[str]): Entity types. kinds (Ints): Most probable type of each flagged token, as an index into types, (m,).
+    scores (Floats): P(inside an entity) of each or, if each label has its own cut-off, P(its type), (m,).
     """
 
-    flagged: NDArray[np.int8]
+    values: NDArray[np.int8]
     rows: Ints
     types: Sequence[str]
     kinds: Ints
@@ -36,21 +36,21 @@ class Flags:
 
 
 def doubtful_key(attr: str) -> str:
-    """The key of the group in `doc.spans`."""
+    """Return the key of the span group of flagged tokens in `doc.spans`."""
     return f"{attr}_doubtful"
 
 
 def delete_doubtful(doc: Doc, attr: str) -> None:
-    """Remove the group of an earlier run."""
+    """Remove the span group of an earlier run."""
     if doubtful_key(attr) in doc.spans:
         del doc.spans[doubtful_key(attr)]
 
 
 def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags: Flags) -> None:
-    """Write the group on each Doc: a span per stretch of flagged tokens, and its highest score in `attrs["scores"]`.
+    """Write a span group on each Doc: a span per stretch of flagged tokens, with its highest score in `attrs["scores"]`.
 
-    A stretch ends where an entity on the Doc begins or ends: an entity that was found is a span of its own, with its
-    own label. Any other stretch has the label of its highest token. annotation (Annotation): Of the entities.
+    Stretches are cut at the bounds of predicted entities. A stretch that is a predicted entity has its label, any other the
+    type of its highest-scoring token. annotation (Annotation): Annotation of the entities.
     """
     bounds = np.cumsum([0, *map(len, docs)])
     firsts = np.searchsorted(flags.rows, bounds)
@@ -70,7 +70,7 @@ def write_doubtful(docs: Sequence[Doc], attr: str, annotation: Annotation, flags
 
 
 def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
-    """Runs of consecutive tokens, cut at the edges: their places in tokens. tokens, edges (Ints): Numbers, sorted."""
+    """Return runs of consecutive tokens, cut at the edges, as indices into tokens. tokens, edges (Ints): Ascending."""
     if not len(tokens):
         return []
     area = np.searchsorted(edges, tokens, side="right")
@@ -80,12 +80,11 @@ def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class CalibratedSpans:
-    """The spans of consecutive Docs.
+    """Scored spans of consecutive Docs.
 
-    spans (Spans): In their tokens. labels (tuple): Of the spans' columns. raw, calibrated (Floats): One per span.
-    accept (NDArray[int8]): 1 or 0, whether the span reaches its cut-off; -1 without cut-offs. event (str): What has to
-        hold for a span to be right. layer (str): Annotation of the token labels that the probability is of; "" where it
-        is of the span's own label.
+    spans (Spans): The spans. labels (tuple): Labels of their columns. raw, calibrated (Floats): Probability of each span.
+    accept (NDArray[int8]): 1 or 0, whether each reaches its cut-off; -1 without cut-offs. event (str): When a span is right.
+    layer (str): Annotation of the token labels that the probability depends on; "" if it is of the span's own label.
     """
 
     spans: Spans
@@ -99,19 +98,19 @@ class CalibratedSpans:
 
 @dataclass(eq=False)
 class CalibratedBatch:
-    """What the pipe predicted for consecutive Docs.
+    """Predictions of the pipe for consecutive Docs.
 
-    calibrated (Calibrated): The entries of all their units. annotation (Annotation): Of the labels.
-    labels (tuple): Label of each column. carried (NDArray[uint64]): Hash of the label on each unit, 0 for none.
-    spans (CalibratedSpans | None): None if the source has none. flags (Flags | None): None without recall cut-offs.
+    calibrated (Calibrated): Entries of all units. annotation (Annotation): Annotation of the labels.
+    labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's predicted label, 0 for none.
+    spans (CalibratedSpans | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
-        without cut-offs. token_scores (bool): Whether tokens have attributes with their scores.
+        without cut-offs. token_scores (bool): Whether tokens show their scores.
     """
 
-    calibrated: Calibrated
+    calibrated: CalibratedEntries
     annotation: Annotation
     labels: tuple[str, ...]
-    carried: NDArray[np.uint64]
+    label_hashes: NDArray[np.uint64]
     spans: CalibratedSpans | None = None
     flags: Flags | None = None
     accept: NDArray[np.int8] | None = None
@@ -119,7 +118,7 @@ class CalibratedBatch:
 
 
 def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
-    """(names of labels, the number of the name of each entry)."""
+    """Return (distinct labels, index of each entry's label)."""
     marginals = batch.calibrated.marginals
     if marginals.names is None:
         return batch.labels, marginals.tags
@@ -127,50 +126,51 @@ def _coded_labels(batch: CalibratedBatch) -> tuple[Sequence[str], Ints]:
     return tuple(code_of), np.array([code_of[name] for name in marginals.names], dtype=np.intp)
 
 
-def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Stored]:
-    """One block for each Doc, in order. Sums are done once for the whole batch, and only sliced per Doc."""
-    annotation, below = batch.annotation, batch.calibrated.below
-    places = [annotation.places(doc) for doc in docs]
-    bounds, indptr = [0, *accumulate(map(len, places))], batch.calibrated.marginals.indptr
-    columns, (labels, codes) = _columns_of(batch, np.concatenate(places)), _coded_labels(batch)
-    extra_bounds = [0] * len(bounds) if below is None else np.searchsorted(below.marginals.rows, bounds).tolist()
-    parts = zip(docs, places, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
-    blocks = []
-    for doc, place, units, entries, extras in parts:
+def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]:
+    """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
+    annotation, extra = batch.annotation, batch.calibrated.below_threshold
+    units_by_doc = [annotation.unit_positions(doc) for doc in docs]
+    bounds, indptr = [0, *accumulate(map(len, units_by_doc))], batch.calibrated.marginals.indptr
+    columns, (labels, codes) = _batch_columns(batch, np.concatenate(units_by_doc)), _coded_labels(batch)
+    extra_bounds = [0] * len(bounds) if extra is None else np.searchsorted(extra.marginals.rows, bounds).tolist()
+    parts = zip(docs, units_by_doc, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
+    blocks: list[BlockData] = []
+    for doc, doc_units, units, entries, extras in parts:
         last = doc[-1] if len(doc) else None
-        block: Stored = {
+        block: BlockData = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
             "end": 0 if last is None else last.idx + len(last.text_with_ws),
             "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
-            **_name_entries(labels, codes[slice(*entries)]),
+            **_named_entries(labels, codes[slice(*entries)]),
         }
         if not batch.token_scores:
             block["token_scores"] = False
         if annotation.partners is not None:
             block["head"] = annotation.partners(doc)
-        # Copies: a Doc that is kept does not hold the arrays of its whole batch.
+        # Copied, so that a Doc does not keep the arrays of its whole batch alive.
         for name, column in columns.items():
-            own_part = column[slice(*(units if COLUMNS[name].of == UNIT else entries))]
-            block[name] = own_part if len(own_part) == len(column) else own_part.copy()
-        if below is not None and extras[0] < extras[1]:
-            block["extra"] = _extra_part(below, batch.labels, *extras, units[0])
+            values = column[slice(*(units if COLUMNS[name].per == UNIT else entries))]
+            block[name] = values if len(values) == len(column) else values.copy()
+        if extra is not None and extras[0] < extras[1]:
+            block["extra"] = _extra_data(extra, batch.labels, *extras, units[0])
+        span_hashes: list[int] = []
         if batch.spans is not None:
-            block["spans"] = span_part(doc, batch.spans, *units, place[:, 0])
-        blocks.append(block)
+            block["spans"], span_hashes = span_data(doc, batch.spans, *units, doc_units[:, 0])
+        blocks.append(HashedBlock(block, doc_units[:, 1].copy(), span_hashes))
     return blocks
 
 
-def _columns_of(batch: CalibratedBatch, places: Hashes) -> Stored:
-    """Column -> its numbers for all Docs of the batch. places (Hashes): See `Annotation.places`."""
+def _batch_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
+    """Return name -> column of the blocks for all Docs of the batch. units (Hashes): From `Annotation.places`."""
     calibrated, marginals = batch.calibrated, batch.calibrated.marginals
     columns = {
-        "start": places[:, 0].astype(np.uint32),
-        "word": unit_digests(batch.annotation.unit, places),
-        "carried": batch.carried.astype(np.uint32),
+        "start": units[:, 0].astype(np.uint32),
+        "word": unit_digests(batch.annotation.unit, units),
+        "carried": batch.label_hashes.astype(np.uint32),
         "out_of_reach": calibrated.out_of_reach,
         "accept": batch.accept,
-        "flag": None if batch.flags is None else batch.flags.flagged,
+        "flag": None if batch.flags is None else batch.flags.values,
         "raw": marginals.scores,
         "calibrated": calibrated.scores,
         "column": None if marginals.names is None else marginals.tags.astype(np.uint32),
@@ -179,27 +179,24 @@ def _columns_of(batch: CalibratedBatch, places: Hashes) -> Stored:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _name_entries(labels: Sequence[str], codes: Ints) -> Stored:
-    """The names of the labels that some entries have, and the number of each entry's. codes (Ints): Of entries, into the labels."""
+def _named_entries(labels: Sequence[str], codes: Ints) -> BlockData:
+    """Return the labels that some entries use, and the index of each entry's label. codes (Ints): Index into `labels`."""
     is_named = np.zeros(len(labels), dtype=bool)
     is_named[codes] = True
     tags = [labels[code] for code in is_named.nonzero()[0].tolist()]
     return {"tags": tags, "tag": is_named.cumsum(dtype=np.uint32)[codes] - np.uint32(1)}
 
 
-def _extra_part(below: Calibrated, labels: Sequence[str], first: int, end: int, start: int) -> Stored:
-    """The labels below the threshold of a Doc whose first token in the batch is `start`. labels: Of the columns."""
-    marginals = below.marginals
-    columns = {"raw": marginals.scores[first:end].copy(), "calibrated": below.scores[first:end].copy()}
+def _extra_data(entries_below: CalibratedEntries, labels: Sequence[str], first: int, end: int, start: int) -> BlockData:
+    """Return the "extra" part of a block: labels below the threshold. start (int): First token of the Doc in the batch."""
+    marginals = entries_below.marginals
+    columns = {"raw": marginals.scores[first:end].copy(), "calibrated": entries_below.scores[first:end].copy()}
     tags = [labels[tag] for tag in marginals.tags[first:end].tolist()]
     return {"row": (marginals.rows[first:end] - start).astype(np.uint32), "tags": tags, **columns}
 
 
-def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> Stored:
-    """The spans of one Doc, by their characters.
-
-    start, end (int): Its tokens in the batch. starts: First character of each of its tokens.
-    """
+def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: Any) -> tuple[BlockData, list[int]]:
+    """Return the "spans" part of a block, and the hashes of their texts. start, end (int): Tokens of the Doc in the batch. starts: First character of each."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     first = spans.spans.starts[index] - start
     last = spans.spans.ends[index] - 1 - start
@@ -207,33 +204,35 @@ def span_part(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
     begins = starts[first].astype(np.int64)
     ends = starts[last].astype(np.int64) + np.array([len(doc[i]) for i in last.tolist()], dtype=np.int64)
     hashes = [get_string_id(text[a:b]) for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
-    return {
+    part: BlockData = {
         "event": spans.event,
         "start": begins.astype(np.uint32),
         "end": ends.astype(np.uint32),
         "text": word_digests(np.array(hashes, dtype=np.uint64), begins),
-        **(_said_part(doc, spans.layer, first.tolist(), last.tolist()) if spans.layer else {}),
+        **(_label_digests(doc, spans.layer, first.tolist(), last.tolist()) if spans.layer else {}),
         "labels": [spans.labels[column] for column in spans.spans.labels[index].tolist()],
         "raw": spans.raw[index].copy(),
         "calibrated": spans.calibrated[index].copy(),
         "accept": spans.accept[index].copy(),
-        "chosen": spans.spans.chosen[index].copy(),
+        "chosen": spans.spans.on_doc[index].copy(),
     }
+    return part, hashes
 
 
-def _said_part(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> Stored:
-    """Digests of what each span's tokens carry. firsts, lasts: First and last token of each span in the Doc."""
-    carried_labels = said_of(get_annotation(layer), doc)
-    digests = [said_digest(carried_labels[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
+def _label_digests(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> BlockData:
+    """Return digests of the token labels of each span. firsts, lasts: First and last token of each span in the Doc."""
+    rows = label_rows(get_annotation(layer), doc)
+    digests = [digest_labels(rows[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
     return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
-def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
-    """A block with spans of a Doc and no token."""
+def span_block(doc: Doc, spans: CalibratedSpans) -> BlockData:
+    """Return a block that has spans of a Doc and no token."""
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
     starts = doc.to_array(["IDX"]).astype(np.uint64, copy=False).reshape(-1)
-    return {
+    part, span_hashes = span_data(doc, spans, 0, len(doc), starts)
+    block: BlockData = {
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
@@ -241,5 +240,6 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> Stored:
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,
-        "spans": span_part(doc, spans, 0, len(doc), starts),
+        "spans": part,
     }
+    return HashedBlock(block, np.zeros(0, dtype=np.uint64), span_hashes)

@@ -1,7 +1,7 @@
-"""Memory zones: what a pipeline adds to its vocab for some Docs is freed with them.
+"""Memory zones: strings that a pipeline adds to its vocab for some Docs are freed with the Docs.
 
-Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the table of a rule lemmatizer: most of the
-memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; before, everything stays.
+Otherwise every new word stays in the StringStore and the Vocab, and its lemma in the cache of a rule lemmatizer: most of the
+memory after a million texts. `Language.memory_zone` exists since spaCy 3.8; before, nothing is freed.
 """
 
 from __future__ import annotations
@@ -19,28 +19,25 @@ from spacy.tokens import Doc
 from spacy.util import is_compatible_version
 
 Item = TypeVar("Item")
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 
-# In earlier versions zones lose what should stay, and may crash (spaCy's pull request 13713).
-_ZONES_SINCE = ">=3.8.4"
-# In a zone the tokenizer remembers no new word and takes 20 times as long for it: the first texts teach it theirs.
+# In earlier versions zones free too much and may crash (spaCy's pull request 13713).
+_ZONE_VERSIONS = ">=3.8.4"
+# The first texts fill the tokenizer's cache, without a zone. A zone adds nothing to it: a new word then takes 20 times as long.
 LEARNED_FROM = 10_000
-# Texts per zone, and how many times as many with worker processes: these start anew with each zone, without words.
+# Texts per zone, and the factor with worker processes, which start anew, with empty caches, in each zone.
 IN_ZONE, _TIMES_FOR_WORKERS = 1000, 16
-# How many texts each pipeline has read here.
-_READ: WeakKeyDictionary[Language, int] = WeakKeyDictionary()
-# Forms whose lemma a lemmatizer of rules may remember.
-_MOST_LEMMAS = 100_000
+# Number of texts that each pipeline has read.
+_TEXTS_READ: WeakKeyDictionary[Language, int] = WeakKeyDictionary()
+# Maximum size of the cache of a rule lemmatizer.
+_MAX_LEMMAS = 100_000
 
 
 @contextmanager
 def memory_zone(nlp: Language) -> Iterator[None]:
-    """Begin a block at whose end its Docs, and their new words, are freed; only strings and numbers may be used afterwards.
-
-    Zones do not nest. An exception leaves the block after the clean-up, which not every spaCy does itself.
-    """
+    """Open a zone: at its end its Docs and their new words are freed. Keep only strings and numbers. Zones do not nest."""
     if (
-        not is_compatible_version(spacy.__version__, _ZONES_SINCE)
+        not is_compatible_version(spacy.__version__, _ZONE_VERSIONS)
         or not hasattr(nlp, "memory_zone")
         or cast(Any, nlp.vocab).in_memory_zone
     ):
@@ -53,7 +50,7 @@ def memory_zone(nlp: Language) -> Iterator[None]:
         except BaseException as error:
             exception = error
     for _, pipe in nlp.pipeline:
-        if isinstance(pipe, Lemmatizer) and len(pipe.cache) > _MOST_LEMMAS:
+        if isinstance(pipe, Lemmatizer) and len(pipe.cache) > _MAX_LEMMAS:
             pipe.cache.clear()
     if exception is not None:
         raise exception
@@ -65,12 +62,12 @@ def zone_size(nlp: Language, n_process: int = 1) -> int:
 
 
 def in_zones(
-    nlp: Language, items: Iterable[Item], read: Callable[[Iterator[Item]], Read], *, n_process: int = 1, whole: bool = False
-) -> Iterator[Read]:
+    nlp: Language, items: Iterable[Item], read: Callable[[Iterator[Item]], Result], *, n_process: int = 1, whole: bool = False
+) -> Iterator[Result]:
     """Yield the result of `read` for some texts at a time, each time in a new memory zone.
 
-    items (Iterable): Texts, or what makes Docs when iterated. read (Callable): Runs the pipeline; its result must hold nothing
-    of a Doc. n_process (int): Its worker processes. whole (bool): All at once without zones, for existing Docs.
+    items (Iterable): Texts, or objects that make Docs when iterated. read (Callable): Runs the pipeline; its result must hold
+        no part of a Doc. n_process (int): Its worker processes. whole (bool): All at once without zones, for existing Docs.
     """
     size, remaining, any_read = zone_size(nlp, n_process), iter(items), False
     if whole:
@@ -90,10 +87,7 @@ def in_zones(
 def pipe_in_zones(
     nlp: Language, items: Iterable[tuple[str | Doc, Item]], *, in_zone: int | None = None
 ) -> Iterator[tuple[Doc, Item]]:
-    """Run `nlp.pipe(items, as_tuples=True)` in zones: read a Doc before you ask for the next one.
-
-    items: (text, or Doc without annotation; anything that goes with it). in_zone (int | None): Texts per zone.
-    """
+    """Run `nlp.pipe(items, as_tuples=True)` in zones of `in_zone` texts. Use each Doc before you ask for the next one."""
     source, size = iter(items), in_zone or zone_size(nlp)
     while batch := list(islice(source, size)):
         with _zone_of(nlp, len(batch)):
@@ -101,7 +95,7 @@ def pipe_in_zones(
 
 
 def _zone_of(nlp: Language, n_texts: int) -> AbstractContextManager[None]:
-    """Return a zone for so many texts; none for the first texts, from which the tokenizer learns."""
-    read = _READ.get(nlp, 0)
-    _READ[nlp] = read + n_texts
-    return memory_zone(nlp) if read >= LEARNED_FROM else nullcontext()
+    """Return a zone for n texts, but none for the first texts: their words fill the tokenizer's cache."""
+    n_read = _TEXTS_READ.get(nlp, 0)
+    _TEXTS_READ[nlp] = n_read + n_texts
+    return memory_zone(nlp) if n_read >= LEARNED_FROM else nullcontext()

@@ -1,4 +1,4 @@
-"""The messages of the core, each with a code, and how plug-ins build errors of theirs.
+"""Errors and warnings with codes: `CalibError`, and the functions that build it from the messages of the core or of a plug-in.
 
 An error is one sentence: the thing, what was given, what is expected, what to do.
 """
@@ -13,8 +13,10 @@ from .messages import WARNINGS as WARNINGS
 
 
 class CalibError(ValueError):
-    """A fault that the user can mend. `code` names the message, `str()` is the sentence that the CLI prints; `pipe` is the name of the
-    pipe whose saved state cannot be read, "" for any other fault.
+    """An error that the user can correct.
+
+    code (str): Code of the message, "C056". message (str): The sentence that the command line prints; `str(error)` begins with
+    the code. pipe (str): Name of the pipe whose saved state cannot be read; "" for any other error.
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -29,29 +31,32 @@ class CalibError(ValueError):
         return CalibError, (self.code, self.message, self.pipe)
 
 
-# The saved state of a pipe cannot be read: such a pipe can only be fitted anew.
+# Codes of a saved state that cannot be read. Only a new fit can replace such a pipe.
 UNREADABLE = ("C010", "C011", "C012")
 
-# Values of sentences that are what somebody gave, of any length: these are cut, paths among them and lists of what is allowed are not.
-_GIVEN = {"given", "query", "text"}
+# Fields of messages that quote user input of any length. They are cut, unless they are paths; lists of allowed values are not.
+_QUOTED_FIELDS = {"given", "query", "text"}
 
 
-def brief(value: object, most: int = 40) -> str:
-    """What was given, as a sentence tells it: on one line, of so many characters at most."""
+def brief(value: object, max_length: int = 40) -> str:
+    """Return a value as text on one line, cut to at most `max_length` characters."""
     text = " ".join(str(value).split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= max_length else f"{text[: max_length - 3]}..."
 
 
 def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
-    """Return the function that builds errors of these messages, code -> sentence, and of those of the core.
+    """Return the function that builds errors from these messages (code -> sentence) and from those of the core.
 
-    A plug-in has its own: `calib_error = error_builder(MESSAGES)`.
+    Each plug-in has its own: `calib_error = error_builder(MESSAGES)`.
     """
 
     def calib_error(code: str, **values: object) -> CalibError:
-        """Build the error with this code. values: What the sentence names; what was given is cut to 40 characters. `state`: See `advise`."""
+        """Build the error with this code.
+
+        values: The fields of its sentence; user input is cut to 40 characters. `state` chooses the advice, as in `advise`.
+        """
         pipe = str(values["name"]) if code in UNREADABLE else ""
-        for key in _GIVEN & values.keys():
+        for key in _QUOTED_FIELDS & values.keys():
             if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
                 values[key] = brief(values[key])
         sentence, state = messages[code] if code in messages else MESSAGES[code], str(values.pop("state", ""))

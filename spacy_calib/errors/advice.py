@@ -1,4 +1,4 @@
-"""What to do about a fault, by where its sentence is read and by what the pipeline is: no option that a command lacks."""
+"""What to do about an error, by the command that reports it (no advice names an option that it lacks) and the pipeline."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import entry_points
 
-# Where a sentence is read: in Python, else under the name of a command.
+# The entry point that reports an error: Python, else the name of a command.
 PYTHON = "python"
-# What the pipeline is: without a calibration, with one from a card, with one that was fitted.
+# State of the pipeline: without a calibration, with one from a card, with a fitted one.
 STOCK, PRETRAINED, FITTED = "stock", "pretrained", "fitted"
 ANY = ""
 _entry = ContextVar("entry_point", default=PYTHON)
-# Key -> (entry point, state) -> what to do. Keys are codes of messages, or name a reason that several messages quote.
+# Key -> (entry point, state) -> what to do. Keys are codes of messages, or names of reasons that several messages quote.
 Advice = Mapping[str, Mapping[tuple[str, str], str]]
 SECOND_PASS, UNKNOWN_LABELS = "second pass", "unknown labels"
 ADVICE: Advice = {
@@ -24,9 +24,9 @@ ADVICE: Advice = {
     },
     "C031": {
         (ANY, ANY): "or fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
-        ("fit", ANY): "or tell what its labels are called in the data (--map {map})",
-        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or tell what its labels are called in the data (--map {map})"),
-        (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
+        ("fit", ANY): "or map its labels to those of the data (--map {map})",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or map its labels to those of the data (--map {map})"),
+        (PYTHON, ANY): "or map its labels to those of the data in `spacy_calib.fit` (label_map='{map}')",
     },
     "C065": {
         (ANY, ANY): "with gold calibrate one that does: `python -m spacy calib fit MODEL DATA OUTPUT --component ner`",
@@ -34,33 +34,33 @@ ADVICE: Advice = {
     },
     "C080": {
         (ANY, ANY): "give data annotated with it, or calibrate that: `python -m spacy calib fit MODEL DATA OUTPUT --component {first}`",
-        ("fit", ANY): "give data annotated with it, or name that: --component {first}",
-        ("evaluate", ANY): "give data annotated with it, or name that: --component {first}",
-        ("audit", ANY): "give data annotated with it, or name that: --component {first}",
+        ("fit", ANY): "give data annotated with it, or choose that: --component {first}",
+        ("evaluate", ANY): "give data annotated with it, or choose that: --component {first}",
+        ("audit", ANY): "give data annotated with it, or choose that: --component {first}",
         ("threshold", ANY): "give data annotated with it",
-        (PYTHON, ANY): "give data annotated with it, or name that in `spacy_calib.fit` (component='{first}')",
+        (PYTHON, ANY): "give data annotated with it, or choose that in `spacy_calib.fit` (component='{first}')",
     },
     "C151": {
         (ANY, ANY): "or fit: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
-        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or tell what its labels are called in the data (--map {map})"),
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("threshold", ANY)), "or map its labels to those of the data (--map {map})"),
         (PYTHON, ANY): "or fit: `spacy_calib.fit(model, data, output, component='{component}', label_map='{map}')`",
     },
     "C164": {
-        (ANY, ANY): "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`, or let them count as misses with --allow-unknown",
-        **dict.fromkeys((("adapt", ANY), ("fit", ANY)), "tell what its labels are called in the data (--map {map}), or let them count as misses with --allow-unknown"),
-        **dict.fromkeys((("evaluate", ANY), ("threshold", ANY)), "tell what its labels are called in the data (--map {map})"),
-        (PYTHON, ANY): "tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}'), or let them count as misses (allow_unknown=True)",
+        (ANY, ANY): "fit on it: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`, or count them as misses with --allow-unknown",
+        **dict.fromkeys((("adapt", ANY), ("fit", ANY)), "map its labels to those of the data (--map {map}), or count them as misses with --allow-unknown"),
+        **dict.fromkeys((("evaluate", ANY), ("threshold", ANY)), "map its labels to those of the data (--map {map})"),
+        (PYTHON, ANY): "map its labels to those of the data in `spacy_calib.fit` (label_map='{map}'), or count them as misses (allow_unknown=True)",
     },
     "C697": {
         (ANY, ANY): "or fit on them: `python -m spacy calib fit MODEL DATA OUTPUT --component {component} --map {map}`",
-        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or tell what its labels are called in the data (--map {map})"),
-        (PYTHON, ANY): "or tell `spacy_calib.fit` what its labels are called in the data (label_map='{map}')",
+        **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY)), "or map its labels to those of the data (--map {map})"),
+        (PYTHON, ANY): "or map its labels to those of the data in `spacy_calib.fit` (label_map='{map}')",
     },
     UNKNOWN_LABELS: {
         (ANY, ANY): "`fit --map` renames them",
         **dict.fromkeys((("adapt", ANY), ("audit", ANY), ("evaluate", ANY), ("fit", ANY), ("threshold", ANY)), "--map renames them"),
     },
-    "CW01": {(ANY, ANY): "fit it on held-out gold, by `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples)"},
+    "CW01": {(ANY, ANY): "fit it on held-out gold, with `python -m spacy calib fit MODEL DATA OUTPUT` or its method fit(examples)"},
     SECOND_PASS: {
         (ANY, ANY): "fit it again without --second-pass (`python -m spacy calib fit MODEL DATA OUTPUT`)",
         ("fit", ANY): "leave out --second-pass",
@@ -69,13 +69,13 @@ ADVICE: Advice = {
         (PYTHON, PRETRAINED): "",
     },
 }  # fmt: skip
-# Plug-ins add what they can do: a name of their own -> a mapping like ADVICE.
+# Plug-ins add their advice under this group of entry points: any name -> a mapping like ADVICE.
 ENTRY_POINTS = "spacy_calib_advice"
 
 
 @contextmanager
 def entered_by(command: str) -> Iterator[None]:
-    """Name the command that runs in a block."""
+    """Set the entry point of errors in a block to this command."""
     token = _entry.set(command)
     try:
         yield
@@ -84,19 +84,19 @@ def entered_by(command: str) -> Iterator[None]:
 
 
 def advise(key: str, state: str = ANY, **values: object) -> str:
-    """Return what to do: the advice of the core, then that of plug-ins. state (str): What the pipeline is. values: What it names."""
+    """Return what to do: the advice of the core, then of plug-ins. state (str): Of the pipeline. values: Its fields."""
     entry = _entry.get()
     lines = []
     for table in (ADVICE, *_added_advice()):
         choices = table.get(key, {})
-        places = ((entry, state), (PYTHON if entry == PYTHON else ANY, state), (entry, ANY), (ANY, ANY))
-        lines.append(next((choices[place] for place in places if place in choices), ""))
+        keys = ((entry, state), (PYTHON if entry == PYTHON else ANY, state), (entry, ANY), (ANY, ANY))
+        lines.append(next((choices[choice] for choice in keys if choice in choices), ""))
     return "; ".join(line.format(**values) for line in lines if line)
 
 
 @cache
 def _added_advice() -> tuple[Advice, ...]:
-    """The tables of plug-ins; one that cannot be imported is left out, as a sentence needs none."""
+    """Return the tables of plug-ins. One that cannot be imported is left out: an error must not fail for want of advice."""
     tables = []
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:

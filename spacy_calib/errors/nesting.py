@@ -1,20 +1,20 @@
-"""How deep plain data is nested: functions that call themselves fail on what is deeper than Python's stack."""
+"""Nesting of plain data (dicts and lists), measured without recursion, which would fail on data deeper than Python's stack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-DEEPEST = 100
+MAX_DEPTH = 100
 
 
-def parts(data: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the data and all that it holds, keys too, each with its depth, without recursion."""
-    to_see = [(data, 0)]
-    while to_see:
-        value, depth = to_see.pop()
+def nested_values(data: Any) -> Iterator[tuple[Any, int]]:
+    """Yield (value, depth) for the data itself and for all keys, values and items in it."""
+    stack = [(data, 0)]
+    while stack:
+        value, depth = stack.pop()
         yield value, depth
         if isinstance(value, dict):
-            to_see += [(part, depth + 1) for pair in value.items() for part in pair]
+            stack += [(part, depth + 1) for pair in value.items() for part in pair]
         elif isinstance(value, list):
-            to_see += [(part, depth + 1) for part in value]
+            stack += [(part, depth + 1) for part in value]

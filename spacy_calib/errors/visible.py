@@ -1,4 +1,4 @@
-"""Text that nothing misreads: escapes for a terminal, a page or an XML file, and guarded cells for spreadsheets."""
+"""Safe output of texts: control characters escaped for terminals, pages and XML; CSV cells that are not taken for formulas."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-# Control characters, marks that turn the direction of writing, separators of lines and paragraphs, halves of a
+# Control characters, marks that change the direction of writing, separators of lines and paragraphs, halves of a
 # surrogate pair, and the two code points in UTF-8 that are no characters.
-_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
 def visible(text: object, keep: str = "", json: bool = False) -> str:
-    r"""A text with control characters escaped as in Python (\x1b), or as in JSON if `json`; those in `keep` stay."""
+    r"""Return a text with control characters escaped as in Python (\x1b), or as in JSON if `json`; those in `keep` stay."""
 
-    def escape(sign: str) -> str:
-        return f"\\u{ord(sign):04x}" if json else sign.encode("unicode_escape").decode("ascii")
+    def escape(character: str) -> str:
+        return f"\\u{ord(character):04x}" if json else character.encode("unicode_escape").decode("ascii")
 
-    return _STEERING.sub(lambda match: match[0] if match[0] in keep else escape(match[0]), str(text))
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0] if match[0] in keep else escape(match[0]), str(text))
 
 
 def shown_path(path: Path) -> str:
-    r"""A path as text in UTF-8; bytes of its name that are no UTF-8 are \xNN."""
+    r"""Return a path as text in UTF-8; bytes of its name that are not UTF-8 become \xNN."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 GUARD = "'"
-# What makes a cell a formula (but not a negative number), the same in full width, and what a spreadsheet drops before.
-# A cell with apostrophes and then such a character is guarded too, or it would look like a guarded one.
+# First characters of a formula (but not of a negative number), also in full width, and white space that a spreadsheet drops before them.
+# A cell of apostrophes before such a character gets a guard too: otherwise `unguard_cell` would take its own apostrophe off.
 _NEGATIVE = r"-(?:[0-9]+\.?[0-9]*|\.[0-9]+|inf)(?:[eE][-+]?[0-9]+)?\Z"
-_BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"
-_FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_BEGINS)}]")
-_SUSPECT = frozenset(GUARD + _BEGINS)
+_FORMULA_STARTS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n"
+_FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_FORMULA_STARTS)}]")
+_SUSPECT = frozenset(GUARD + _FORMULA_STARTS)
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False) -> Iterator[str]:
-    """Yield the lines of a CSV file. raw (bool): Whether cells stay as they are, unguarded."""
+    """Yield the lines of a CSV file. raw (bool): Leave cells without guards against formulas."""
     table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
     for row in chain([header], rows):
-        yield table.writerow(row if raw else [guarded(cell) if isinstance(cell, str) else cell for cell in row])
+        yield table.writerow(row if raw else [guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 class _Echo:
-    """A file for a csv writer that returns each line."""
+    """A file for csv.writer whose `write` returns the line in place of storing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
-def guarded(cell: str) -> str:
-    """Guard a cell that a spreadsheet would run, and replace NUL, where readers stop."""
+def guard_cell(cell: str) -> str:
+    """Put an apostrophe before a cell that a spreadsheet would run as a formula, and replace NUL, at which readers stop."""
     return (GUARD + cell if cell[:1] in _SUSPECT and _FORMULA.match(cell) else cell).replace("\0", "\ufffd")
 
 
-def unguarded(cell: str) -> str:
-    """Return the cell that `guarded` was given."""
+def unguard_cell(cell: str) -> str:
+    """Undo `guard_cell`."""
     return cell[len(GUARD) :] if cell.startswith(GUARD) and _FORMULA.match(cell) else cell

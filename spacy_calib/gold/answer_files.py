@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,8 @@ from .tool_exports import Mark, TextAnswers, as_list, name_questions, name_views
 from .training_forms import TAGS, read_document, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
+# Each text with a value for each of more would make a file of so many texts take hours.
+_MANY_CATEGORIES = 1000
 
 
 class Tool(NamedTuple):
@@ -98,23 +100,26 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
     if len(projects) > 1 or is_mixed:
         both = f"spans ({first_spans}) and categories ({first_cats})"
         raise calib_error("C694", path=file, given=both if is_mixed else f"numbers {sorted(projects)[:2]}")
-    return _by_text(answers)
+    return _by_text(answers, labels)
 
 
-def _by_text(answers: Sequence[TextAnswers]) -> list[TextAnswers]:
+def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
     """One answer for each text and person: a later answer to the same question replaces an earlier one. Answers of nobody knows whom stand beside each other
-    where they contradict. Where categories were asked about, a whole text has none but those that are named, perhaps none at all.
+    where they contradict. Where categories were asked about, a whole text has none but those that are named, perhaps none at all; of very many categories
+    it lacks the labels of the pipeline, and whether it lacks the others is left open.
     """
-    absent = dict.fromkeys((name for answer in answers for name in answer.cats), False)
-    texts: dict[tuple[str, str], list[TextAnswers]] = {}
+    names = dict.fromkeys(name for answer in answers for name in answer.cats)
+    absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
+    texts: dict[tuple[str, str, Any], list[TextAnswers]] = {}
     for answer in answers:
         known = replace(answer, cats={**absent, **answer.cats}) if answer.whole and absent else answer
-        earlier = texts.setdefault((known.text, known.person), [])
+        spans = frozenset(mark for mark, right in known.spans.items() if right) if known.has_all_spans else None
+        earlier = texts.setdefault((known.text, known.person, None if known.person else spans), [])  # other spans contradict
         place = next((i for i, other in enumerate(earlier) if known.person or not other.contradicts(known)), None)
         if place is None:
             earlier.append(known)
         else:
-            earlier[place] = earlier[place].joined(known)
+            earlier[place] = earlier[place].add(known)
     return [answer for of_text in texts.values() for answer in of_text]
 
 
@@ -158,10 +163,10 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _checked(answer: TextAnswers) -> TextAnswers:
-    """RAISES ValueError: a text or a label is none, or no Unicode, or what came with it has no names, or no value that a Doc can keep."""
+    """RAISES ValueError: a text or a label is none, or no Unicode, or a queue wrote no value that a Doc can keep."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
-    if not all(isinstance(text, str) for text in texts) or not isinstance(answer.meta, Mapping):
-        raise ValueError("a label or a text is none, or its meta no object")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a label or a text is none")
     values = [answer.meta.get(key) for key in ("drawn", "doc")]
     if not all(
         value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from spacy.language import Language
 from spacy.morphology import Morphology
 from spacy.parts_of_speech import IDS
@@ -21,7 +22,7 @@ from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
-from ..types import OUTSIDE
+from ..types import OUTSIDE, Ints
 from .answer_files import read_answers
 from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
@@ -42,9 +43,9 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     is_open, has_spans = any(map(_leaves_open, answers)), any(person_answer.spans for person_answer in answers)
     if n := sum(len(_torn(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
-    cuts: dict[str, list[Mark]] = defaultdict(list)
+    cuts: dict[str, set[Mark]] = defaultdict(set)
     for answer in answers:
-        cuts[answer.text] += answer.spans
+        cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
     for answer in answers:
         form = AnswerForm(keys, of_links, is_open, has_spans, frozenset(labels))
         doc = answered_doc(nlp, answer, form, cuts[answer.text])
@@ -112,15 +113,15 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
             ]
         if not (answer.spans or form.has_spans):
             return doc
-    entities, doubtful = _exclusive(right, form.labels)
+    entities, doubtful = _exclusive(doc, right, form.labels)
     if doubtful:
         doc.user_data[CONFLICTS] = GoldConflicts(overlapping=len(doubtful)).to_dict()
     if spans[None]:
         doc.spans[UNKNOWN] = spans[None]
-    missing = [*doubtful, *spans[None]] if answer.whole else []
-    entities = [span for span in entities if not any(span.start < gap.end and gap.start < span.end for gap in missing)]
-    covered = {i for span in missing for i in range(span.start, span.end)}
-    doc.set_ents(entities, missing=[doc[i : i + 1] for i in covered], default="outside" if answer.whole else "missing")
+    missing = _depth(doc, [*doubtful, *spans[None]] if answer.whole else [])
+    entities = [span for span in entities if not missing[span.start : span.end].any()]
+    gaps = [doc[i : i + 1] for i in np.flatnonzero(missing).tolist()]
+    doc.set_ents(entities, missing=gaps, default="outside" if answer.whole else "missing")
     if form.of_links and form.is_open:
         doc.spans[REJECTED_LINKS] = wrong
     for key in form.keys:
@@ -137,14 +138,24 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
     return doc
 
 
-def _exclusive(spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
+def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
+    """Return how many of these spans each token is in."""
+    depth = np.zeros(len(doc), dtype=np.intp)
+    for span in spans:
+        depth[span.start : span.end] += 1
+    return depth
+
+
+def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
     """Return (entities, spans of which none can be taken): of spans that overlap the one whose label the pipeline knows is taken, if there is one alone."""
     entities, doubtful = [], []
+    depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))
     for span in spans:
-        others = [other for other in spans if other is not span and other.start < span.end and span.start < other.end]
-        if not others or (span.label_ in labels and not any(other.label_ in labels for other in others)):
+        place, is_known = slice(span.start, span.end), span.label_ in labels
+        is_single, others_known = depth[place].max() == 1, depth_of_known[place].max() > is_known
+        if is_single or (is_known and not others_known):
             entities.append(span)
-        elif not any(other.label_ in labels for other in others) or span.label_ in labels:
+        elif is_known or not others_known:
             doubtful.append(span)
     return entities, doubtful
 
@@ -207,7 +218,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     ]
     if layer.startswith(SPANS_PREFIX):
         doc.spans[layer.removeprefix(SPANS_PREFIX)] = spans
-    elif annotation.prefixed or layer == "ner":
+    elif annotation.has_prefixes or layer == "ner":
         doc.set_ents(spans, default="outside")
     else:
         names = [annotation.label(token) for token in doc]

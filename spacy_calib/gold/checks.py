@@ -16,7 +16,7 @@ from ..annotations.spans import LINK
 from ..errors import brief, calib_error
 from ..pairs.build import top_pairs
 from ..pairs.documents import TOKEN
-from ..pairs.label_map import shorter
+from ..pairs.label_map import shorten_list
 from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 
@@ -49,7 +49,7 @@ class GoldWatch:
 
     def __init__(self, annotation: Annotation):
         self._annotation, gold = annotation, annotation.gold
-        self._cats = gold.of if isinstance(gold, GoldCats) and gold.overlapping else None
+        self._cats = gold.categories if isinstance(gold, GoldCats) and gold.overlapping else None
         self._present: Counter[str] = Counter()
         self._absent: Counter[str] = Counter()
         self._n_texts = self._n_arcs = self._n_own_heads = 0
@@ -80,14 +80,14 @@ class GoldWatch:
         if self._present and (names or not self._absent):
             names = names or list(self._present)
             n = sum(self._present[name] for name in names)
-            raise calib_error("C801", n=f"{n:,}", names=shorter(names), component=component)
+            raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
 
 def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | None:
     """`check_outcomes` of what a fit or an adaptation read."""
     source, data, spans = inputs.source, inputs.data, inputs.spans
     watch.check(source.name)
-    names = [*source.labels, *source.annotation.none, ""]
+    names = [*source.labels, *source.annotation.no_label_names, ""]
     columns = np.unique(data.gold[data.gold != -2])
     agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
     gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
@@ -129,7 +129,7 @@ def check_outcomes(
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
         others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
-        is_none, is_open = gold[0] in (OUTSIDE, *annotation.none), plain_name(annotation.name) in OPEN
+        is_none, is_open = gold[0] in (OUTSIDE, *annotation.no_label_names), plain_name(annotation.name) in OPEN
         if others >= (EXPECTED if is_open else least if is_none else 0.0):
             raise calib_error("C800", component=component, **_one_outcome(annotation, gold[0], pairs.n_units))
     judged, unit = (pairs, f"{annotation.unit}s") if spans is None else (spans, annotation.span_words[1])
@@ -148,7 +148,7 @@ def check_outcomes(
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:
     """Whether gold that has no label but this one has one outcome: not where a unit may have several, or where labels are not compared."""
     if annotation.overlapping:
-        return label in (OUTSIDE, *annotation.none)
+        return label in (OUTSIDE, *annotation.no_label_names)
     return not annotation.any_label and (plain_name(annotation.name) != LINK or label == NIL)
 
 
@@ -160,7 +160,7 @@ def _one_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
             "what": f"No gold document holds a sentence start behind its first token ({n:,} tokens)",
             "mend": _DOCUMENTS_WANTED,
         }
-    if label in (OUTSIDE, *annotation.none):
+    if label in (OUTSIDE, *annotation.no_label_names):
         several = annotation.span_words[1] if annotation.unit == TOKEN else "categories"
         return {
             "what": f"The gold has no {several} ({n:,} {annotation.unit}s)",

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, texts_of
-from ..annotations.base import NOT_THOSE, map_unique
+from ..annotations.base import ONLY_REJECTED, map_unique
 from ..annotations.span_events import span_hits
 from ..doc.attributes import unit_values
 from ..doc.view import DocCalib, doc_view
@@ -186,7 +186,7 @@ def _tokens_of(
         "raw": raw,
         "calibrated": calibrated,
         "gold": names.of_hashes(
-            np.where(gold == NOT_THOSE, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
+            np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
         ),
         "right": right,
     }
@@ -210,7 +210,7 @@ def _scores_of(
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """Return whether each label is right, UNKNOWN without gold. gold (Hashes): `aligned_gold`."""
-    if annotation.judges or annotation.overlapping or annotation.refused(example) is not None:
+    if annotation.compares_arcs or annotation.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
     else:
         has_gold, right = gold[rows] != 0, gold[rows] == hashes

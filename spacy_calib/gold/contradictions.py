@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice, repeat
 from typing import Any
 
 from spacy.attrs import ENT_IOB, HEAD, IDX
@@ -19,6 +21,7 @@ from spacy.tokens import Doc, Span
 from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
 from .keys import DRAWN_KEY
+from .places import Coverage
 from .tool_exports import BY_DOUBT
 
 # Keys of `Doc.user_data`: who answered ("" is not known), whether it is agreed or ground-truth annotation, and the fields of a GoldConflicts.
@@ -79,19 +82,29 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
             continue
         if not all(PERSON in doc.user_data for doc in docs):
             docs = [_of_one_kind(doc, tags - entities) if PERSON in doc.user_data else doc for doc in docs]
-        stays = [
-            number == several[0][0] and (PERSON not in doc.user_data) for (number, _), doc in zip(several, docs, strict=True)
-        ]
-        stays[0] = True
-        for (number, index), doc, remains in zip(several, docs, stays, strict=True):
-            merged[number][index] = merge_gold(doc, docs) if remains else None
-        first = merged[several[0][0]][several[0][1]]
-        assert first is not None
-        first.user_data[CONFLICTS]["copies"] += len(docs) - sum(stays)
-        for (number, index), remains in list(zip(several, stays, strict=True))[1:]:
-            if remains:  # the differences of a text are counted once
-                merged[number][index].user_data.pop(CONFLICTS)  # type: ignore[union-attr]
+        by_tokens: dict[Any, Doc] = {}
+        remaining: list[Doc] = []
+        for (number, index), doc in zip(several, docs, strict=True):
+            merged[number][index] = None
+            if not remaining or (number == several[0][0] and PERSON not in doc.user_data):
+                tokens = (PERSON in doc.user_data, *(token.orth for token in doc))
+                if tokens not in by_tokens:
+                    by_tokens[tokens] = merge_gold(doc, docs)
+                merged[number][index] = copy = _with_data_of(by_tokens[tokens], doc)
+                remaining.append(copy)
+        conflicts = next(iter(by_tokens.values())).user_data[CONFLICTS]
+        conflicts["copies"] += len(docs) - len(remaining)
+        remaining[0].user_data[CONFLICTS] = conflicts  # counted once
     return merged
+
+
+def _with_data_of(merged: Doc, doc: Doc) -> Doc:
+    """Return a copy of the merged gold with the user data of one Doc of this text, as far as its gold agrees."""
+    own = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
+    copy = merged.copy()
+    copy.user_data = {**merged.user_data, **own}
+    del copy.user_data[CONFLICTS]
+    return copy
 
 
 def _of_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
@@ -220,21 +233,20 @@ class _SpanVotes:
 
     accepted: frozenset[Place]
     rejected: frozenset[Place] | None
-    unknown: Sequence[tuple[int, int]]
+    unknown: Coverage
     exclusive: bool
+
+    @cached_property
+    def _taken(self) -> Coverage:
+        return Coverage(self.accepted)
 
     def verdict(self, span: Place) -> bool | None:
         """Whether a span is right; None where this is not known."""
         if span in self.accepted:
             return True
         if self.rejected is None:
-            return None if _overlaps(span, self.unknown) else False
-        is_excluded = self.exclusive and _overlaps(span, [place[:2] for place in self.accepted])
-        return False if span in self.rejected or is_excluded else None
-
-
-def _overlaps(span: Sequence[Any], places: Iterable[tuple[int, int]]) -> bool:
-    return any(span[0] < end and start < span[1] for start, end in places)
+            return None if self.unknown.overlaps(span) else False
+        return False if span in self.rejected or (self.exclusive and self._taken.overlaps(span)) else None
 
 
 def _places(spans: Iterable[Span]) -> frozenset[Place]:
@@ -244,8 +256,10 @@ def _places(spans: Iterable[Span]) -> frozenset[Place]:
 def _count_votes(votes: Sequence[_SpanVotes], layer: str, conflicts: GoldConflicts) -> dict[bool | None, list[Place]]:
     """Return the spans that are right, wrong (as far as somebody rejected them) and contradictory (None)."""
     spans: dict[bool | None, list[Place]] = {True: [], False: [], None: []}
-    for span in sorted({span for vote in votes for span in (*vote.accepted, *(vote.rejected or ()))}):
-        verdicts = [verdict for vote in votes if (verdict := vote.verdict(span)) is not None]
+    accepted = Counter(span for vote in votes for span in vote.accepted)
+    for span in sorted({*accepted, *(span for vote in votes for span in vote.rejected or ())}):
+        rejecting = islice((False for vote in votes if vote.verdict(span) is False), 2)  # more would count the same
+        verdicts = [*repeat(True, accepted[span]), *rejecting]
         spans[None if conflicts.note(layer, verdicts) else verdicts[0]].append(span)
     return spans
 
@@ -257,24 +271,27 @@ def _rejected(doc: Doc) -> frozenset[Place] | None:
 def _merge_entities(merged: Doc, judges: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Write the entities on which all agree; tokens of contradictory ones are unknown."""
     judges = [doc for doc in judges if REJECTED in doc.spans or doc.to_array([ENT_IOB]).any()]
-    gaps = [_gaps(doc) for doc in judges]
+    gaps = [Coverage(_gaps(doc)) for doc in judges]
     votes = [_SpanVotes(_places(doc.ents), _rejected(doc), gap, True) for doc, gap in zip(judges, gaps, strict=True)]
     spans = _count_votes(votes, NER, conflicts)
-    links = {place: _identity(place, judges, conflicts) for place in spans[True]}
+    names: dict[Place, list[str]] = defaultdict(list)
+    for ent in (ent for doc in judges for ent in doc.ents if ent.kb_id):
+        names[ent.start_char, ent.end_char, ent.label_].append(ent.kb_id_)
+    links = {place: "" if conflicts.note(LINK, names[place]) else "".join(names[place][:1]) for place in spans[True]}
     entities = {place: merged.char_span(*place[:2], label=place[2], kb_id=links[place]) for place in spans[True]}
     aligned = [span for span in entities.values() if span is not None]
     whole = [gap for vote, gap in zip(votes, gaps, strict=True) if vote.rejected is None]
     unaligned = [place for place, span in entities.items() if span is None]
     conflicts.differing[NER] += len(unaligned)  # others cut the tokens otherwise
-    doubtful = [place[:2] for place in (*spans[None], *unaligned)]
+    doubtful, right_places = Coverage((*spans[None], *unaligned)), Coverage(spans[True])
     missing = [
         merged[token.i : token.i + 1]
         for token in merged
         for place in [(token.idx, token.idx + len(token))]
-        if _overlaps(place, doubtful)
-        or (all(_overlaps(place, gap) for gap in whole) and not _overlaps(place, [right[:2] for right in spans[True]]))
+        if doubtful.overlaps(place) or (all(gap.overlaps(place) for gap in whole) and not right_places.overlaps(place))
     ]
-    kept = [span for span in aligned if not any(span.start <= gap.start < span.end for gap in missing)]
+    missing_tokens = Coverage((gap.start, gap.end) for gap in missing)
+    kept = [span for span in aligned if not missing_tokens.overlaps((span.start, span.end))]
     if whole:
         merged.set_ents(kept, missing=missing, default="outside")
     elif judges:
@@ -292,14 +309,6 @@ def _gaps(doc: Doc) -> list[tuple[int, int]]:
     return [(token.idx, token.idx + len(token)) for token, iob in zip(doc, known, strict=True) if not iob]
 
 
-def _identity(place: Place, judges: Sequence[Doc], conflicts: GoldConflicts) -> str:
-    """Return what an entity is linked to, "" where this is contradictory."""
-    names = [
-        ent.kb_id_ for doc in judges for ent in doc.ents if (ent.start_char, ent.end_char, ent.label_) == place and ent.kb_id
-    ]
-    return "" if conflicts.note(LINK, names) or not names else names[0]
-
-
 def _aligned(doc: Doc, places: Iterable[Place]) -> list[Span]:
     spans = (doc.char_span(start, end, label=label) for start, end, label in places)
     return [span for span in spans if span is not None]
@@ -309,7 +318,7 @@ def _merge_group(merged: Doc, judges: Sequence[Doc], key: str, conflicts: GoldCo
     """Write the spans of a group on which all agree, and the contradictory ones as unknown."""
     votes = []
     for doc in (doc for doc in judges if key in doc.spans):
-        unknown = [(span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ())]
+        unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
         votes.append(_SpanVotes(_places(doc.spans[key]), _rejected(doc), unknown, False))
     spans = _count_votes(votes, f"{SPANS_PREFIX}{key}", conflicts)
     merged.spans[key] = _aligned(merged, spans[True])

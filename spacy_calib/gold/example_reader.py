@@ -15,14 +15,14 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
-from ..annotations.base import NOT_THOSE
+from ..annotations.base import ONLY_REJECTED
 from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
 from ..calibration.token_fit import FitData
-from ..calibration.tokens import silent_tokens
+from ..calibration.tokens import find_silent
 from ..context.words import Words
-from ..pairs.build import Scores, concatenate, hints_of
+from ..pairs.build import Scores, concatenate, get_further_scores
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
 from ..sources.bound import BoundSource
@@ -110,7 +110,7 @@ class ExampleReader:
         docs = [eg.predicted for eg in examples]
         scores = self.source.read(docs)
         self.source = self.source.with_current_labels()
-        words = None if self.words_of is None else replace(self.words_of(docs), hints=hints_of(scores))
+        words = None if self.words_of is None else replace(self.words_of(docs), further_scores=get_further_scores(scores))
         span_hits = np.zeros(0, dtype=np.intp)
         if scores.spans is not None:
             span_hits = hits_of_spans(self.annotation, examples, scores.spans, self.source.span_labels, self.event)
@@ -139,7 +139,7 @@ class ExampleReader:
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
         """Count which gold labels the predicted spans stand for. spans (Spans): Of these examples."""
-        chosen, labels = spans.take(np.flatnonzero(spans.chosen)), self.source.span_labels
+        chosen, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
         keys = list(zip(chosen.starts.tolist(), chosen.ends.tolist(), chosen.labels.tolist(), strict=True))
         offset = 0
         for example in examples if has_types(self.annotation) else ():
@@ -150,16 +150,16 @@ class ExampleReader:
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
         """The fields of a batch that are about its rows and entries."""
-        marginals = scores.above(self.lowest)
+        marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
-        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.none))
+        gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.no_label_names))
         self._confusions.update(confusions(marginals, gold.columns, hashes))
         self.n_gold += gold.n_gold
-        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == NOT_THOSE))
+        n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
         # Tokens to which the source gives no score are left out, as if they had no gold.
-        silent = silent_tokens(scores, marginals.rows)
+        silent = find_silent(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
         # White space, and units before the first one that may carry a label, have no gold to be missing.
@@ -197,7 +197,7 @@ class ExampleReader:
             threshold=threshold,
             unlabelled_pairs=without,
             unlabelled_documents=documents[without.rows],
-            words=Words.joined(words) if words else None,
+            words=Words.concatenate(words) if words else None,
             is_complete=len(with_gold) == int(np.count_nonzero(gold[pairs.rows] != -2)),
         )
         return data, self._spans(documents) if self.source.span_labels else None
@@ -222,7 +222,7 @@ class ExampleReader:
             for (column, key), n in self._confusions.items()
             if key in names
         }
-        unknown = UnknownGold.of(confusions_by_name, self.n_unknown, self.counts, labels)
+        unknown = UnknownGold.from_confusions(confusions_by_name, self.n_unknown, self.counts, labels)
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
     def _joined(self, name: str) -> NDArray[Any]:
@@ -251,7 +251,7 @@ def unknown_spans(
     pairs = likely_names(unmatched, list(dict.fromkeys(name for _, name in unknown)), confusions)
     if of_tokens.n:
         return replace(of_tokens, counterparts=pairs)
-    of_spans = UnknownGold.of(unknown, unknown.total(), gold, list(names))
+    of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
     return replace(of_spans, counterparts=pairs, unit=annotation.span_words[0] if of_spans.n else "")
 
 
@@ -269,8 +269,8 @@ def _hits_of(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(whether each entry's tag is gold, whether that is known). gold (Ints): Column of each unit, -2 for one left out."""
     takes_part = gold[marginals.rows] != -2
-    answers = any(annotation.refused(eg) is not None for eg in examples)
-    if not (annotation.overlapping or annotation.judges or answers):
+    answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
+    if not (annotation.overlapping or annotation.compares_arcs or answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

@@ -80,6 +80,17 @@ def file_reader(file: Path) -> FileReader:
     raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}", mend=advise_on(file))
 
 
+def check_entities(doc: Doc, file: Path) -> Doc:
+    """Return a gold Doc. RAISES C787: an entity goes on that did not begin, which spaCy finds out when somebody asks for the entities."""
+    try:
+        doc.ents  # noqa: B018
+    except ValueError:
+        why = f"in the Doc that begins {brief(doc.text)!r} an entity goes on (IOB tag I) that did not begin (B)"
+        mend = "begin each entity with B, as `doc.ents = [...]` does, and save the file anew"
+        raise calib_error("C787", path=file, why=why, mend=mend) from None
+    return doc
+
+
 def check_bytes(file: Path) -> None:
     """RAISES C787: a file is compressed, or is not in UTF-8 by its first bytes."""
     try:

@@ -10,11 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import accumulate
 from typing import Any
 
 from ..errors import calib_error
 from .places import is_placed, place_of
-from .tool_exports import Mark, TextAnswers, answer_with_spans, as_list, choose_questions
+from .tool_exports import Mark, TextAnswers, answer_with_spans, as_list, choose_questions, queue_meta
 
 # Keys under which a task is told which of its fields people saw, and which controls are about labels; of names of choices, those of several controls.
 _SHOWN, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
@@ -40,7 +41,7 @@ def read_task(record: Record) -> Iterator[TextAnswers]:
 
 
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
-    text, meta = task["data"][task.get(_SHOWN, "text")], task["data"].get("meta") or {}
+    text, meta = task["data"][task.get(_SHOWN, "text")], queue_meta(task["data"].get("meta"))
     marks, skipped, chosen = [], Counter[str](), defaultdict[str, list[str]](list)
     for result in results:
         kind, control = _kind_of(result), str(result.get("from_name"))
@@ -163,7 +164,7 @@ def _make_plain(task: Record) -> None:
     for key, value in task["data"].items():
         if "paragraphlabels" in kinds and isinstance(value, list):
             turns = [turn["text"] for turn in value]
-            offsets = [sum(map(len, turns[:i])) + i for i in range(len(turns))]
+            offsets = [0, *accumulate(len(turn) + 1 for turn in turns)]
             task["data"][key] = "\n".join(turns)
         elif "hypertextlabels" in kinds and isinstance(value, str):
             page = _PageText()

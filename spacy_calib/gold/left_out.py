@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
-from ..annotations.base import judged_labels
+from ..annotations.base import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT, TOKEN
-from ..pairs.label_map import shorter
+from ..pairs.label_map import shorten_list
 from .contradictions import CATS, NER, GoldConflicts
 
 # Name of an annotation -> the layer under which its conflicts are counted, and what is counted.
@@ -61,15 +61,15 @@ class DroppedGold:
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1
-            if (labels := judged_labels(doc, annotation.name)) is not None:
+            if (labels := get_label_comparison(doc, annotation.name)) is not None:
                 scheme, spans = labels.scheme, list(annotation.spans_on(example.predicted))
-                unused.update(span.label_ for span in spans if span.label_ in scheme.unused)
+                unused.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
                 confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
             if has_gold(gold, doc):
                 with_gold.append(example)
                 n_small += sum(map(str.islower, doc.text))
                 n_capital += sum(map(str.isupper, doc.text))
-        for label in () if scheme is None else likely_names(scheme.unused, scheme.unknown_in(confusions), confusions):
+        for label in () if scheme is None else likely_names(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
             unused.pop(label, None)  # reported already, with the gold's probable name of it
         misaligned = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
@@ -101,7 +101,7 @@ class DroppedGold:
                 "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
             )
         if self.unused:
-            names = shorter([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
+            names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
             sentences.append(
                 f"{sum(self.unused.values()):,} predictions have a type that the gold never uses ({names}) and are not judged; --all-types counts them as wrong"
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -70,3 +71,17 @@ def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]
         for i, character in enumerate(display):
             starts += [piece.start() + i * whole] * (2 if utf16 and character > "\uffff" else 1)
     return [*starts, len(text)]
+
+
+class Coverage:
+    """Which characters of a text are in some stretches. places (Iterable): First character, and the one after the last, of each."""
+
+    def __init__(self, places: Iterable[Sequence[Any]]):
+        self._flags = bytearray()
+        for start, end, *_ in places:
+            self._flags.extend(bytes(max(0, end - len(self._flags))))
+            self._flags[start:end] = b"\1" * (end - start)
+
+    def overlaps(self, span: Sequence[Any]) -> bool:
+        """Whether a stretch has a character in common with one of these."""
+        return 1 in self._flags[span[0] : span[1]]

@@ -19,6 +19,8 @@ from .places import place_of
 _BINARY = ("ner", "spans", "classification")
 # Units of our queues whose text is shown with all that stands in it.
 _WHOLE_UNITS = ("sentence", "document")
+# What tells that a queue of ours wrote what stands beside a text. Anybody's own keys may be called as ours.
+QUEUE_MARK = {"queue": "spacy-calib"}
 # How units came into a queue: the doubtful ones first, or sampled with equal probability.
 BY_DOUBT, AT_RANDOM = "doubt", "random"
 
@@ -36,8 +38,7 @@ class TextAnswers:
     """What people say of a text.
 
     spans (dict): Stretch -> whether it is right, None where that is unknown. cats (dict): Category -> whether the text has it, or None. whole (bool): Whether
-    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What came with the text, see `tasks.Task` for how it was
-    drawn. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
+    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What a queue of ours wrote beside the text, see `tasks.Task`. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
     annotation. skipped (Counter): What came with the answer and is no label.
     """
 
@@ -51,6 +52,11 @@ class TextAnswers:
     agreed: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def has_all_spans(self) -> bool:
+        """Whether spans that are not there are wrong, as they were asked about."""
+        return self.whole and bool(self.spans or not self.cats)
+
     def contradicts(self, later: TextAnswers) -> bool:
         """Whether both cannot be right."""
         if any(
@@ -60,27 +66,28 @@ class TextAnswers:
             if name in getattr(self, kind)
         ):
             return True
-        pairs = ((self, later), (later, self))
-        return any(
-            a.whole and (a.spans or not a.cats) and mark not in a.spans
-            for a, b in pairs
-            for mark, right in b.spans.items()
-            if right
-        )
+        pairs = ((a, b) for a, b in ((self, later), (later, self)) if a.has_all_spans)
+        return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
-    def joined(self, later: TextAnswers) -> TextAnswers:
-        """With what was said of the same text later, which counts where they differ; it stays a doubtful text if it was one."""
-        if later.whole and (later.spans or not later.cats):
+    def add(self, later: TextAnswers) -> TextAnswers:
+        """Return both together: what was said of the same text later counts where they differ, and a doubtful text stays one. The spans and categories
+        of this object change, as a text may have thousands of answers.
+        """
+        if later.has_all_spans:
             return later
-        spans, cats = {**self.spans, **later.spans}, {**self.cats, **later.cats}
+        self.spans.update(later.spans)
+        self.cats.update(later.cats)
         doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return replace(
-            self, spans=spans, cats=cats, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed
-        )
+        return replace(self, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed)
+
+
+def queue_meta(meta: Any) -> dict[str, Any]:
+    """Return what a queue of ours wrote beside a text; {} for what anybody else did."""
+    return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
 
 
 def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown."""
+    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown. meta: See `queue_meta`."""
     spans: dict[Mark, bool | None] = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
@@ -123,7 +130,7 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
-    text, answer, meta = record["text"], record["answer"], record.get("meta") or {}
+    text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
     if answer == "ignore":
         return None
     right = answer == "accept"
@@ -180,7 +187,7 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
     """Of a record of doccano. RAISES ValueError: its labels are numbers."""
-    meta = record.get("meta") or {key: record[key] for key in ("drawn", "asked", "focus", "doc", "unit") if key in record}
+    meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text, labels = (
         record["text"],
         as_list(next(record[key] for key in ("entities", "label", "labels", "annotations") if key in record)),
@@ -202,7 +209,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
 
 def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
     """Yield what each person said of a record of Argilla."""
-    meta = record.get("metadata") or {}
+    meta = queue_meta(record.get("metadata"))
     if "responses" not in record:
         values = [] if record.get("status") == "Discarded" else [record["annotation"]]
         answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""Pairs -> numbers: calibration errors and proper scores, with noise floors and intervals."""
+"""Calibration errors and proper scores of pairs, with noise floors and intervals."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -41,30 +41,10 @@ _NAMES = {
     "smooth_error": ("smooth_calibration_error",),
 }  # fmt: skip
 __all__ = [
-    "Interval",
-    "ResampledError",
-    "accuracy",
-    "brier",
-    "calibration_error",
-    "calibration_error_interval",
-    "debiased_calibration_error",
-    "document_bootstrap",
-    "ece",
-    "error_interval",
-    "gmce",
-    "log_loss",
-    "log_losses",
-    "mce",
-    "mean_gmce_floor",
-    "mean_interval",
-    "noise_floor",
-    "paired_difference",
-    "resample_error",
-    "resample_mean",
-    "smce",
-    "smooth_calibration_error",
-    "squared_losses",
-]
+    "Interval", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval", "debiased_calibration_error",
+    "document_bootstrap", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce", "mean_gmce_floor", "mean_interval",
+    "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce", "smooth_calibration_error", "squared_losses",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

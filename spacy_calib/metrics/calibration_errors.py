@@ -1,4 +1,4 @@
-"""Calibration error over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate; None without pairs."""
+"""Calibration errors over bins: SMCE, GMCE, MCE, ECE, and the debiased estimate."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
-    """Bin the pairs; the edges follow from the pairs' own scores. RAISES C001: values out of range. C002: lengths differ."""
+    """Bin the pairs by edges that the binner finds in their scores. RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return bin_table(probabilities, as_hits(hits, len(probabilities)).astype(np.float64), binner(probabilities))
 
 
 def check_norm(norm: str) -> None:
-    """RAISES C001: norm is neither "l1" nor "l2"."""
+    """Check the setting `norm`. RAISES C001: it is neither "l1" nor "l2"."""
     if norm not in ("l1", "l2"):
         raise calib_error("C001", name="norm", wanted="'l1' or 'l2'", given=repr(norm))
 
 
 def error_of_table(table: BinTable, norm: str = "l2") -> float:
-    """sqrt(sum_b |b|/N (mean score - mean hit)^2) for "l2", the weighted mean of |.| for "l1". RAISES C001: another norm."""
+    """Return the calibration error of some bins.
+
+    norm (str): "l2" for sqrt(sum_b |b|/N (mean score - mean hit)^2), "l1" for sum_b |b|/N |mean score - mean hit|.
+    RAISES C001: another norm.
+    """
     check_norm(norm)
     share = table.counts / table.counts.sum()
     gap = np.abs(table.mean_score - table.mean_hit)
@@ -36,18 +40,18 @@ def error_of_table(table: BinTable, norm: str = "l2") -> float:
 
 
 def calibration_error(
-    scores: ArrayLike,
-    hits: ArrayLike,
-    n_bins: int = 10,
-    bin_size: int | None = None,
-    norm: str = "l2",
+    scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, norm: str = "l2"
 ) -> float | None:
-    """Calibration error over adaptive bins, or CalibErr over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
+    """Return the calibration error over adaptive bins, or over bins of `bin_size` (Nguyen & O'Connor 2015, Algorithm 1).
 
-    scores: n probabilities. hits: n booleans. n_bins (int): Adaptive bins.
-    bin_size (int | None): beta; replaces n_bins.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
+    bin_size (int | None): Pairs per bin, the paper's beta; replaces n_bins.
     norm (str): "l2" (root mean square) or "l1" (mean absolute).
+    RETURNS (float | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
+
+        >>> round(calibration_error([0.9, 0.9, 0.2, 0.2], [1, 0, 0, 0], n_bins=2), 6)
+        0.316228
     """
     if not np.size(scores):
         return None
@@ -57,13 +61,19 @@ def calibration_error(
 def calibration_error_interval(
     scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None, n_samples: int = 1000, seed: int = 0
 ) -> tuple[float, float] | None:
-    """95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
+    """Return the 95 % interval of the l2 calibration error (Nguyen & O'Connor 2015, Algorithm 2).
 
     Each bin's share of hits is sampled from its normal approximation, clipped to [0, 1]; the interval is the mean of the
     errors of the samples, plus and minus 1.96 of their standard deviations, cut at 0.
 
-    RETURNS (tuple): (low, high); None without pairs.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
+    bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Samples. seed (int): Of the random numbers.
+    RETURNS (tuple | None): (low, high); None without pairs.
     RAISES C001: values out of range, n_samples below 1. C002: lengths differ.
+
+        >>> low, high = calibration_error_interval([0.9] * 100, [1] * 80 + [0] * 20)
+        >>> low < 0.1 < high
+        True
     """
     if not np.size(scores):
         return None
@@ -79,40 +89,60 @@ def calibration_error_interval(
 
 
 def smce(pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10) -> float | None:
-    """Shared marginal calibration error (Kranzlein et al. 2021, eq. 2). scores: Replace the pairs' raw scores."""
+    """Return the shared marginal calibration error (Kranzlein et al. 2021, eq. 2), the l2 error of all pairs.
+
+    pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
+    RETURNS (float | None): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+
+        >>> pairs = Pairs(np.arange(4), np.zeros(4, dtype=int), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
+        >>> round(smce(pairs), 6), round(smce(pairs, [0.5] * 4), 6)
+        (0.291548, 0.0)
+    """
     return calibration_error(pairs.scores if scores is None else scores, pairs.hits, n_bins)
 
 
 def group_slices(pairs: Pairs, groups: Groups) -> list[Ints]:
-    """Indices of the pairs of each group."""
-    of_pair = groups.of(pairs.tags)
-    return [np.flatnonzero(of_pair == g) for g in range(len(groups))]
+    """Return the indices of the pairs of each group."""
+    group_of_pair = groups.find(pairs.tags)
+    return [np.flatnonzero(group_of_pair == g) for g in range(len(groups))]
 
 
 def gmce(pairs: Pairs, groups: Groups, scores: ArrayLike | None = None, n_bins: int = 10) -> list[float | None]:
-    """Grouped marginal calibration error (Kranzlein et al. 2021, eq. 3): one per group, None for one without pairs."""
+    """Return the grouped marginal calibration errors (Kranzlein et al. 2021, eq. 3): the l2 error of each group's pairs.
+
+    pairs (Pairs): n pairs. groups (Groups): Of their tags. scores (ArrayLike | None): Replace the raw scores.
+    n_bins (int): Adaptive bins.
+    RETURNS (list): One error per group, None for a group without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+
+        >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
+        >>> [round(error, 6) for error in gmce(pairs, Groups(("1", "2"), np.array([0, 1])))]
+        [0.4, 0.1]
+    """
     values = pairs.scores if scores is None else np.asarray(scores)
     return [calibration_error(values[index], pairs.hits[index], n_bins) for index in group_slices(pairs, groups)]
 
 
 def mean_of(values: list[float | None]) -> float | None:
-    """Unweighted mean of the values that are there: mean GMCE is taken over the groups that have pairs."""
+    """Return the unweighted mean of the values that are not None: the mean GMCE is over the groups that have pairs."""
     numbers = [value for value in values if value is not None]
     return float(np.mean(numbers)) if numbers else None
 
 
 def mce(
-    pairs: Pairs,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    min_pairs: int = 200,
-    debiased: bool = False,
+    pairs: Pairs, scores: ArrayLike | None = None, n_bins: int = 10, min_pairs: int = 200, debiased: bool = False
 ) -> tuple[float | None, dict[int, float]]:
-    """Marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
+    """Return the marginal calibration error (Kumar et al. 2019; Kranzlein et al. 2021, eq. 1): root mean square over tags.
 
+    pairs (Pairs): n pairs. scores (ArrayLike | None): n probabilities that replace the raw scores. n_bins (int): Adaptive bins.
     min_pairs (int): Tags with fewer pairs are left out. debiased (bool): Use the debiased estimate per tag.
-    RETURNS (tuple): The error (None where no tag has enough pairs) and the error of each tag, by column.
+    RETURNS (tuple): The error (None if no tag has enough pairs) and the error of each tag, by column.
     RAISES C001: min_pairs is not a whole number of at least 1.
+
+        >>> pairs = Pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0.9, 0.9, 0.6, 0.6]), [1, 0, 1, 0], n_units=4)
+        >>> round(mce(pairs, min_pairs=2)[0], 6)
+        0.291548
     """
     check_count("min_pairs", min_pairs)
     values_of_pairs = pairs.scores if scores is None else np.asarray(scores)
@@ -132,16 +162,18 @@ def mce(
 
 
 def ece(
-    pairs: Pairs | ArrayLike,
-    scores: ArrayLike | None = None,
-    n_bins: int = 10,
-    norm: str = "l1",
-    top: Ints | None = None,
+    pairs: Pairs | ArrayLike, scores: ArrayLike | None = None, n_bins: int = 10, norm: str = "l1", top: Ints | None = None
 ) -> float | None:
-    """Top-label expected calibration error (Guo et al. 2017), of each token's pair with the highest raw score.
+    """Return the top-label expected calibration error (Guo et al. 2017), over each token's pair with the highest raw score.
 
-    pairs (Pairs | ArrayLike): Pairs, whose raw scores `scores` replace; or the scores of top labels, and `scores` is whether each is
-    right. norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Index of these pairs, where rows do not tell them.
+    pairs (Pairs | ArrayLike): n pairs; or the scores of n top labels, and `scores` is whether each label is right.
+    scores (ArrayLike | None): n probabilities that replace the raw scores of pairs. n_bins (int): Adaptive bins.
+    norm (str): "l1" (the usual ECE) or "l2". top (Ints | None): Indices of the top pairs; None finds them.
+    RETURNS (float | None): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+
+        >>> round(ece([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 6)
+        0.25
     """
     if not isinstance(pairs, Pairs):
         return calibration_error(pairs, () if scores is None else scores, n_bins, norm=norm)
@@ -153,11 +185,19 @@ def ece(
 def debiased_calibration_error(
     scores: ArrayLike, hits: ArrayLike, n_bins: int = 10, bin_size: int | None = None
 ) -> float | None:
-    """The l2 error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
+    """Return the l2 calibration error without the bias that sampling adds in every bin (Kumar et al. 2019, section 5).
 
     sqrt(max(0, sum_b |b|/N ((q_b - p_b)^2 - p_b (1 - p_b) / (|b| - 1)))), with q_b the mean score and p_b the share of
     hits. A bin of one pair cannot estimate its bias and counts 0.
+
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. n_bins (int): Adaptive bins.
+    bin_size (int | None): Pairs per bin; replaces n_bins.
+    RETURNS (float | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
+
+        >>> scores, hits = [0.9] * 10, [1] * 6 + [0] * 4
+        >>> round(calibration_error(scores, hits), 6), round(debiased_calibration_error(scores, hits), 6)
+        (0.3, 0.251661)
     """
     if not np.size(scores):
         return None
@@ -170,7 +210,7 @@ def debiased_calibration_error(
 
 @dataclass(frozen=True)
 class CalibrationError(Metric):
-    """`calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
+    """The metric `calibration_error` with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
     short: ClassVar[str] = "smce"
@@ -190,7 +230,7 @@ class CalibrationError(Metric):
 
 @dataclass(frozen=True)
 class DebiasedCalibrationError(Metric):
-    """`debiased_calibration_error` as a metric, with its settings. RAISES C001: a setting out of range."""
+    """The metric `debiased_calibration_error` with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"
     short: ClassVar[str] = "debiased"

@@ -1,7 +1,8 @@
-"""Calibration errors as figures of sums over documents, and the noise that the bins add to them."""
+"""Sums over documents: their resampling, calibration errors as functions of them, and the noise that the bins add."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,32 @@ import numpy as np
 from ..pairs.bins import Binner, assign
 from ..types import Floats, Ints
 
+_CELLS_AT_ONCE = 1 << 22
+
+
+def resamples(n_documents: int, n_samples: int, seed: int) -> Iterator[Floats]:
+    """Yield how often each document is in each resample, in blocks of columns: shape (n_documents, n_samples) in all."""
+    rng = np.random.default_rng(seed)
+    step = max(1, _CELLS_AT_ONCE // n_documents)
+    for begin in range(0, n_samples, step):
+        size = min(step, n_samples - begin)
+        index = rng.integers(n_documents, size=(size, n_documents))
+        index *= size
+        index += np.arange(size)[:, None]
+        yield np.bincount(index.ravel(), minlength=n_documents * size).reshape(n_documents, size).astype(np.float64)
+
+
+def resample_sums(sums: Any, n_samples: int, seed: int) -> Floats:
+    """Add up the documents of each resample, shape (k, n_samples). sums: Shape (k, documents), dense or sparse."""
+    return np.concatenate([sums @ counts for counts in resamples(sums.shape[1], n_samples, seed)], axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class ErrorSums:
     """Sums over documents from which calibration errors follow. A cell is a bin of a group that has pairs.
 
-    sums: Gaps (score less hit) in each cell, then pairs in each cell, sparse, shape (2 * cells, documents).
-    groups: 1 where a cell is of a group, sparse, shape (groups, cells).
+    sums: Sum of the gaps (score - hit) in each cell, then number of pairs in each cell, sparse, (2 * cells, documents).
+    groups: 1 if the cell belongs to the group, sparse, shape (groups, cells).
     """
 
     sums: Any
@@ -24,7 +44,7 @@ class ErrorSums:
 
     @classmethod
     def from_pairs(cls, scores: Floats, gaps: Floats, groups: Ints, codes: Ints, n_documents: int, binner: Binner) -> ErrorSums:
-        """groups, codes (Ints): Group and document of each pair."""
+        """Sum n pairs. gaps (Floats): Score - hit. groups, codes (Ints): Group and document of each pair."""
         from scipy.sparse import csr_matrix
 
         cells, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()
@@ -34,19 +54,22 @@ class ErrorSums:
             cells[index] = len(group_of_cell) + bin_of_pair
             group_of_cell += [number] * len(bins)
         n_cells = len(group_of_cell)
-        places, place_of_pair = np.unique(codes * n_cells + cells, return_inverse=True)
-        document, cell = np.divmod(places, n_cells)
-        values = np.append(np.bincount(place_of_pair, gaps), np.bincount(place_of_pair))
+        entries, entry_of_pair = np.unique(codes * n_cells + cells, return_inverse=True)
+        document, cell = np.divmod(entries, n_cells)
+        values = np.append(np.bincount(entry_of_pair, gaps), np.bincount(entry_of_pair))
         rows, columns = np.append(cell, cell + n_cells), np.tile(document, 2)
         sums = csr_matrix((values, (rows, columns)), shape=(2 * n_cells, n_documents))
         return cls(sums, csr_matrix((np.ones(n_cells), (group_of_cell, np.arange(n_cells)))))
 
     def total(self) -> Floats:
-        """The sums of all documents, shape (2 * cells, 1)."""
+        """Return the sums over all documents, shape (2 * cells, 1)."""
         return np.asarray(self.sums @ np.ones((self.sums.shape[1], 1)))
 
     def errors(self, sums: Floats, noise: Any) -> Floats:
-        """Mean over the groups with pairs of the signed root of (squared error - noise). sums: Shape (2 * cells, n)."""
+        """Return the mean over the groups with pairs of the signed root of (squared error - noise), shape (n,).
+
+        sums (Floats): Shape (2 * cells, n). noise: Subtracted from each group's squared error, shape (groups, 1), or 0.
+        """
         gap, count = np.split(sums, 2)
         total = self.groups @ count
         squared_errors = self.groups @ (gap**2 / np.maximum(count, 1.0)) / np.maximum(total, 1.0) - noise
@@ -54,7 +77,7 @@ class ErrorSums:
         return np.asarray(roots.sum(axis=0) / np.maximum((total > 0).sum(axis=0), 1))
 
     def noise(self) -> Floats:
-        """Mean share of chance in each group's squared error (Kumar et al. 2019, section 5), shape (groups, 1)."""
+        """Return the expected part of noise in each group's squared error (Kumar et al. 2019, section 5), (groups, 1)."""
         n_cells, n_documents = self.groups.shape[1], self.sums.shape[1]
         gap, count = np.split(self.total(), 2)
         residuals = self.sums[:n_cells] - self.sums[n_cells:].multiply(gap / count)

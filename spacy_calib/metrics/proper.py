@@ -1,4 +1,4 @@
-"""Brier score and log loss of pairs, the parts of the Brier score, and accuracy: of all, and by confidence."""
+"""Brier score and log loss of pairs, the decomposition of the Brier score, and accuracy, also by coverage."""
 
 from __future__ import annotations
 
@@ -12,41 +12,62 @@ from ..pairs.build import top_pairs
 from ..types import Floats, Ints, Pairs, as_hits, as_probabilities
 from .metric import MeanLoss
 
-# Log loss clips probabilities to this distance from 0 and 1, or a single miss that was scored 1 would make it infinite.
+# Log loss clips probabilities to this distance from 0 and 1: otherwise a single miss with score 1 would make it infinite.
 CLIP = 1e-6
 
 
 def log_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Log loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
+    """Return the log loss of each pair, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     clipped_scores = np.clip(probabilities, CLIP, 1 - CLIP)
     return -np.log(np.where(as_hits(hits, len(probabilities)), clipped_scores, 1 - clipped_scores))
 
 
 def squared_losses(scores: ArrayLike, hits: ArrayLike) -> Floats:
-    """Squared difference of score and hit, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
+    """Return the squared difference of score and hit, shape (n,). RAISES C001: values out of range. C002: lengths differ."""
     probabilities = as_probabilities("scores", scores)
     return (probabilities - as_hits(hits, len(probabilities))) ** 2
 
 
 def brier(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean squared difference of score and hit (Brier 1950); None without pairs. RAISES C001: out of range. C002: lengths."""
+    """Return the mean squared difference of score and hit (Brier 1950).
+
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
+    RETURNS (float | None): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+
+        >>> round(brier([0.9, 0.4], [1, 0]), 6)
+        0.085
+    """
     return float(np.mean(squared_losses(scores, hits))) if np.size(scores) else None
 
 
 def log_loss(scores: ArrayLike, hits: ArrayLike) -> float | None:
-    """Mean log loss, scores clipped to [1e-6, 1 - 1e-6]; None without pairs. RAISES C001: out of range. C002: lengths."""
+    """Return the mean log loss of scores clipped to [1e-6, 1 - 1e-6].
+
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones.
+    RETURNS (float | None): None without pairs.
+    RAISES C001: values out of range. C002: lengths differ.
+
+        >>> round(log_loss([0.5, 0.5], [1, 0]), 6)
+        0.693147
+    """
     return float(np.mean(log_losses(scores, hits))) if np.size(scores) else None
 
 
 def accuracy(pairs: Pairs) -> float | None:
-    """Share of tokens whose highest-scored tag is the gold one; None without tokens. No pair at all counts as wrong."""
+    """Return the share of tokens whose highest-scored tag is the gold tag; a token without a pair counts as wrong.
+
+    pairs (Pairs): Of n_units tokens.
+    RETURNS (float | None): None without tokens.
+
+        >>> accuracy(Pairs(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([0.7, 0.3, 0.6]), [1, 0, 0], n_units=2))
+        0.5
+    """
     return float(np.count_nonzero(pairs.hits[top_pairs(pairs)]) / pairs.n_units) if pairs.n_units else None
 
 
 class Brier(MeanLoss):
-    """`brier` as a metric."""
-
     registered = "spacy-calib.Brier.v1"
     short = "brier"
     title = "Brier"
@@ -55,8 +76,6 @@ class Brier(MeanLoss):
 
 
 class LogLoss(MeanLoss):
-    """`log_loss` as a metric."""
-
     registered = "spacy-calib.LogLoss.v1"
     short = "nll"
     title = "Log loss"
@@ -64,12 +83,12 @@ class LogLoss(MeanLoss):
     losses = staticmethod(log_losses)
 
 
-# What tables show where no metrics are handed in.
+# The default metrics of a table.
 PROPER: dict[str, MeanLoss] = {metric.short: metric for metric in (Brier(), LogLoss())}
 
 
 def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
-    """(mean of n values, its standard error over documents). documents (Ints): The document of each value."""
+    """Return (mean of n values, its standard error over documents). documents (Ints): The document of each value."""
     mean = float(values.mean())
     _, codes = np.unique(documents, return_inverse=True)
     residuals = np.bincount(codes, weights=values) - mean * np.bincount(codes)
@@ -77,18 +96,18 @@ def mean_with_error(values: Floats, documents: Ints) -> tuple[float, float]:
 
 
 def accuracy_at_coverage(scores: ArrayLike, hits: ArrayLike, shares: ArrayLike) -> Floats:
-    """The share of hits among each highest-scored share of the pairs.
+    """Return the share of hits among the highest-scored pairs, for each share of pairs accepted.
 
-    Of equal scores at the cut as many are kept as fit, with their average accuracy: their order says nothing.
+    Of equal scores at the cut as many are accepted as fit, with their average accuracy: their order is arbitrary.
 
     scores, hits: n of each, at least one. shares: In (0, 1], shape (m,). RETURNS (Floats): Shape (m,).
     RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities = as_probabilities("scores", scores)
-    distinct, place, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)
-    of_value = np.bincount(place.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
+    distinct, inverse, counts = np.unique(-probabilities, return_inverse=True, return_counts=True)
+    n_hits = np.bincount(inverse.reshape(-1), as_hits(hits, len(probabilities)), len(distinct))
     n_accepted = as_probabilities("shares", shares) * len(probabilities)
-    return np.interp(n_accepted, np.cumsum([0, *counts]), np.cumsum([0.0, *of_value])) / n_accepted
+    return np.interp(n_accepted, np.cumsum([0, *counts]), np.cumsum([0.0, *n_hits])) / n_accepted
 
 
 @dataclass(frozen=True)
@@ -97,13 +116,13 @@ class Decomposition:
 
     q and y: score and hit of a pair; q_b and p_b: mean score and share of hits of its bin; p: the share of all hits.
     reliability (float): mean (q_b - p_b)^2, the squared calibration error (Nguyen & O'Connor 2015, eq. 1).
-    refinement (float): mean p_b (1 - p_b) = uncertainty - resolution (eq. 1); low where scores part hits from misses.
-    resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), what saying p of everything would cost.
+    refinement (float): mean p_b (1 - p_b) = uncertainty - resolution (eq. 1); low if scores separate hits from misses.
+    resolution (float): mean (p_b - p)^2. uncertainty (float): p (1 - p), the Brier score of predicting p for every pair.
     within_variance (float): mean (q - q_b)^2. within_covariance (float): 2 mean (q - q_b)(y - p_b). The bins hide both
-        (Stephenson, Coelho & Jolliffe 2008); they are 0 where all scores of a bin are equal.
+        (Stephenson, Coelho & Jolliffe 2008); they are 0 if all scores of a bin are equal.
     sharpness (float): Variance of the scores, whatever the hits (Murphy & Winkler 1987). claimed (float): mean
-        q (1 - q), the refinement that the scores promise; where it is far below `refinement`, they are too sure.
-    n (int): Pairs. bins (int): Bins that hold any.
+        q (1 - q), the refinement expected from the scores; if it is far below `refinement`, they are overconfident.
+    n (int): Number of pairs. bins (int): Number of bins with pairs.
     """
 
     reliability: float
@@ -124,14 +143,18 @@ class Decomposition:
 
 
 def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) -> Decomposition | None:
-    """Split the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1; the thesis, section 3.1.3).
+    """Decompose the Brier score (Murphy 1973; Nguyen & O'Connor 2015, eq. 1).
 
     Murphy's three parts add up only where the scores of a bin are equal. Writing q - y = (q_b - p_b) + (q - q_b) -
     (y - p_b), whose first term is constant in a bin and whose others have mean 0 there, gives the two missing parts.
 
     scores: n probabilities. hits: n booleans. binner (Binner | None): Of `make_binner`; None takes 10 adaptive bins.
-    RETURNS (Decomposition): None without pairs.
+    RETURNS (Decomposition | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
+
+        >>> parts = decompose([0.8, 0.8, 0.2, 0.2], [1, 0, 0, 0])
+        >>> round(parts.reliability, 6), round(parts.refinement, 6), round(parts.brier, 6)
+        (0.065, 0.125, 0.19)
     """
     probabilities = as_probabilities("scores", scores)
     right: Floats = as_hits(hits, len(probabilities)).astype(np.float64)
@@ -139,16 +162,16 @@ def decompose(scores: ArrayLike, hits: ArrayLike, binner: Binner | None = None) 
         return None
     edges = (make_binner() if binner is None else binner)(probabilities)
     table = bin_table(probabilities, right, edges)
-    share, base = table.counts / table.counts.sum(), float(right.mean())
+    share, base_rate = table.counts / table.counts.sum(), float(right.mean())
     bin_index = np.unique(assign(probabilities, edges), return_inverse=True)[1].reshape(-1)
-    score_rest, hit_rest = probabilities - table.mean_score[bin_index], right - table.mean_hit[bin_index]
+    score_residual, hit_residual = probabilities - table.mean_score[bin_index], right - table.mean_hit[bin_index]
     return Decomposition(
         reliability=float(share @ (table.mean_score - table.mean_hit) ** 2),
         refinement=float(share @ (table.mean_hit * (1 - table.mean_hit))),
-        resolution=float(share @ (table.mean_hit - base) ** 2),
-        uncertainty=base * (1 - base),
-        within_variance=float(np.mean(score_rest**2)),
-        within_covariance=2 * float(np.mean(score_rest * hit_rest)),
+        resolution=float(share @ (table.mean_hit - base_rate) ** 2),
+        uncertainty=base_rate * (1 - base_rate),
+        within_variance=float(np.mean(score_residual**2)),
+        within_covariance=2 * float(np.mean(score_residual * hit_residual)),
         sharpness=float(probabilities.var()),
         claimed=float(np.mean(probabilities * (1 - probabilities))),
         n=int(table.counts.sum()),

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from ..types import as_hits, as_probabilities
 from .metric import Metric
 
-# Steps of the grid on [0, 1]. On a million pairs with nearly true scores twice as many move smECE by less than 1e-7.
+# Steps of the grid on [0, 1]. On a million pairs with nearly calibrated scores twice as many change smECE by less than 1e-7.
 STEPS = 2**14
 
 
 def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | None = None) -> float | None:
-    """smECE (Blasiok and Nakkiran 2023): smECE_sigma for the one sigma that it equals, so that nothing is to be chosen.
+    """Return smECE (Blasiok and Nakkiran 2023): smECE_sigma at the sigma that it equals, so that no width is chosen.
 
     smECE_sigma is the integral over t in [0, 1] of |r(t)|, with r(t) = 1/n sum_i K(score_i, t) (hit_i - score_i): the
     residuals of n pairs, spread by a kernel K. It never rises with sigma. smECE lies between |mean score - share of hits| of
@@ -23,9 +23,13 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
     lowers the amplitude of cos(pi k t) to exp(-(pi k sigma)^2 / 2) of what it was, so that two cosine transforms smooth
     the residuals on a grid, however many pairs there are. The two grid points around a score share its residual.
 
-    scores: n probabilities. hits: n booleans. sigma (float | None): Returns the error of this width.
-    RETURNS (float): None without pairs.
+    scores (ArrayLike): n probabilities. hits (ArrayLike): n booleans, or zeros and ones. sigma (float | None): Return
+        smECE_sigma of this width instead.
+    RETURNS (float | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
+
+        >>> round(smooth_calibration_error([0.9, 0.9, 0.6, 0.6], [1, 0, 1, 0]), 4)
+        0.25
     """
     from scipy.fft import dct
     from scipy.optimize import brentq
@@ -35,15 +39,15 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
     probabilities = as_probabilities("scores", scores)
     residuals = (as_hits(hits, len(probabilities)) - probabilities) / len(probabilities)
     left_point = np.minimum((probabilities * STEPS).astype(np.intp), STEPS - 1)
-    to_right = probabilities * STEPS - left_point
-    on_grid = np.bincount(left_point, residuals * (1 - to_right), STEPS + 1)
-    on_grid += np.bincount(left_point + 1, residuals * to_right, STEPS + 1)
+    right_share = probabilities * STEPS - left_point
+    on_grid = np.bincount(left_point, residuals * (1 - right_share), STEPS + 1)
+    on_grid += np.bincount(left_point + 1, residuals * right_share, STEPS + 1)
     # The transform counts all points twice but the two at the ends.
     amplitudes = dct(np.concatenate([on_grid[:1], on_grid[1:-1] / 2, on_grid[-1:]]), type=1)
 
     def smoothed_error(sigma: float) -> float:
-        falls = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
-        height = np.abs(dct(amplitudes * falls, type=1))
+        damping = np.exp(-((np.pi * sigma * np.arange(STEPS + 1)) ** 2) / 2)
+        height = np.abs(dct(amplitudes * damping, type=1))
         return float((height.sum() - (height[0] + height[-1]) / 2) / STEPS)
 
     if sigma is not None:
@@ -53,8 +57,6 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
 
 
 class SmoothCalibrationError(Metric):
-    """`smooth_calibration_error` as a metric."""
-
     registered = "spacy-calib.SmoothCalibrationError.v1"
     short = "smece"
     title = "smECE"

@@ -1,4 +1,4 @@
-"""Pairs and calibrated scores -> the rows of a calibration table."""
+"""The calibration table: errors of raw and calibrated scores, of all pairs and by group."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 
 from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
-from .by_document import error_interval, mean_gmce_interval, paired_difference
+from .by_document import Interval, error_interval, mean_gmce_interval, paired_difference
 from .calibration_errors import calibration_error, calibration_error_interval, ece, group_slices, mean_of
-from .metric import figure_of, listed, losses
-from .noise_floors import mean_gmce_floor, noise_floor
+from .metric import figure_of, losses, select_listed
+from .noise_floors import NoiseFloor, mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """Calibration error of one set of pairs; None where it holds no pairs.
+    """Calibration errors of one set of pairs; None without pairs.
 
     group (str): "all" (SMCE), the name of a group (GMCE), or "mean" (unweighted mean GMCE).
-    tags (int): Tags in it. pairs (int): Pairs in it.
-    raw, calibrated (float): The error. low, high (float): 95 % interval of the calibrated one by sampling its bins
-        (Nguyen & O'Connor 2015, Algorithm 2): where a measurement with the same bins would fall.
-    debiased (float): The calibrated error less the noise in the bins; the measured error may lie above the next two.
-    true_low, true_high (float): 95 % interval of the error that endless data would show, by bootstrap over documents.
-        These three are None where documents are not known, or there is one.
-    floor, floor95 (float): Error that exactly true scores would show: mean and 95 % quantile.
+    tags, pairs (int): Number of tags and pairs. raw, calibrated (float): Error of the raw and of the calibrated scores.
+    low, high (float): 95 % interval of the calibrated error by sampling its bins (Nguyen & O'Connor 2015, Algorithm 2):
+        where another measurement with the same bins would fall.
+    debiased (float): The calibrated error less the noise in the bins.
+    true_low, true_high (float): 95 % interval of the calibrated error with endless data, by bootstrap over documents; the
+        measured error may lie above it. It and `debiased` are None if documents are not known, or there is only one.
+    floor, floor95 (float): Error that perfectly calibrated scores would show: mean and 95 % quantile.
     """
 
     group: str
@@ -46,58 +46,43 @@ class ErrorRow:
 
 
 @dataclass(frozen=True)
-class Judging:
-    """How a table is made. n_bins (int): Adaptive bins. seed (int): Of all random numbers. documents: Of each pair."""
+class TableSettings:
+    """Settings of a table. n_bins (int): Adaptive bins. seed (int): Of random numbers. documents: Of each pair, if known."""
 
     n_bins: int
     seed: int
     documents: Ints | None
 
-    def row(self, group: str, tags: int, pairs: Pairs, calibrated: Floats, where: Any) -> ErrorRow:
-        """The row of the pairs at `where`."""
-        raw, new, hits = pairs.scores[where], calibrated[where], pairs.hits[where]
+    def row(self, group: str, tags: int, pairs: Pairs, calibrated_scores: Floats, index: Any) -> ErrorRow:
+        """Return the row of the pairs at `index` (indices, or a slice). group (str), tags (int): As in ErrorRow."""
+        raw, new, hits = pairs.scores[index], calibrated_scores[index], pairs.hits[index]
         low, high = calibration_error_interval(new, hits, self.n_bins, seed=self.seed) or (None, None)
         floor = noise_floor(new, self.n_bins, seed=self.seed)
-        true = None
-        if self.documents is not None:
-            true = error_interval(new, hits, self.documents[where], self.n_bins, seed=self.seed)
-        return ErrorRow(
-            group,
-            tags,
-            len(raw),
-            calibration_error(raw, hits, self.n_bins),
-            calibration_error(new, hits, self.n_bins),
-            low,
-            high,
-            true.corrected if true else None,
-            true.low if true else None,
-            true.high if true else None,
-            floor.mean if floor else None,
-            floor.q95 if floor else None,
-        )
+        documents = None if self.documents is None else self.documents[index]
+        interval = None if documents is None else error_interval(new, hits, documents, self.n_bins, seed=self.seed)
+        error, new_error = (calibration_error(scores, hits, self.n_bins) for scores in (raw, new))
+        return ErrorRow(group, tags, len(raw), error, new_error, low, high, **_true_error(interval, floor))
 
-    def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated: Floats, groups: Groups) -> ErrorRow:
-        """The unweighted mean of the groups' rows."""
+    def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated_scores: Floats, groups: Groups) -> ErrorRow:
         mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
-        floor = mean_gmce_floor(pairs, groups, calibrated, self.n_bins, seed=self.seed)
-        true = None
+        floor = mean_gmce_floor(pairs, groups, calibrated_scores, self.n_bins, seed=self.seed)
+        interval = None
         if self.documents is not None:
-            true = mean_gmce_interval(pairs, groups, self.documents, calibrated, self.n_bins, seed=self.seed)
-        return ErrorRow(
-            "mean",
-            sum(row.tags for row in rows),
-            sum(row.pairs for row in rows),
-            **mean,
-            debiased=true.corrected if true else None,
-            true_low=true.low if true else None,
-            true_high=true.high if true else None,
-            floor95=floor.q95 if floor else None,
-        )
+            interval = mean_gmce_interval(pairs, groups, self.documents, calibrated_scores, self.n_bins, seed=self.seed)
+        tags, n = sum(row.tags for row in rows), sum(row.pairs for row in rows)
+        return ErrorRow("mean", tags, n, **{**_true_error(interval, floor), **mean})
+
+
+def _true_error(interval: Interval | None, floor: NoiseFloor | None) -> dict[str, Any]:
+    """Return the fields of an ErrorRow on the true error and the noise floor."""
+    keys = {"debiased": "corrected", "true_low": "low", "true_high": "high"}
+    fields = {name: getattr(interval, key, None) for name, key in keys.items()}
+    return {**fields, "floor": getattr(floor, "mean", None), "floor95": getattr(floor, "q95", None)}
 
 
 def calibration_table(
     pairs: Pairs,
-    calibrated: Floats,
+    calibrated_scores: Floats,
     groups: Groups,
     n_bins: int = 10,
     seed: int = 0,
@@ -105,23 +90,24 @@ def calibration_table(
     unit: str = DOCUMENT,
     metrics: Mapping[str, Any] = PROPER,
 ) -> dict[str, Any]:
-    """Everything that `spacy calib evaluate` shows, as plain data.
+    """Return all figures that `spacy calib evaluate` shows, as plain data.
 
+    pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
     documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What a document is.
     metrics (Mapping): Short name -> metric.
-    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None where that is not known;
+    RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None if documents are not known;
         "errors": an ErrorRow for all, each group and the mean, as dicts;
         "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": of `changes`.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
-    judging = Judging(n_bins, seed, documents)
-    rows = [judging.row("all", len(groups.of_tag), pairs, calibrated, slice(None))]
+    settings = TableSettings(n_bins, seed, documents)
+    rows = [settings.row("all", len(groups.of_tag), pairs, calibrated_scores, slice(None))]
     rows += [
-        judging.row(name, size, pairs, calibrated, where)
-        for name, size, where in zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
+        settings.row(name, size, pairs, calibrated_scores, index)
+        for name, size, index in zip(groups.names, groups.sizes, group_slices(pairs, groups), strict=True)
     ]
-    rows.append(judging.mean_row(rows[1:], pairs, calibrated, groups))
-    rows_of_both = {"raw": pairs.scores, "calibrated": calibrated}
+    rows.append(settings.mean_row(rows[1:], pairs, calibrated_scores, groups))
+    scores_by_kind = {"raw": pairs.scores, "calibrated": calibrated_scores}
     return {
         "tokens": pairs.n_units,
         "pairs": len(pairs.scores),
@@ -129,33 +115,28 @@ def calibration_table(
         "by": None if documents is None else {"unit": unit, "n": len(np.unique(documents))},
         "errors": [asdict(row) for row in rows],
         "scores": {
-            "ece": {key: ece(pairs, values, n_bins) for key, values in rows_of_both.items()},
+            "ece": {key: ece(pairs, values, n_bins) for key, values in scores_by_kind.items()},
             **{
-                short: {key: figure_of(metric, values, pairs.hits) for key, values in rows_of_both.items()}
-                for short, metric in listed(metrics).items()
+                short: {key: figure_of(metric, values, pairs.hits) for key, values in scores_by_kind.items()}
+                for short, metric in select_listed(metrics).items()
             },
         },
-        "change": changes(pairs, calibrated, documents, seed, metrics),
+        "change": changes(pairs, calibrated_scores, documents, seed, metrics),
     }
 
 
 def changes(
-    pairs: Pairs,
-    calibrated: Floats,
-    documents: Ints | None,
-    seed: int = 0,
-    metrics: Mapping[str, Any] = PROPER,
+    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Any] = PROPER
 ) -> dict[str, dict[str, float | None]]:
-    """What calibration changed of each mean loss (log loss, Brier score): calibrated less raw; below 0 is better.
+    """Return the change of each mean loss (log loss, Brier score) by calibration: calibrated - raw; below 0 is better.
 
-    RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None where not known.
+    RETURNS (dict): Name -> "value" with "low" and "high" of its 95 % interval by document, None if not known.
     """
+    # A single document gives a value without an interval.
+    document_of_pair = np.zeros(len(pairs)) if documents is None else documents
     intervals = {}
     for name, loss in losses(metrics).items():
-        new, old = loss(calibrated, pairs.hits), loss(pairs.scores, pairs.hits)
-        document_of_pair = (
-            np.zeros(len(pairs)) if documents is None else documents
-        )  # one document gives a value without an interval
+        new, old = loss(calibrated_scores, pairs.hits), loss(pairs.scores, pairs.hits)
         interval = paired_difference(new, old, document_of_pair, seed=seed)
         intervals[name] = {key: getattr(interval, key, None) for key in ("estimate", "low", "high")}
     return {name: {"value": row.pop("estimate"), **row} for name, row in intervals.items()}

@@ -1,6 +1,6 @@
 """The only code that turns a probability into a bin: edges, ties, empty bins and exactly 1.0 are decided here.
 
-A *binner* looks at N scores and gives edges, the ascending lower ends of bins 1, 2, ...; `assign` puts any score into
+A *binner* takes N scores and returns edges, the ascending lower ends of bins 1, 2, ...; `assign` puts any score into
 the last bin whose lower end it reaches. So equal scores share a bin, and a score that the binner never saw has one.
 """
 
@@ -24,7 +24,7 @@ MOST_COUNTED = 1_000_000_000
 
 
 def check_count(name: str, value: int) -> int:
-    """The value as an int. RAISES C001: it is not an integer of at least 1, or more than can be counted."""
+    """Return the value as an int. RAISES C001: it is not a whole number from 1 to MOST_COUNTED."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise calib_error("C001", name=name, wanted="a whole number of at least 1", given=repr(value))
     if value > MOST_COUNTED:
@@ -33,20 +33,23 @@ def check_count(name: str, value: int) -> int:
 
 
 def make_binner(n_bins: int = 10, bin_size: int | None = None) -> Binner:
-    """The binner (scores, weights=None) -> `equal_mass_edges` of n_bins bins, or of bins of bin_size pairs where given."""
+    """Return a binner, (scores, weights=None) -> edges, of n_bins bins of equal mass, or of bins of bin_size pairs.
+
+    RAISES C001: a size that is not a whole number of at least 1.
+    """
     size = None if bin_size is None else check_count("bin_size", bin_size)
     return partial(equal_mass_edges, n_bins=check_count("n_bins", n_bins) if size is None else n_bins, bin_size=size)
 
 
 def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: int = 10, bin_size: int | None = None) -> Floats:
-    """Edges of B bins of about equal counts, or of bins of beta pairs, that never split equal scores.
+    """Return the edges of B bins of about equal counts, or of bins of beta pairs, that never split equal scores.
 
     The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
     Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and a
     smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
     the bins are Algorithm 1's).
 
-    scores (Floats): N scores, in any order. weights: One each, or None. n_bins (int): B.
+    scores (Floats): N scores, in any order. weights (Floats | None): One per score, above 0. n_bins (int): B.
     bin_size (int | None): beta, which replaces B.
     RETURNS (Floats): Ascending; B - 1 edges, or max(1, N // beta) - 1: edge b is the smallest float64 that the rule puts into
         bin b or a higher one.
@@ -74,53 +77,53 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
 
 
 def fixed_edges(n_bins: int) -> Floats:
-    """Edges of B bins of equal width; each holds its lower end, the last one 1.0 too."""
+    """Return the edges of B bins of equal width on [0, 1]; a bin contains its lower end, the last one 1.0 too."""
     return np.arange(1, check_count("n_bins", n_bins)) / n_bins
 
 
 def assign(scores: Floats, edges: Floats) -> Ints:
-    """The bin of each score, in 0 .. len(edges)."""
+    """Return the bin of each score, from 0 to len(edges)."""
     return np.searchsorted(edges, scores, side="right")
 
 
 def bin_table(scores: Floats, hits: Floats, edges: Floats) -> BinTable:
-    """Count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
+    """Return count, mean score and share of hits of every non-empty bin. edges (Floats): From a binner."""
     bins = assign(scores, edges)
     size = len(edges) + 1
     counts = np.bincount(bins, minlength=size).astype(np.float64)
     is_filled = counts > 0
-    counts_held = counts[is_filled]
+    filled_counts = counts[is_filled]
     score_sum = np.bincount(bins, weights=scores, minlength=size)[is_filled]
     hit_sum = np.bincount(bins, weights=hits, minlength=size)[is_filled]
-    return BinTable(counts_held, score_sum / counts_held, hit_sum / counts_held)
+    return BinTable(filled_counts, score_sum / filled_counts, hit_sum / filled_counts)
 
 
-# Distinct (score, hit), ascending by score, misses before hits; and how often each occurs.
-Weighted = tuple[Floats, NDArray[np.bool_], Floats]
+# (scores, hits, weights): distinct pairs, ascending by score, misses before hits; and how often each occurs.
+WeightedPairs = tuple[Floats, NDArray[np.bool_], Floats]
 
 
-def collapse(scores: Floats, hits: NDArray[np.bool_]) -> Weighted:
-    """Count equal pairs by sorting integer keys; exact for float32 and float64 scores in [0, 1]."""
+def collapse(scores: Floats, hits: NDArray[np.bool_]) -> WeightedPairs:
+    """Merge equal (score, hit) pairs and count them; exact for float32 and float64 scores in [0, 1]."""
     return collapse_groups(scores, hits, np.zeros(len(scores), dtype=np.int8), 1)[0]
 
 
 def collapse_groups(
     scores: Floats, hits: NDArray[np.bool_], groups: NDArray[Any], n_groups: int
-) -> tuple[Weighted, list[Weighted]]:
-    """Count equal pairs within each group.
+) -> tuple[WeightedPairs, list[WeightedPairs]]:
+    """Merge equal (score, hit) pairs within each group and count them, by sorting integer keys.
 
-    scores, hits: As in `collapse`. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
+    scores, hits: n pairs; scores in [0, 1]. groups (NDArray): The group of each pair in [0, n_groups), -1 for none.
     RETURNS (tuple): The weighted pairs of all groups, those of no group first (equal ones of different groups are not
         merged), and the weighted pairs of each group, as views of them.
     """
     # The bits of floats in [0, 1] sort as the floats do; the shift drops the sign of -0.0 and makes room for the hit.
     # Scores that are float32 numbers (of heads that normalize in float32) need half the memory and half the time.
     keys: NDArray[Any] = scores.astype(np.float32)
-    kind: type = np.float32
+    dtype: type = np.float32
     if (keys == scores).all():
         keys = keys.view(np.uint32)
     else:
-        keys, kind = scores.astype(np.float64).view(np.uint64), np.float64
+        keys, dtype = scores.astype(np.float64).view(np.uint64), np.float64
     np.left_shift(keys, 1, out=keys)
     np.bitwise_or(keys, hits, out=keys)
     counts = np.bincount(groups + 1, minlength=n_groups + 1)
@@ -139,6 +142,6 @@ def collapse_groups(
     weights = np.diff(ends, prepend=-1).astype(np.float64)
     is_hit = (distinct & 1).astype(bool)
     np.right_shift(distinct, 1, out=distinct)
-    values = distinct.view(kind).astype(np.float64, copy=False)
+    values = distinct.view(dtype).astype(np.float64, copy=False)
     parts = [(values[a:b], is_hit[a:b], weights[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     return (values, is_hit, weights), parts[1:]

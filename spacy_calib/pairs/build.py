@@ -1,4 +1,4 @@
-"""Marginals of tokens from arrays, dense or sparse; pairs of them and gold; and pairs before and after calibration."""
+"""Marginals of tokens from dense or sparse arrays; pairs of marginals and gold; pairs before and after calibration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .documents import DOCUMENT
 
 
 def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
-    """Pair each kept marginal with whether its tag is the gold one.
+    """Pair each marginal with whether its tag is the gold tag.
 
     marginals (Marginals): Of n tokens.
     gold: Column of each token's gold tag, shape (n,); -1: the model does not know it (all pairs of the token are
@@ -35,9 +35,9 @@ def pair_up(marginals: Marginals, gold: ArrayLike) -> Pairs:
 
 
 def concatenate(parts: Sequence[Pairs]) -> Pairs:
-    """Join pairs of tokens that follow one another; rows of each part are tokens in [0, n_units)."""
+    """Join the pairs of consecutive runs of tokens; the rows of each part are tokens in [0, n_units)."""
     if not parts:
-        return Pairs.none()
+        return Pairs.empty()
     offsets = np.cumsum([0, *(part.n_units for part in parts)])
     rows = [part.rows + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
     tags, scores, hits = (np.concatenate([getattr(part, name) for part in parts]) for name in ("tags", "scores", "hits"))
@@ -45,9 +45,10 @@ def concatenate(parts: Sequence[Pairs]) -> Pairs:
 
 
 def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
-    """(the pairs of two sets of tokens of one text in the order of the text, the place of each in "one, then other").
+    """Merge the pairs of two disjoint sets of tokens of one text, in the order of the text.
 
-    one, second (Pairs): Their rows number the same tokens.
+    first, second (Pairs): Their rows number the tokens of the text.
+    RETURNS (tuple): The pairs, and the index of each in the concatenation of first and second.
     """
     rows, tags, scores, hits = (
         np.concatenate([getattr(part, name) for part in (first, second)]) for name in ("rows", "tags", "scores", "hits")
@@ -57,7 +58,7 @@ def interleave(first: Pairs, second: Pairs) -> tuple[Pairs, Ints]:
 
 
 def top_pairs(pairs: Pairs) -> Ints:
-    """Index of the highest-scored pair of each token or entity; of equals that of the lowest column, as argmax."""
+    """Return the index of the highest-scored pair of each token or entity; of equal scores that of the lowest column."""
     if not len(pairs):
         return np.zeros(0, dtype=np.intp)
     order = np.lexsort((pairs.tags, -pairs.scores, pairs.rows))
@@ -66,8 +67,8 @@ def top_pairs(pairs: Pairs) -> Ints:
     return order[first]
 
 
-def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
-    """Whether each entry is the highest-scored one of its token; of equals the first.
+def find_top(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
+    """Return whether each entry is the highest-scored one of its token; of equal scores the first.
 
     rows (Ints): Token of each entry, ascending. scores (Floats): One per entry.
     """
@@ -83,14 +84,14 @@ def leading(rows: Ints, scores: Floats) -> NDArray[np.bool_]:
     return is_top
 
 
-# Rows of a dense block that are looked at together: keeps a document of 100,000 tokens and 600 tags in bounds.
+# Cells of a dense block that are read together: limits the memory for a document of 100,000 tokens and 600 tags.
 _BLOCK_CELLS = 1 << 22
 # Logits no farther from 0 have exponentials that neither overflow, in sums of any length, nor vanish.
 _SAFE_EXPONENT = 600.0
 
 
 def check_threshold(threshold: float) -> float:
-    """The threshold as a float. RAISES C001: it is not a number in [0, 1)."""
+    """Return the threshold as a float. RAISES C001: it is not a number in [0, 1)."""
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold < 1:
         raise calib_error("C001", name="threshold", wanted="a number in [0, 1)", given=repr(threshold))
     return float(threshold)
@@ -136,46 +137,46 @@ def from_sparse(matrix: Any, threshold: float = 0.01) -> Marginals:
 
 
 class Scores(Protocol):
-    """What a source read from a batch of Docs: the probabilities of all their tokens, one Doc after the other.
+    """Probabilities that a source read from a batch of Docs: of all their tokens, one Doc after the other.
 
-    spans (Spans | None): The spans that it found; None for a source of token labels alone. hints (Mapping): What else
-        it says of each token, for a context to look at: description -> numbers of shape (n_tokens,).
+    spans (Spans | None): The spans that it predicts; None for a source of token labels alone. further_scores (Mapping): Further
+        features of each token for a context: description -> numbers of shape (n_tokens,).
     """
 
     n_tokens: int
     spans: Spans | None
-    hints: Mapping[str, Floats]
+    further_scores: Mapping[str, Floats]
 
-    def above(self, threshold: float) -> Marginals:
-        """The entries that reach the threshold."""
+    def marginals_above(self, threshold: float) -> Marginals:
+        """Return the entries that reach the threshold."""
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
-        """Probabilities of (token, column) entries: 0 where there is none, NaN for a token that the source skips."""
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
+        """Return the probability of each (token, column) entry: 0 if there is none, NaN for a token that the source skips."""
 
 
-def hints_of(scores: Scores) -> Mapping[str, Floats]:
-    """The hints of scores; none where a source of another package has no such attribute."""
-    return getattr(scores, "hints", {})
+def get_further_scores(scores: Scores) -> Mapping[str, Floats]:
+    """Return the further scores of tokens; none if a source of another package has no such attribute."""
+    return getattr(scores, "further_scores", {})
 
 
 class DenseScores:
     """Probabilities as an array.
 
-    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token about which the source says nothing.
-    spans (Spans | None): As of `Scores`.
+    probabilities: Shape (n_tokens, n_labels); a row of NaN for a token without probabilities.
+    spans (Spans | None): The spans that the source predicts.
     """
 
-    hints: Mapping[str, Floats] = {}
+    further_scores: Mapping[str, Floats] = {}
 
     def __init__(self, probabilities: NDArray[Any], spans: Spans | None = None):
         self.probabilities = probabilities
         self.n_tokens = len(probabilities)
         self.spans = spans
 
-    def above(self, threshold: float) -> Marginals:
+    def marginals_above(self, threshold: float) -> Marginals:
         return from_dense(self.probabilities, threshold)
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         return self.probabilities[rows, columns].astype(np.float64)
 
 
@@ -187,7 +188,7 @@ class LogitScores:
 
     _CELLS = 1 << 21
     spans: Spans | None = None
-    hints: Mapping[str, Floats] = {}
+    further_scores: Mapping[str, Floats] = {}
 
     def __init__(self, logits: NDArray[Any], temperature: float = 1.0):
         self.logits = logits
@@ -195,7 +196,7 @@ class LogitScores:
         self.n_tokens = len(logits)
 
     def _odds(self, logits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Numbers in proportion to the probabilities, and their sum in each row."""
+        """Return numbers in proportion to the probabilities, and their sum in each row."""
         logits = logits if self.temperature == 1.0 else np.divide(logits, self.temperature, dtype=np.float64)
         lowest = np.minimum.reduce(logits, axis=None, initial=0.0)
         highest = np.maximum.reduce(logits, axis=None, initial=0.0)
@@ -205,12 +206,13 @@ class LogitScores:
         odds = np.exp(logits, dtype=np.float64)
         return odds, np.einsum("ij->i", odds)
 
-    def above(self, threshold: float) -> Marginals:
+    def marginals_above(self, threshold: float) -> Marginals:
         n_labels = max(1, self.logits.shape[1])
         step = max(1, self._CELLS // n_labels)
         if self.n_tokens <= step:
             return self._above(self.logits, threshold, n_labels)
-        return stack([self._above(self.logits[at : at + step], threshold, n_labels) for at in range(0, self.n_tokens, step)])
+        starts = range(0, self.n_tokens, step)
+        return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
         odds, sums = self._odds(logits)
@@ -223,7 +225,7 @@ class LogitScores:
             flat, rows, scores = flat[is_kept], rows[is_kept], scores[is_kept]
         return Marginals(rows, flat - rows * n_labels, scores, len(logits))
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         odds, sums = self._odds(self.logits[rows])
         return odds[np.arange(len(rows)), columns] / sums
 
@@ -231,8 +233,8 @@ class LogitScores:
 class SparseScores:
     """Probabilities that are sparse to begin with (edit trees merged by lemma), ascending by row.
 
-    spans (Spans | None), hints (Mapping | None): As of `Scores`. absent (float): What `at` gives of entries that are
-        not there; NaN where only some labels of a token have a score.
+    spans (Spans | None): The spans that the source predicts. absent (float): Score of entries that are not there; NaN
+        if only some labels of a token have a score. further_scores (Mapping | None): Description -> numbers of shape (n_tokens,).
     """
 
     def __init__(
@@ -240,30 +242,30 @@ class SparseScores:
         marginals: Marginals,
         spans: Spans | None = None,
         absent: float = 0.0,
-        hints: Mapping[str, Floats] | None = None,
+        further_scores: Mapping[str, Floats] | None = None,
     ):
         self.marginals = marginals
         self.n_tokens = marginals.n_tokens
         self.spans = spans
         self.absent = absent
-        self.hints = hints or {}
+        self.further_scores = further_scores or {}
 
-    def above(self, threshold: float) -> Marginals:
+    def marginals_above(self, threshold: float) -> Marginals:
         return self.marginals.take(np.flatnonzero(self.marginals.scores >= threshold))
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
         entries = zip(self.marginals.rows.tolist(), self.marginals.tags.tolist(), strict=True)
         score_of = dict(zip(entries, self.marginals.scores.tolist(), strict=True))
         return np.array([score_of.get(key, self.absent) for key in zip(rows.tolist(), columns.tolist(), strict=True)])
 
 
 def stack(parts: Sequence[Marginals]) -> Marginals:
-    """Marginals of tokens that follow one another, as one; names are kept if the first part has them."""
+    """Join the marginals of consecutive runs of tokens; names are kept if the first part has them."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        none = np.zeros(0, dtype=np.intp)
-        return Marginals(none, none, np.zeros(0), 0)
+        empty = np.zeros(0, dtype=np.intp)
+        return Marginals(empty, empty, np.zeros(0), 0)
     offsets = np.cumsum([0, *(part.n_tokens for part in parts)])
     names = None if parts[0].names is None else [name for part in parts for name in part.names or ()]
     return Marginals(
@@ -277,10 +279,10 @@ def stack(parts: Sequence[Marginals]) -> Marginals:
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """n pairs with gold.
+    """n pairs with gold, before and after calibration.
 
     pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
-    documents (Ints): The document of each. unit (str): What a document is.
+    documents (Ints): The document of each pair. unit (str): What a document is, such as "sentence".
     """
 
     pairs: Pairs

@@ -1,4 +1,4 @@
-"""Numbers made random, and digests of words, texts and documents that cannot be guessed without their key.
+"""Hashes of numbers, and digests of words, texts and documents that cannot be guessed without their key.
 
 A *salt* is a key that is saved with its digests: its owner can still try words one by one, but no precomputed table helps.
 """
@@ -16,23 +16,23 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64 (Steele et al. 2014): another number for each, far apart even for neighbours."""
+    """Hash each number by the finalizer of splitmix64 (Steele et al. 2014): neighbours get unrelated numbers."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
 def digest(text: str) -> int:
-    """Return 64 bits of a text without its white space, so that tokenization does not matter."""
+    """Return a 64-bit digest of a text without its white space, so that tokenization does not matter."""
     plain = "".join(text.split()).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "little")
 
 
-def keyed(values: Digests, salt: str) -> Digests:
-    """Digests of each value with the salt; the values themselves if the salt is ""."""
+def salt_digests(values: Digests, salt: str) -> Digests:
+    """Return the digest of each value under the salt as key; the values themselves if the salt is ""."""
     if not salt:
         return values
-    distinct, place = np.unique(values, return_inverse=True)
+    distinct, indices = np.unique(values, return_inverse=True)
     key, blocks = blake2b(salt.encode()).digest(), distinct.astype("<u8").tobytes()
     digest_bytes = b"".join(blake2b(blocks[i : i + 8], digest_size=8, key=key).digest() for i in range(0, len(blocks), 8))
-    return np.frombuffer(digest_bytes, dtype="<u8").astype(np.uint64)[place.reshape(-1)]
+    return np.frombuffer(digest_bytes, dtype="<u8").astype(np.uint64)[indices.reshape(-1)]

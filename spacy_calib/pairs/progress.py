@@ -1,4 +1,4 @@
-"""How much of a long computation is done."""
+"""Progress of a long computation, as shares of the whole that are done."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ class Progress:
     stop: float = 1.0
     stage: str = ""
 
-    def at(self, share: float) -> None:
+    def update(self, share: float) -> None:
         """Report that this share of the stretch is done."""
         if self.report is not None:
             self.report(self.start + share * (self.stop - self.start), self.stage)
 
-    def over(self, steps: Iterable[Step], n: int | None = None) -> Iterator[Step]:
-        """Yield the steps, of equal shares, and report each start, and the end. n (int | None): How many; None takes len()."""
+    def track(self, steps: Iterable[Step], n: int | None = None) -> Iterator[Step]:
+        """Yield the steps, each an equal share of the stretch; report the start of each, and the end.
+
+        n (int | None): Number of steps; None takes len(), or 1 if there is none.
+        """
         total = n or (len(steps) if isinstance(steps, Collection) else 1)
         for number, step in enumerate(steps):
-            self.at(min(1.0, number / total))
+            self.update(min(1.0, number / total))
             yield step
-        self.at(1.0)
+        self.update(1.0)
 
     def parts(self, *sizes: float, stages: Iterable[str] = ()) -> list[Progress]:
-        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names, by default the stretch's."""
+        """Divide the stretch into parts of these relative sizes. stages (Iterable[str]): Their names; by default its own."""
         shares = [sum(sizes[:i]) / (sum(sizes) or 1.0) for i in range(len(sizes))]
         ends = [*(self.start + share * (self.stop - self.start) for share in shares), self.stop]
         names = [*stages] or [self.stage] * len(sizes)

@@ -1,4 +1,4 @@
-"""Flat arrays of scored tokens, tags and spans; `gold.collect` makes them from Docs."""
+"""Scored tokens, tags and spans as flat arrays; `gold.collect` makes them from Docs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ RIGHT, WRONG, UNKNOWN = 1, 0, -1
 class ScoredSpans:
     """n spans (entities) with a score, in text order.
 
-    docs (Ints): Number of the Doc. starts, ends (Ints): In the Doc. labels (Ints): In `names`. right, accept (NDArray[int8]):
-    Whether it is right, and reaches its cut-off; -1 without gold, or cut-offs.
+    docs (Ints): Number of the Doc. starts, ends (Ints): First token in the Doc, and the one after the last. labels (Ints):
+    Index in the names of the corpus. raw, calibrated (Floats): Score before and after calibration. right (NDArray[int8]): 1
+    right, 0 wrong, -1 without gold. accept (NDArray[int8]): 1 or 0, whether it reaches its cut-off, -1 without cut-offs.
     """
 
     docs: Ints
@@ -41,8 +42,9 @@ class ScoredSpans:
 
 @dataclass(frozen=True, eq=False)
 class ScoredCorpus:
-    """n tokens of some Docs, their m scores above the threshold, and their spans. Where documents have labels, a document is a
-    row, as a token is elsewhere.
+    """n tokens of some Docs, their m scores above the threshold, and their spans.
+
+    If documents have labels instead of tokens, each document is a row ("token" below).
 
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
@@ -50,13 +52,14 @@ class ScoredCorpus:
     (str): "token" or "document".
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
-    labels, gold (Ints): Predicted and gold label, a place in names; -1 for none. raw, calibrated (Floats): Probability of the
-    predicted label; NaN for none.
-    right (NDArray[int8]): Whether the predicted label is a gold one: 1 or 0, -1 without label or gold.
-    rows, tags, columns (Ints): Token of each score, ascending; tag, in names; column, in the source's labels; (m,).
-    tag_raw, tag_calibrated (Floats): Score before and after calibration. hits (NDArray[int8]): See `right`.
+    labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
+    raw, calibrated (Floats): Probability of the predicted label before and after calibration; NaN without one.
+    right (NDArray[int8]): Whether the predicted label is a gold label: 1 or 0, -1 without label or gold.
+    rows, tags, columns (Ints): Of each of the m scores: token, ascending; tag, an index in names; column of the source.
+    tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
+    a gold label: 1 or 0, -1 without gold.
     numbers (Ints | None): Number of each Doc in the data; None if all Docs are here. origins (tuple[dict, ...]): "line",
-    "file", "id", "meta" of each, or ().
+    "file", "id", "meta" of each Doc, or ().
     """
 
     names: tuple[str, ...]
@@ -87,26 +90,23 @@ class ScoredCorpus:
         return len(self.docs)
 
     def origin(self, doc: int) -> dict[str, Any]:
-        """Where a Doc came from; {} if unknown."""
+        """Return "line", "file", "id" and "meta" of a Doc; {} if unknown."""
         return self.origins[doc] if self.origins else {}
 
     @property
     def numbers_of_docs(self) -> Ints:
-        """Number of each Doc in the data."""
         return np.arange(self.n_docs) if self.numbers is None else self.numbers
 
     @cached_property
     def documents(self) -> Ints:
-        """Number of each token's document."""
+        """Document of each token, shape (n,)."""
         return self.documents_of(self.docs)
 
     def documents_of(self, docs: Ints) -> Ints:
-        """Return the document of each of these Docs."""
         return docs if self.doc_documents is None else self.doc_documents[docs]
 
     @property
     def n_documents(self) -> int:
-        """Number of documents, with or without tokens."""
         return self.n_docs if self.doc_documents is None else int(self.doc_documents.max(initial=-1)) + 1
 
     @cached_property
@@ -126,23 +126,23 @@ class ScoredCorpus:
 
     @cached_property
     def indptr(self) -> Ints:
-        """Where each token's scores begin: shape (n + 1,)."""
+        """Index of the first score of each token, and m at the end, as in a CSR matrix: shape (n + 1,)."""
         return np.searchsorted(self.rows, np.arange(len(self) + 1))
 
     @cached_property
-    def counted(self) -> NDArray[np.bool_]:
-        """Which tokens have a scored label and are not white space."""
+    def is_counted(self) -> NDArray[np.bool_]:
+        """Whether each token has a scored label and is not white space, shape (n,)."""
         is_space = np.array([word.isspace() for word in self.words.tolist()], dtype=bool)
         return ~np.isnan(self.calibrated) & ~is_space
 
     @cached_property
     def is_word(self) -> NDArray[np.bool_]:
-        """Tokens with a letter or a digit, shape (n,)."""
+        """Whether each token contains a letter or a digit, shape (n,)."""
         return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
 
     @cached_property
     def lengths(self) -> Ints:
-        """Words in each row; 0 for white space."""
+        """Number of words in each row; 0 for white space, shape (n,)."""
         words = self.words.tolist()
         counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
@@ -150,10 +150,10 @@ class ScoredCorpus:
     @property
     def has_gold(self) -> bool:
         """Whether the gold label of any counted token is known."""
-        return bool((self.right[self.counted] != UNKNOWN).any())
+        return bool((self.right[self.is_counted] != UNKNOWN).any())
 
     def pairs(self) -> JudgedPairs:
-        """Return the scores of tokens with gold, as pairs of token and tag."""
+        """Return all (token, tag) pairs of the tokens with gold."""
         keep = self.hits != UNKNOWN
         has_gold = np.zeros(len(self), dtype=bool)
         has_gold[self.rows[keep]] = True
@@ -161,20 +161,20 @@ class ScoredCorpus:
         pairs = Pairs(rows, self.columns[keep], self.tag_raw[keep], self.hits[keep] == RIGHT, int(has_gold.sum()))
         return JudgedPairs(pairs, self.tag_calibrated[keep], self.documents[rows], self.unit)
 
-    def carried_pairs(self) -> JudgedPairs:
-        """Return the units with gold, each paired with its predicted label."""
+    def predicted_pairs(self, rows: Ints | None = None) -> JudgedPairs:
+        """Return one pair for each of these rows, by default all with gold: its predicted label and whether that is right."""
         columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
         columns[self.rows[matches]] = self.columns[matches]
-        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated))
+        keep = np.flatnonzero(has_scored_gold(self)) if rows is None else rows
         pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
     def span_pairs(self, labels: Sequence[str]) -> JudgedPairs:
-        """Return the spans with gold, each a unit. labels (Sequence[str]): The source's span labels, as columns."""
+        """Return one pair for each span with gold. labels (Sequence[str]): The source's span labels, as columns."""
         spans, column = self.spans, {label: i for i, label in enumerate(labels)}
         keep = np.flatnonzero(spans.right != UNKNOWN)
-        of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
-        tags = of_name[spans.labels[keep]]
+        column_of_name = np.array([column.get(name, -1) for name in self.names], dtype=np.intp)
+        tags = column_of_name[spans.labels[keep]]
         pairs = Pairs(np.arange(len(keep)), tags, spans.raw[keep], spans.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, spans.calibrated[keep], self.documents_of(spans.docs[keep]), self.unit)
 
@@ -189,6 +189,11 @@ class ScoredCorpus:
         return "".join(word + " " * space for word, space in zip(words, spaces, strict=True)).strip()
 
     def sentence_of(self, token: int) -> tuple[int, int]:
-        """Return (first token, the one after the last) of the sentence around a token."""
+        """Return (first token, the one after the last) of the sentence that contains a token."""
         number = int(self.sentences[token])
         return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])
+
+
+def has_scored_gold(corpus: ScoredCorpus) -> NDArray[np.bool_]:
+    """Return whether each token has a scored label and gold, shape (n,)."""
+    return (corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated)

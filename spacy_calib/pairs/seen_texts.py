@@ -1,4 +1,4 @@
-"""Salted digests of the texts of a fit: no text."""
+"""The overlap of some data with the fit data, found by salted digests: no text is saved."""
 
 from __future__ import annotations
 
@@ -8,26 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schema import Saved, digests, kept, text
+from ..schema import Serializable, digests, saved_field, text
 from ..types import Floats, Ints
-from .keyed import Digests
-from .keyed import keyed as salted
+from .keyed import Digests, salt_digests
 
 # A pipe keeps at most so many digests, of eight bytes each.
 MOST = 1 << 16
-
-
 # Shorter texts recur by chance, and do not show that a fit has seen them.
 LEAST_WORDS = 6
-
-
-# From this share of known words on, data is no test of the fit; up to the other one sentences recur by chance.
+# Data that shares more than MANY of its words with the fit data is no test of the fit; up to FEW sentences recur by chance.
 MANY, FEW = 0.1, 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n stretches, documents and their sentences: digest, words, document, and whether it is the whole document."""
+    """n texts, documents and their sentences: digest, number of words, document, and whether it is the whole document."""
 
     digests: Digests
     words: Ints
@@ -36,67 +31,79 @@ class TextUnits:
 
 
 @dataclass(frozen=True)
-class SeenShare:
-    """How much of some data a fit has seen: comparable documents, those half seen or more, and the share of all words."""
+class TrainTestOverlap:
+    """How much of some data is fit data.
+
+    documents (int): Documents that can be compared. seen (int): Those of which half the words or more are fit data.
+    share (float): Share of the words of all documents compared that are fit data.
+    """
 
     documents: int
     seen: int
     share: float
 
     @property
-    def many(self) -> bool:
-        """Whether the data is no test of the fit."""
+    def is_fit_data(self) -> bool:
+        """Whether so much overlaps that the data is no test of the fit."""
         return self.share > MANY
 
     @property
-    def some(self) -> bool:
-        """Whether more recurs than chance would let."""
+    def is_overlapping(self) -> bool:
         return self.seen > 0 or self.share > FEW
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {**asdict(self), "many": self.many}
+        return {**asdict(self), "many": self.is_fit_data}
 
 
 @dataclass(frozen=True, eq=False)
-class SeenTexts(Saved):
-    """digests (Digests): Of the longer documents and sentences, the MOST lowest, ascending. salt (str): See `keyed`."""
+class FitTextDigests(Serializable):
+    """Digests of the texts of a fit.
 
-    digests: Digests = kept(digests, lambda: np.zeros(0, dtype=np.uint64))
-    salt: str = kept(text, "")
+    digests (Digests): Of the documents and sentences of LEAST_WORDS words or more, the MOST lowest, ascending.
+    salt (str): The key under which texts are hashed.
+    """
 
-    def plus(self, units: TextUnits) -> SeenTexts:
-        """Add the texts of at least LEAST_WORDS words: shorter ones are never compared, and can be guessed."""
-        digests = salted(units.digests[units.words >= LEAST_WORDS], self.salt)
-        return SeenTexts(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
+    digests: Digests = saved_field(digests, lambda: np.zeros(0, dtype=np.uint64))
+    salt: str = saved_field(text, "")
 
-    def share_of(self, units: TextUnits) -> SeenShare | None:
-        """How much of other data the fit has seen, by documents, else sentences; None where nothing can be compared."""
-        long = units.words >= LEAST_WORDS
-        digests = salted(units.digests, self.salt)
-        is_known = long & np.isin(digests, self.digests)
-        complete = len(self.digests) < MOST
-        comparable = long & (complete | (digests <= self.digests[-1:].max(initial=0)))
-        n = int(units.documents.max()) + 1 if len(units.documents) else 0
+    def with_texts(self, units: TextUnits) -> FitTextDigests:
+        """Add texts. Those of fewer than LEAST_WORDS words are left out: they are never compared, and could be guessed."""
+        digests = salt_digests(units.digests[units.words >= LEAST_WORDS], self.salt)
+        return FitTextDigests(np.unique(np.concatenate([self.digests, digests]))[:MOST], self.salt)
 
-        def words(where: NDArray[np.bool_]) -> Floats:
-            return np.bincount(units.documents[where], units.words[where], n).astype(np.float64)
+    def overlap_with(self, units: TextUnits) -> TrainTestOverlap | None:
+        """Return how much of other data the fit has seen; None if nothing can be compared.
 
-        by_parts = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & is_known])
-        words_compared = words(units.whole & is_known) + words(by_parts & comparable)
-        words_seen = words(units.whole & is_known) + words(by_parts & is_known)
+        A document that is no fit document as a whole is compared sentence by sentence.
+        """
+        is_long = units.words >= LEAST_WORDS
+        digests = salt_digests(units.digests, self.salt)
+        is_known = is_long & np.isin(digests, self.digests)
+        is_complete = len(self.digests) < MOST
+        is_comparable = is_long & (is_complete | (digests <= self.digests[-1:].max(initial=0)))
+        n_documents = int(units.documents.max()) + 1 if len(units.documents) else 0
+
+        def count_words(mask: NDArray[np.bool_]) -> Floats:
+            return np.bincount(units.documents[mask], units.words[mask], n_documents).astype(np.float64)
+
+        in_sentences = ~units.whole & ~np.isin(units.documents, units.documents[units.whole & is_known])
+        words_compared = count_words(units.whole & is_known) + count_words(in_sentences & is_comparable)
+        words_seen = count_words(units.whole & is_known) + count_words(in_sentences & is_known)
         is_compared = words_compared > 0
         if not is_compared.any():
             return None
         half_seen = int((2 * words_seen[is_compared] >= words_compared[is_compared]).sum())
-        return SeenShare(int(is_compared.sum()), half_seen, float(words_seen.sum() / words_compared.sum()))
+        return TrainTestOverlap(int(is_compared.sum()), half_seen, float(words_seen.sum() / words_compared.sum()))
 
 
-def warning_of(seen: dict[str, Any] | None) -> str | None:
-    """The warning for a `SeenShare.to_dict`; None where the data is a fair test, or nothing is known."""
-    if seen is None or not seen["many"]:
+def format_overlap_warning(overlap: dict[str, Any] | None) -> str | None:
+    """Return a warning that the data is fit data; None if it is a fair test, or the overlap is not known.
+
+    overlap (dict | None): From `TrainTestOverlap.to_dict`.
+    """
+    if overlap is None or not overlap["many"]:
         return None
     return (
-        f"JUDGED ON THE FIT DATA: {seen['seen']:,} of {seen['documents']:,} documents ({100 * seen['share']:.0f} % of the words) are among "
+        f"JUDGED ON THE FIT DATA: {overlap['seen']:,} of {overlap['documents']:,} documents ({100 * overlap['share']:.0f} % of the words) are among "
         "those that the pipe was fitted on, where every fit looks good. This is no test of it: judge it on other gold."
     )

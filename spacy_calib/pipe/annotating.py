@@ -1,4 +1,4 @@
-"""What spaCy asks of a pipe that annotates Docs in batches and saves what it learned as one file, and how it warns."""
+"""The part of a spaCy pipe that all our pipes share: annotating in batches, saving one file, warning once."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import WARNINGS, CalibError, calib_error
-from .saved import FITTED, Kept, dump, read
+from .saved import FITTED, StateFormat, dump, read
 
 _FILE = "calibration.msgpack"
-_Own = TypeVar("_Own", bound="AnnotatingPipe")
+_Pipe = TypeVar("_Pipe", bound="AnnotatingPipe")
 
 
 class AnnotatingPipe(Pipe):
-    """A pipe that `predict`s from Docs, writes by `set_annotations`, and saves one file. kept (Kept): How that is known."""
+    """A pipe that reads Docs in `predict`, writes in `set_annotations`, and saves its state as one file (`state_format`)."""
 
     name: str
-    kept: ClassVar[Kept] = FITTED
+    state_format: ClassVar[StateFormat] = FITTED
 
     @abstractmethod
     def predict(self, docs: Sequence[Doc]) -> Any:
-        """What is to be written on the Docs; they are not changed."""
+        """Compute what to write on the Docs, without changing them."""
 
     @abstractmethod
-    def set_annotations(self, docs: Sequence[Doc], found: Any) -> None:
-        """Write on the Docs what `predict` found."""
+    def set_annotations(self, docs: Sequence[Doc], prediction: Any) -> None:
+        """Write a result of `predict` on its Docs."""
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
-        """What the pipe learned, as plain data and arrays."""
+        """Return the learned parameters as plain data and arrays."""
 
     @abstractmethod
-    def _made(self, state: Any) -> Any:
-        """What is made of such a state, all of it checked, before anything is taken over. RAISES Misfit: it is none."""
+    def _read_state(self, state: Any) -> Any:
+        """Check a whole state and build its parts; the pipe stays as it is. RAISES InvalidState: it has another form."""
 
     @abstractmethod
-    def _take(self, made: Any) -> None:
-        """Take over what `_made` gave, all of it or (where it is refused) nothing."""
+    def _set_state(self, parts: Any) -> None:
+        """Take over the parts from `_read_state`, all of them or, if they are refused, none."""
 
     def _load(self, data: bytes, path: str) -> None:
-        self._take(read(data, self._made, name=self.name, path=path, kept=self.kept))
+        self._set_state(read(data, self._read_state, name=self.name, path=path, state_format=self.state_format))
 
     def __call__(self, doc: Doc) -> Doc:
         error_handler = self.get_error_handler()
@@ -59,7 +59,7 @@ class AnnotatingPipe(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate a stream of Docs, batch by batch."""
+        """Annotate a stream of Docs in batches."""
         error_handler = self.get_error_handler()
         for batch in util.minibatch(stream, size=batch_size):
             docs = list(batch)
@@ -70,14 +70,14 @@ class AnnotatingPipe(Pipe):
                 error_handler(self.name, self, docs, error)
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Nothing to do: the pipe is fitted after training, not by it."""
+        """Do nothing: the pipe is fitted after training, not by it."""
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The fitted state as bytes."""
-        return dump(self._state(), self.kept)
+        """Return the fitted state as bytes, for `from_bytes`."""
+        return dump(self._state(), self.state_format)
 
-    def from_bytes(self: _Own, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Own:
-        """Load the state from `to_bytes`. RAISES C010 to C012: the bytes. C020: the component has other labels."""
+    def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
+        """Load the state from `to_bytes`. RAISES C010 to C012: invalid bytes. C020: the component has other labels."""
         self._load(bytes_data, "the bytes given")
         return self
 
@@ -88,38 +88,40 @@ class AnnotatingPipe(Pipe):
         (folder / _FILE).write_bytes(self.to_bytes())
 
     def check_on_disk(self, path: str | Path) -> None:
-        """Read what `to_disk` wrote, and take over nothing of it. RAISES C815: it cannot be read again."""
+        """Check that a folder from `to_disk` can be read, without loading it. RAISES C815: it cannot be read."""
         file = Path(path) / _FILE
         try:
-            read(file.read_bytes(), self._made, name=self.name, path=str(file), kept=self.kept)
+            read(file.read_bytes(), self._read_state, name=self.name, path=str(file), state_format=self.state_format)
         except CalibError as error:
             raise calib_error("C815", name=self.name, why=error.message) from None
 
-    def from_disk(self: _Own, path: str | Path, *, exclude: Iterable[str] = ()) -> _Own:
-        """Load the state from `to_disk`. RAISES C010 to C012: the file. C020: the component has other labels."""
+    def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
+        """Load the state from `to_disk`. RAISES C010 to C012: an invalid file. C020: the component has other labels."""
         file = Path(path) / _FILE
         try:
             data = file.read_bytes()
         except OSError as error:
-            raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
+            raise self.state_format.error(
+                self.state_format.unreadable, name=self.name, path=str(file), why=error.strerror or error
+            ) from None
         self._load(data, str(file))
         return self
 
 
 class WarnOnce:
-    """Warns by code, once for the same values.
+    """Warns by code, once for each set of values.
 
-    pipe (Any): The pipe that warns. messages (Mapping[str, str] | None): Code -> sentence, in addition to those of the core. said (set): What was warned of already.
+    messages (Mapping | None): Code -> sentence, in addition to those of the core.
     """
 
     def __init__(self, pipe: Any, messages: Mapping[str, str] | None = None):
         self.pipe, self.messages = pipe, {**WARNINGS, **(messages or {})}
-        self.said: set[str] = set()
+        self.warned_keys: set[str] = set()
 
     def __call__(self, code: str, **values: object) -> None:
         key = f"{code}{values}"
-        if key not in self.said:
-            self.said.add(key)
+        if key not in self.warned_keys:
+            self.warned_keys.add(key)
             sentence = self.messages[code]
             if "{advice}" in sentence:
                 from ..errors.advice import advise  # scoring does not need it

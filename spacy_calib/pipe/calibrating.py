@@ -1,4 +1,4 @@
-"""What a calib pipe is made of: its settings, what it learned, and the pipeline that it reads."""
+"""The base class of calib pipes: settings, learned state, and the pipeline that the pipe reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..calibration.tokens import TokenCalibration, check_normalize
 from ..doc.attributes import check_pipe_name, register
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT, TOKEN, counted
+from ..pairs.documents import DOCUMENT, TOKEN, count_in_words
 from ..types import Groups
 from .annotating import AnnotatingPipe, WarnOnce
 from .fit_info import FitInfo
@@ -26,8 +26,8 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..calibration.span_fit import SpanFit
 
-# What each annotation is read from, as spaCy's factories name it.
-_READS = {
+# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
+_READ_ATTRIBUTES = {
     "tag": ["token.tag"],
     "pos": ["token.pos"],
     "morph": ["token.pos", "token.morph"],
@@ -41,18 +41,20 @@ _READS = {
     "cats": ["doc.cats"],
     "cats:multi": ["doc.cats"],
 }
-# The attributes of a Doc that has categories.
-_OF_DOCUMENTS = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
+# Attributes that are set on Docs with categories.
+_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
 
 
 def facts(pipe: Any) -> dict[str, str]:
-    """What a Calibrator holds, in a few words each."""
+    """Summarize a Calibrator in a few words per fact."""
     info = pipe.fit_info
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
         return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
     of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
-    adaptations = "".join(f", adapted to {counted(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations)
+    adaptations = "".join(
+        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
+    )
     return {
         "Name": pipe.name,
         "Calibrates": f"{source} ({plain_name(info.layer)})",
@@ -63,31 +65,31 @@ def facts(pipe: Any) -> dict[str, str]:
 
 
 def note_meta(nlp: Language, name: str, pipe: Any) -> None:
-    """Tell a pipeline what this pipe reads, writes and scores, where its factory knows only what the default settings do."""
+    """Correct in a pipeline's meta what this pipe reads, assigns and scores: its factory knows the default settings only."""
     if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
         return
     meta = nlp.get_pipe_meta(name)
     layer = _layer_of(nlp, pipe)
-    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _OF_DOCUMENTS
+    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
     hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
     assigns = [
         attribute.replace("._.calib", f"._.{pipe.attr}")
         for attribute in attributes
         if not (attribute.startswith("token.") and attribute.endswith(hidden))
     ]
-    reads = meta.requires if not layer else _reads(layer) or meta.requires
+    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
     nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
 
 
-def _reads(layer: str) -> list[str]:
+def _required_attributes(layer: str) -> list[str]:
     if layer.startswith(EXTENSION_PREFIX):
         return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READS.get(layer, [])
+    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
 
 
 def _layer_of(nlp: Language, pipe: Any) -> str:
-    """ "" where the component is not there, or of another kind."""
+    """Return the annotation that a pipe calibrates; "" if the component is missing or of another type."""
     source = pipe.source
     if not source.component:
         return source.annotation(None).name
@@ -96,18 +98,16 @@ def _layer_of(nlp: Language, pipe: Any) -> str:
     return plain_name(source.annotation(nlp.get_pipe(source.component)).name)
 
 
-_Own = TypeVar("_Own", bound="CalibratingPipe")
+_Pipe = TypeVar("_Pipe", bound="CalibratingPipe")
 
 
 class CalibratingPipe(AnnotatingPipe, PipeSettings):
-    """A calib pipe as far as the steps of a fit and of a reading have to know it.
+    """The part of a calib pipe that fitting and reading steps use.
 
-    settings: See PipeSettings; each is an attribute of the pipe.
-    learned (PipeState): What the fit learned; before it, nothing.
-    held_out (JudgedPairs | None): The pairs of a fit or an adaptation in this process, with scores of maps that did not
-        see their document; it is not saved. held_out_spans (SpanFit | None): The same of spans.
-    lookup (SourceLookup): Finds what the source reads.
-    RAISES C001, C112: see PipeSettings. C025: another pipe or package uses the attribute prefix. C113: a name that spaCy needs for itself.
+    settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
+    held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process; not saved.
+    held_out_spans (SpanFit | None): The same of spans. lookup (SourceLookup): Finds the component that the source reads.
+    RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
     """
 
     def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
@@ -123,10 +123,7 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
 
     @property
     def name(self) -> str:
-        """Set by the pipeline that takes the pipe, and by each that takes it later.
-
-        RAISES C113: a pipeline cannot be saved with a pipe of this name.
-        """
+        """Name of the pipe, set by `Language.add_pipe`. RAISES C113: no pipeline with this name can be saved."""
         return self._name
 
     @name.setter
@@ -134,33 +131,42 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
         self._name = check_pipe_name(name)
         note_meta(self.lookup.nlp, name, self)
 
-    def attach(self: _Own, nlp: Language) -> _Own:
-        """Read this pipeline from now on, which took the pipe from another one by `add_pipe(source=...)`; itself.
+    def attach(self: _Pipe, nlp: Language) -> _Pipe:
+        """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another one.
 
-        RAISES C120: the pipe does not stand there, or its component is missing or has other weights than at the fit.
-            C020, C022: its labels are others, or it cannot be calibrated. C025: another pipe there has its prefix.
+        RETURNS: The pipe.
+
+        RAISES C120: the pipe is not in this pipeline, or its component is missing or has other weights than at the fit.
+        C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
+
+        >>> import spacy
+        >>> nlp, other_nlp = spacy.blank("en"), spacy.blank("en")
+        >>> calib = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A",
+        "B"]}})
+        >>> other_nlp.add_pipe("calib", source=nlp).attach(other_nlp)
+        <Calibrator 'calib' of scores on the Doc (tag), not fitted>
         """
         self._check_prefix(nlp)
-        self.lookup = self.lookup.attached(nlp)
+        self.lookup = self.lookup.in_pipeline(nlp)
         note_meta(nlp, self.lookup.name, self)
         return self
 
     def _check_prefix(self, nlp: Language) -> None:
-        """RAISES C025: another pipe of this pipeline uses the attribute prefix."""
-        for other, pipe in nlp.components:
-            if isinstance(pipe, CalibratingPipe) and pipe.attr == self.attr and pipe is not self and other != self.name:
-                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other}'")
+        """Check that no other pipe of this pipeline uses the prefix. RAISES C025: one does."""
+        for other_name, pipe in nlp.components:
+            if isinstance(pipe, CalibratingPipe) and pipe.attr == self.attr and pipe is not self and other_name != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
 
     def __repr__(self) -> str:
         values = facts(self)
-        fitted = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
-        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fitted}>"
+        fit_text = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
+        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fit_text}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
         return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
 
-    # What was learned
+    # Learned state
 
     @property
     def fitted(self) -> bool:
@@ -168,38 +174,38 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
 
     @property
     def of_entities(self) -> bool:
-        """Whether it calibrates the entities of Docs."""
+        """Whether the pipe calibrates the entities of Docs."""
         layer = _layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
         return bool(layer) and get_annotation(layer).of_entities
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that the pipe was fitted on; empty before."""
+        """Labels of the fit; empty before."""
         return self.learned.component.labels
 
     @property
     def tokens(self) -> TokenCalibration:
-        """The steps between a source's probability and `Token._.calib_score`; before the fit it passes raw probabilities through."""
+        """The calibration steps of tokens; before the fit they return raw probabilities."""
         return self.learned.tokens
 
     @property
     def spans(self) -> SpanCalibration:
-        """The same for `Span._.calib_score`."""
+        """The calibration steps of spans; before the fit they return raw probabilities."""
         return self.learned.spans
 
     @property
     def groups(self) -> Groups | None:
-        """The groups of tags by which the scores are judged; None before the fit."""
+        """Groups of tags by which scores are evaluated; None before the fit."""
         return self.learned.judged_by or (None if self.tokens.maps is None else self.tokens.maps.groups)
 
     @property
     def fit_info(self) -> FitInfo:
-        """What it was fitted on, with which steps, and the errors; empty before the fit."""
+        """Data, steps and errors of the fit; empty before."""
         return self.learned.info
 
     @property
     def normalize(self) -> bool | str:
-        """How a token's scores are rescaled, see `TokenCalibration`."""
+        """How a token's scores are rescaled: False, True (they sum to 1) or "other" (they leave room for other tags)."""
         return self.tokens.normalize
 
     @normalize.setter

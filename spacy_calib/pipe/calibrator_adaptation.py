@@ -1,4 +1,4 @@
-"""An adaptation, step by step: read a few labelled documents of a new kind, learn what they change, and take over the rest of the fit."""
+"""Adapts a fitted pipe to a few labelled documents of another domain; the fitted recalibrators stay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..calibration.adaptation.fitting import AdaptationFit
 from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData, SpanFit
 from ..calibration.spans import SpanCalibration
-from ..calibration.steps import Predictions, walk
+from ..calibration.steps import Predictions, apply_steps
 from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
@@ -23,7 +23,7 @@ from ..pairs.build import JudgedPairs, interleave
 from ..types import Groups
 from .calibrating import CalibratingPipe
 from .calibrator_fit import figures
-from .fit_inputs import FitArguments, FitInputs, gather
+from .fit_inputs import FitArguments, FitInputs, read_fit_inputs
 from .record.fit_record import record_fit
 from .scorer import drop_performance, set_performance
 from .state import PipeState
@@ -32,18 +32,21 @@ from .state import PipeState
 def adapt_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn from labelled documents of a new kind, see `Calibrator.adapt`. The pipe is not changed; its figures go into the pipeline's meta.
+    """Learn an adaptation from labelled documents of another domain.
 
-    RETURNS (tuple): What the pipe learned; the pairs with held-out scores, None of a single document; the spans with theirs.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
+    The pipe stays as it is; figures go into the pipeline's meta.
+
+    RETURNS (tuple): The new state; the pairs with out-of-fold scores, None for a single document; the spans with theirs.
+    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no
+        pairs.
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
-    return learn_adaptation(pipe, gather(pipe, examples, arguments))
+    return learn_adaptation(pipe, read_fit_inputs(pipe, examples, arguments))
 
 
 def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn from what was read of labelled documents, see `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. RETURNS (tuple): As `adapt_calibrator`."""
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
@@ -51,10 +54,10 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
     cutoffs = state_before.spans.cutoffs
     if spans is not None and state_before.info.is_of_card(cutoffs):
-        # It was chosen for sources that differ; it does not belong to the scores before.
+        # A card's cut-off holds for adapted scores too: it was chosen to hold on different sources.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
     tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
-    share = None if state_before.seen is None else state_before.seen.share_of(inputs.texts)
+    share = None if state_before.seen_texts is None else state_before.seen_texts.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
@@ -69,7 +72,8 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         adaptations=[*state_before.info.adaptations, adaptation],
         sets=None if sets is None else sets.describe(inputs.source.labels),
     )
-    record, seen = None, inputs.seen if state_before.seen is None else state_before.seen.plus(inputs.texts)
+    record, texts_before = None, state_before.seen_texts
+    seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     if judged_pairs is not None:
         record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs)
     state = replace(
@@ -77,7 +81,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
         tokens=tokens,
         spans=state_before.spans if spans is None else spans.calibration,
         record=None if record is None else record.to_bytes(),
-        seen_state=seen.state(),
+        seen_state=seen_texts.state(),
         info=info,
     )
     warn_of_adaptation(pipe, adaptation)
@@ -89,7 +93,7 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
 
 
 def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> None:
-    """Warn if an adaptation cannot be trusted. adaptation (dict): What `info` shows of it."""
+    """Warn if an adaptation is unreliable. adaptation (dict): Its summary, as `info` prints it."""
     if adaptation["docs"] < 2:
         pipe.warn("CW13")
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
@@ -101,29 +105,29 @@ def warn_of_adaptation(pipe: CalibratingPipe, adaptation: dict[str, Any]) -> Non
 def adapt_tokens(
     inputs: FitInputs, calibration_before: TokenCalibration, groups: Groups, prior: Prior = OF_TOKENS
 ) -> tuple[TokenCalibration, AdaptationFit, JudgedPairs | None, JudgedPairs, Any]:
-    """Fit the next step of tokens. groups (Groups): Of the tags. prior (Prior): What is believed before the documents are read.
+    """Fit the adaptation of tokens. groups (Groups): Groups of the tags. prior (Prior): Prior of the adaptation.
 
-    RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold, with scores by an adaptation
-        that did not see their document, None where there is one document only; the pairs without gold; the view of the context.
+    RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold and out-of-fold
+    scores, None for a single document; the pairs without gold; the view of the context.
     """
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
     steps = [step for step in calibration_before.steps if not isinstance(step, Normalization)]
-    predictions = walk(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
+    predictions = apply_steps(steps, Predictions.of_pairs(all_pairs, threshold, data.words))
     index = np.flatnonzero(all_pairs.scores >= threshold)
     pairs, documents = all_pairs.take(index), np.concatenate([data.documents, data.unlabelled_documents])[order][index]
     has_gold = order[index] < len(data.pairs)
     with_gold, without_gold = np.flatnonzero(has_gold), np.flatnonzero(~has_gold)
-    entries = GoldEntries(predictions.scores, pairs.hits, predictions.leads, pairs.tags, documents)
-    fit = AdaptationFit.of(entries.take(with_gold), groups, prior)
+    entries = GoldEntries(predictions.scores, pairs.hits, predictions.is_top, pairs.tags, documents)
+    fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     calibration.sets = calibration.recall_cutoffs = calibration.label_cutoffs = None
-    last_steps = calibration.behind(fit.adaptation)
-    new_scores = walk((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
+    last_steps = calibration.steps_after(fit.adaptation)
+    new_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
     judged_pairs, held_out = None, fit.held_out
     if held_out is not None:
-        scores = walk(last_steps, predictions.take(with_gold).having(scores=held_out)).scores
+        scores = apply_steps(last_steps, predictions.take(with_gold).replace_unchecked(scores=held_out)).scores
         judged_pairs = JudgedPairs(pairs.take(with_gold), scores, documents[with_gold], inputs.unit)
     return (
         calibration,
@@ -137,28 +141,28 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit the next step of spans; None where the pipe has no maps of spans. view (Any): Their tokens, as the pipe's context sees them."""
+    """Fit the adaptation of spans; None if the pipe does not calibrate spans. view (Any): Of the context, with their tokens."""
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
     calibration.cutoffs = None
-    index = np.concatenate([data.known, np.flatnonzero((data.hits >= 0) & ~data.spans.chosen)])
+    index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
     spans = data.spans.take(index)
-    scores, _ = calibration.calibrate(spans, np.where(spans.chosen, data.raw[index], spans.own), (), view)
-    entries = GoldEntries(scores, data.hits[index] == 1, spans.chosen, spans.labels, data.documents[index])
-    fit = AdaptationFit.of(entries, calibration_before.groups, prior)
+    scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
+    entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
+    fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
-    held_out = scores if fit.held_out is None else fit.held_out  # those on the Docs come first
-    return SpanFit(calibration, data, held_out[: len(data.known)]), fit
+    held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
+    return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
 
 
 def fit_sets(
     inputs: FitInputs, sets_before: ConformalSets | None, judged_pairs: JudgedPairs | None, groups: Groups
 ) -> ConformalSets | None:
-    """Sets of tags like those of the fit, from adapted scores; None where the fit made none, or the labelled documents are too few.
+    """Fit prediction sets to adapted scores; None if the fit made none, or the labelled documents are too few.
 
-    Tokens are enough where a fit would make sets of them (`tokens_for_sets`). Documents are where so many single tokens would be enough for
-    some promise: one token of each of them is exchangeable with one of a new document, tokens of the same document are not.
+    Tokens must be as many as a fit needs (`tokens_for_sets`). Documents must be as many as a promise about single tokens
+    needs: one token per document is exchangeable with one of a new document, tokens of the same document are not.
     """
     if sets_before is None or judged_pairs is None:
         return None

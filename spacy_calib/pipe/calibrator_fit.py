@@ -1,4 +1,4 @@
-"""A fit, step by step: gather examples, choose the steps, learn the maps, and describe what was learned."""
+"""Fits a calib pipe: reads examples, chooses the steps, fits the recalibrators, and summarizes the fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..calibration.grouped import GroupedRecalibrator
 from ..calibration.recalibrators import Identity
 from ..calibration.span_fit import SpanData, SpanFit, fit_spans
 from ..calibration.spans import SpanCalibration
-from ..calibration.sufficiency import judge_held_out
+from ..calibration.sufficiency import evaluate_held_out
 from ..calibration.token_fit import (
     CalibrationPlan,
     LearnContext,
@@ -30,20 +30,20 @@ from ..calibration.token_fit import (
     score_unlabelled,
 )
 from ..calibration.tokens import TokenCalibration
-from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_model
-from ..context.tokens import TagsOfSpans, TokenContext
+from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_token_model
+from ..context.tokens import LabelMatch, TokenContext
 from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.progress import UNREPORTED, Progress
-from ..sources.find import Fitted
+from ..sources.find import ComponentIdentity
 from ..sources.fingerprint import fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import map_of, with_map
 from ..types import Floats, Groups, Pairs
 from .calibrating import CalibratingPipe
 from .fit_info import FitInfo, FitRow, SpanFitInfo
-from .fit_inputs import HERE, FitArguments, FitInputs, gather, may_differ, of_one_tag
+from .fit_inputs import HERE, FitArguments, FitInputs, may_differ, of_one_tag, read_fit_inputs
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import PipeState
@@ -52,17 +52,21 @@ from .state import PipeState
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
-    """(what the pipe, left unchanged, learned; the held-out scored pairs, and spans), see `Calibrator.fit`. Figures go into the meta."""
-    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).unsettled, 1)
-    inputs = gather(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
+    """Fit a calib pipe to examples. The pipe stays as it is; figures go into the pipeline's meta.
+
+    RETURNS (tuple): The new state; the pairs with out-of-fold scores; the spans with theirs, None without spans.
+    RAISES As `Calibrator.fit`.
+    """
+    settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
+    inputs = read_fit_inputs(pipe, settle_source(pipe, examples, settling), replace(arguments, progress=fitting), in_runs=True)
     choosing, learning = inputs.arguments.progress.parts(10, 1, stages=["Choosing the method", "Fitting the maps"])
     plan = choose(inputs, choosing)
-    learning.at(0.0)
+    learning.update(0.0)
     conventions = conventions_in(inputs)
-    if plan.moves and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
+    if plan.uses_context and isinstance(context := plan.context and plan.context.context, TokenContext) and context.shrink:
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
-    judged_pairs = inputs.judged(score_held_out(inputs.data, plan, tokens))
+    judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
     if pipe.sets is not None:
         tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged_pairs.calibrated)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
@@ -78,86 +82,83 @@ def fit_calibrator(
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
-        component=Fitted(pipe.source.kind(inputs.source.component), inputs.source.labels),
+        component=ComponentIdentity(pipe.source.kind(inputs.source.component), inputs.source.labels),
         judged_by=plan.evaluation_groups,
         record=None if record is None else record.to_bytes(),
-        seen_state=inputs.seen.state(),
+        seen_state=inputs.seen_texts.state(),
         info=_describe(inputs, plan, tokens, spans, judged_pairs, conventions),
         weights=fingerprint(pipe.lookup.nlp, inputs.source.component),
     )
-    if inputs.source.component is not None and record is not None:  # else nothing was held out
+    if inputs.source.component is not None and record is not None:  # else there are no out-of-fold scores
         scores = figures(inputs, judged_pairs, plan.evaluation_groups, spans, None if spans is None else state.spans.groups)
         set_performance(pipe.lookup.nlp, pipe.attr, scores)
-    learning.at(1.0)
+    learning.update(1.0)
     return state, judged_pairs, spans
 
 
 def settle_source(pipe: CalibratingPipe, examples: Iterable[Example], progress: Progress) -> Iterable[Example]:
-    """Let the source learn its labels and choose the settings that were left to the fit. RETURNS (Iterable): The examples.
-
-    RAISES C281 to C286: the labels.
-    """
+    """Let the source learn its labels and choose automatic settings; return the examples. RAISES C281 to C286: the labels."""
     source = with_map(pipe.source, None)
-    if not isinstance(source, LeftScoresSource) and not source.unsettled:
+    if not isinstance(source, LeftScoresSource) and not source.has_auto_settings:
         return examples
     examples = list(examples)
-    component = pipe.lookup.to_fit(examples[0].predicted.vocab if examples else None)
+    component = pipe.lookup.component_to_fit(examples[0].predicted.vocab if examples else None)
     if isinstance(source, LeftScoresSource):
         unknown = source.learn_labels(component, [example.predicted for example in examples])
         if unknown:
             pipe.warn("CW19", labels=", ".join(unknown))
-    if not source.unsettled:
+    if not source.has_auto_settings:
         return examples
     choosing, reading = progress.parts(1, 1, stages=["Choosing settings", "Reading scores"])
-    for setting, value in source.settle(component, examples, choosing.over).items():
-        pipe.lookup.restore_setting(setting, value)  # so that the config has it
-    return reading.over(examples)
+    for setting, value in source.resolve_auto_settings(component, examples, choosing.track).items():
+        pipe.lookup.restore_setting(setting, value)  # so that it is saved in the config
+    return reading.track(examples)
 
 
 def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPlan:
-    """The steps of the settings, or what the selection chose, and the groups of the tags."""
+    """Return the steps of the settings, or those that the selection chose, and the groups of the tags."""
     settings, data = inputs.settings, inputs.data
     learn_context: LearnContext | None = None
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.beside and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
+    if settings.source.further_score_names and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
-        learn_context = partial(fit_further_scores, settings.source.beside, inputs.groups(settings.grouping), raw)
+        learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
     elif settings.context is not None and inputs.source.annotation.unit == TOKEN and data.is_complete:
         learn_context = partial(
             fit_token_context,
             settings.context,
             n_tags=data.n_tags,
             overlapping=inputs.source.annotation.overlapping,
-            salt=inputs.seen.salt,
+            salt=inputs.seen_texts.salt,
         )
-    # A rejected tag leaves open which of the others is right: neither scaling nor context, which compare them, can learn from that.
+    # Scaling and context compare the tags of a token: a rejected tag, which leaves the right one open, teaches them nothing.
     scalable = of_one_tag(settings, inputs.source.annotation) and data.is_complete
     return make_plan(settings, data, inputs.groups, scalable, learn_context, progress)
 
 
 def conventions_in(inputs: FitInputs) -> list[Convention]:
-    """Where labels and gold look like two conventions; only of tokens that have one right tag."""
+    """Find where predictions and gold seem to follow two conventions; only for tokens with one right tag."""
     if not may_differ(inputs.settings, inputs.source.annotation):
         return []
     return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
 
 
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
-    """Fit the steps of spans, which look at their tokens through the context, whether that moves those or not.
+    """Fit the steps of spans, which see their tokens through the context.
 
-    If it does not, they look at what the other steps make of the tokens, as in new texts, not at the scores that the context was learned on.
+    If the context does not adjust token scores, it sees them as in new texts, after the other steps, not as it was fitted.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
         return fit_spans(data, inputs.span_groups())
-    without = without_model(context.context)
-    if not plan.moves:
-        predictions = before_maps(inputs.data, plan, tokens).having(words=inputs.data.words)
+    without = without_token_model(context.context)
+    if not plan.uses_context:
+        predictions = before_maps(inputs.data, plan, tokens).replace_unchecked(words=inputs.data.words)
         context = replace(context, view=without.apply(predictions).view)
-    tags = TagsOfSpans.from_labels(
-        inputs.source.labels, inputs.source.annotation.prefixed, [table.get(label, label) for label in labels]
+    tags = LabelMatch.from_labels(
+        inputs.source.labels, inputs.source.annotation.has_prefixes, [table.get(label, label) for label in labels]
     )
     fit = fit_spans(data, inputs.span_groups(), partial(fit_span_context, context, tags))
     if fit.calibration.context is not None and tokens.context is None:
@@ -168,12 +169,12 @@ def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens:
 def figures(
     inputs: FitInputs, judged_pairs: JudgedPairs, groups: Groups, spans: SpanFit | None, span_groups: Groups | None
 ) -> dict[str, Any]:
-    """The figures of `spacy evaluate` for the fit data, each pair judged by maps that did not see its document."""
+    """Return the figures of `spacy evaluate` for the fit data, by out-of-fold scores."""
     settings, n_bins = inputs.settings, inputs.arguments.n_bins
     token_prefix, span_prefix = score_prefixes(settings.attr, inputs.source.annotation.of_entities, settings.token_scores)
     scores = calib_scores(judged_pairs, groups, token_prefix, n_bins) if token_prefix else {}
     if spans is not None:
-        scores |= calib_scores(spans.data.judged(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
+        scores |= calib_scores(spans.data.pairs_with(spans.held_out, inputs.unit), span_groups, span_prefix, n_bins)
     return scores
 
 
@@ -185,7 +186,6 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """What the pipe shows of its fit."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     assert maps is not None
     return FitInfo(
@@ -196,20 +196,20 @@ def _describe(
         unit=inputs.unit,
         tokens=inputs.data.pairs.n_units,
         unknown_gold=inputs.unknown.n,
-        unknown=inputs.unknown.words() if inputs.unknown.n else None,
+        unknown=inputs.unknown.message_fields() if inputs.unknown.n else None,
         label_map=map_of(settings.source),
         pairs=maps.pooled_fit_.pairs,
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
-        context=None if context is None else {**context.about, "kept": plan.moves, "why": context.why},
+        context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         sets=None if tokens.sets is None else tokens.sets.describe(inputs.source.labels),
         selection=plan.table or None,
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
         ),
-        held_out=judge_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
+        held_out=evaluate_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
             "spacy-calib": __version__,
@@ -222,9 +222,8 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
-    """What the pipe shows of the fit of its spans."""
     judged_pairs, chosen_map, candidate_map = (
-        spans.data.judged(spans.held_out),
+        spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,
         spans.calibration.candidates,
     )
@@ -245,28 +244,28 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
             inputs.arguments.n_bins,
         ),
         context=spans.context,
-        held_out=judge_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
+        held_out=evaluate_held_out(judged_pairs) if len(np.unique(judged_pairs.documents)) > 1 else None,
     )
 
 
 def summarize_fit(
     pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
 ) -> list[FitRow]:
-    """A row for all pairs and one per group: what it was fitted on and its error on that same data, raw and calibrated.
+    """Return a row for all pairs and one per group: data of the fit, and calibration error in-sample, raw and calibrated.
 
-    scores_before (Floats): What the maps were fitted on: the pairs' own scores, or those of a scaling.
-    groups (Groups): Of the rows; where they are not those of the maps, a row tells how many groups have a map.
+    scores_before (Floats): Inputs of the recalibrators: raw scores, or those of a scaling.
+    groups (Groups): Groups of the rows; if they are not those of the recalibrators, a row names these.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
-        whose = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
-        fallbacks = [whose] * len(groups)
+        fallback = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
+        fallbacks = [fallback] * len(groups)
     scores_after = maps.predict(scores_before, pairs.tags)
     return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
 
 
 def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
-    """fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    """Return the rows of the fit table. fallbacks (Sequence[str]): Of all pairs, then of each group."""
     slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
     is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
     total = int(groups.counts.sum())

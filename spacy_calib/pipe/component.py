@@ -1,4 +1,4 @@
-"""The pipe `calib`: reads marginals, maps them, writes them on the Docs. `predict` touches no Doc, `set_annotations` writes."""
+"""The pipe `calib`: reads marginals, calibrates them, writes them on the Docs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import columns_of, get_annotation
-from ..calibration.tokens import CarriedLabels
+from ..calibration.tokens import PredictedLabels
 from ..context.tokens import FurtherScores
 from ..context.words import Words
 from ..doc.blocks import add_block, delete_blocks
 from ..doc.view import doc_view
 from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
-from ..pairs.documents import DOCUMENT, several
-from ..sources.base import labels_unless_it_fails
-from ..sources.find import check_loaded
+from ..pairs.build import Scores, get_further_scores
+from ..pairs.documents import DOCUMENT, pluralize
+from ..sources.base import restore_on_failure
+from ..sources.find import count_new_labels
 from ..sources.mapped import MappedScores, with_map
 from .batch import accepted_labels, calibrated_spans, flag_tokens
 from .calibrating import CalibratingPipe
@@ -34,14 +34,15 @@ from .state import PipeState
 
 
 class Calibrator(CalibratingPipe):
-    """Writes a calibrated probability for every token and tag above the threshold. settings: See PipeSettings."""
+    """Adds a calibrated probability to every token and tag above the threshold. settings: Settings of PipeSettings."""
 
     # Prediction
 
     def predict(self, docs: Sequence[Doc]) -> Reading:
-        """Read and calibrate, without changing the Docs.
+        """Read and calibrate the scores, without changing the Docs.
 
-        RAISES C020, C022: see `SourceLookup.component`. C024, C040, C041: what the source found is no probability.
+        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: the source returned no
+            probabilities.
         """
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
@@ -50,11 +51,11 @@ class Calibrator(CalibratingPipe):
         self._check_component(readable)
         if self.source.sets_labels:
             self._find_labels(readable, scores)
-        return Reading(readable.places, self._calibrate(readable, scores), readable.top_labels)
+        return Reading(readable.indices, self._calibrate(readable, scores), readable.top_labels)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
-        """The Docs that the source can read; None where its component is missing."""
-        if not any(map(len, docs)):  # a warning is given once: not to a text that has nothing to score
+        """Return the Docs that the source can read; None if its component is missing."""
+        if not any(map(len, docs)):  # warnings are given once: not for texts without anything to score
             return None
         if self.learned.tokens.maps is None:
             self.warn("CW01")
@@ -68,7 +69,7 @@ class Calibrator(CalibratingPipe):
         return readable
 
     def _check_component(self, readable: ReadableDocs) -> None:
-        """Take the labels that the component learned while it was read, and warn of new labels or weights."""
+        """Update the labels if the component learned some while it was read, and warn of new labels or weights."""
         source = readable.source
         if source.source.labels(source.component) != source.labels:
             readable.source = source.with_current_labels()
@@ -77,50 +78,50 @@ class Calibrator(CalibratingPipe):
             self.warn(change[0], **change[1])
 
     def _find_labels(self, readable: ReadableDocs, scores: Scores) -> None:
-        """Give Docs that carry no label the top labels."""
+        """Give the top labels to Docs without labels."""
         from ..doc.top_labels import TopLabels  # few sources need it
 
-        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).above(self.threshold)
+        marginals = (scores.inner if isinstance(scores, MappedScores) else scores).marginals_above(self.threshold)
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
     def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
-        """The calibrated scores of the Docs."""
-        source, learned = readable.source, self.learned
+        """Calibrate the scores of the Docs."""
+        source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
-        carried = CarriedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
-        calibrated = learned.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), carried)
+        predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
+        calibrated = state.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), predicted)
         batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
         batch.token_scores = self.token_scores or not source.annotation.of_entities
         if scores.spans is not None:
-            # The labels of its tokens make a sentence right.
+            # A sentence is right if the labels of its tokens are.
             layer = source.annotation.name if source.annotation.span_event else ""
             event = self.fit_info.span_event or self.event
-            batch.spans = calibrated_spans(learned.spans, source, scores.spans, event, layer, calibrated.view)
-        if (cutoffs := learned.tokens.recall_cutoffs) is not None:
+            batch.spans = calibrated_spans(state.spans, source, scores.spans, event, layer, calibrated.view)
+        if (cutoffs := state.tokens.recall_cutoffs) is not None:
             batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
-        if learned.tokens.label_cutoffs is not None and self.groups is not None:
-            batch.accept = accepted_labels(learned.tokens.label_cutoffs, batch, self.groups)
+        if state.tokens.label_cutoffs is not None and self.groups is not None:
+            batch.accept = accepted_labels(state.tokens.label_cutoffs, batch, self.groups)
         return batch
 
     def _words_of(self, readable: ReadableDocs, scores: Scores) -> Words | None:
-        """The words that the context looks at; None without context."""
+        """Return the words for the context; None without context."""
         context, annotation = self.learned.tokens.context, readable.source.annotation
         if context is None:
             return None
         if annotation.unit == DOCUMENT:
-            return Words.of_documents(scores.n_tokens, hints_of(scores))
-        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, hints_of(scores))
+            return Words.of_documents(scores.n_tokens, get_further_scores(scores))
+        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_further_scores(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
-        """Write a block on each Doc that was read, in place of an older one; remove the older one from the others."""
+        """Replace the block of each Doc that was read, and remove the block of each other Doc."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
                 self._remove_from_spans(doc)
         if reading.batch is None:
             return
-        readable = [docs[place] for place in reading.places]
+        readable = [docs[index] for index in reading.indices]
         if reading.top_labels is not None:
             reading.top_labels.write(readable, reading.batch.annotation.name)
         for doc, block in zip(readable, build_blocks(readable, reading.batch), strict=True):
@@ -137,7 +138,7 @@ class Calibrator(CalibratingPipe):
                 group.attrs.pop(f"{self.attr}_scores", None)
 
     def _write_span_scores(self, doc: Doc) -> None:
-        """For components that keep scores with their spans."""
+        """Write calibrated scores to spans, for components that keep scores with their spans."""
         view = doc_view(doc, self.attr)
         if view is not None:
             scores = {(span.start, span.end, span.label): span.score for span in view.ents}
@@ -146,39 +147,42 @@ class Calibrator(CalibratingPipe):
     # Fitting
 
     def fit(self, examples: Iterable[Example], tag_counts: Mapping[str, int] | None = None, **options: Any) -> Calibrator:
-        """Learn the maps from held-out gold.
+        """Fit the recalibrators to held-out gold. RETURNS: The pipe.
 
-        examples (Iterable[Example]): `predicted` holds what the source reads (run the pipeline up to the source),
-            `reference` the gold; see `gold.reading.from_files` for several files.
-        tag_counts (Mapping | None), options: See FitArguments.
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too few pairs.
+        examples (Iterable[Example]): `predicted` holds the input of the source (run the pipeline up to its component),
+            `reference` the gold; `gold.reading.from_files` joins several files.
+        tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts the examples.
+        options: Other fields of FitArguments, such as n_bins (10).
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too
+            few pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
-        from ..sources.precision import half_precision_components  # what fits is loaded by a fit
+        from ..sources.precision import half_precision_components  # only a fit needs it
         from .calibrator_fit import fit_calibrator
         from .fit_inputs import FitArguments
 
         arguments = FitArguments(tag_counts, **options)
-        with labels_unless_it_fails(with_map(self.source, None)):
+        with restore_on_failure(with_map(self.source, None)):
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
 
     def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
-        """Learn from a few labelled documents of a new kind of text how to adapt the scores to it; the fitted maps stay.
+        """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): As for `fit`. options: See FitArguments.
-        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no pairs.
+        examples (Iterable[Example]): As for `fit`. options: Fields of FitArguments, such as n_bins (10).
+        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold.
+            C003: no pairs.
         """
-        from .calibrator_adaptation import adapt_calibrator  # loaded by an adaptation
+        from .calibrator_adaptation import adapt_calibrator  # only an adaptation needs it
         from .fit_inputs import FitArguments
 
         self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """SMCE, GMCE and the figures of the registered metrics, raw and calibrated; {} without a scorer."""
+        """Return SMCE, GMCE and the registered metrics, raw and calibrated, for `nlp.evaluate`; {} without a scorer."""
         if self.scorer is None:
             return {}
         from .label_names import with_matched_copies
@@ -199,20 +203,21 @@ class Calibrator(CalibratingPipe):
     def _state(self) -> dict[str, Any]:
         return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
-    def _made(self, state: Any) -> PipeState:
+    def _read_state(self, state: Any) -> PipeState:
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
-    def _take(self, state: PipeState) -> None:
+    def _set_state(self, state: PipeState) -> None:
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
-        learned = state.tokens.context
-        if isinstance(learned, FurtherScores) and learned.names_ != tuple(inner.beside):
-            raise calib_error("C742", name=self.name, wanted=", ".join(learned.names_), given=", ".join(inner.beside) or "none")
+        context = state.tokens.context
+        if isinstance(context, FurtherScores) and context.names_ != tuple(inner.further_score_names):
+            names = ", ".join(inner.further_score_names) or "none"
+            raise calib_error("C742", name=self.name, wanted=", ".join(context.names_), given=names)
         n_added = 0
-        with labels_unless_it_fails(inner):
+        with restore_on_failure(inner):
             has_other_labels = inner.restore_labels(state.kept_labels or state.component.labels)
             if state.tokens.maps is not None:
-                n_added = check_loaded(self.lookup.nlp, source, state.component, self.name)
+                n_added = count_new_labels(self.lookup.nlp, source, state.component, self.name)
         if has_other_labels:
             self.lookup.restore_setting("labels", list(inner.kept_labels()))
         self.source, self.learned = source, state
@@ -224,7 +229,7 @@ __all__ = ["Calibrator"]
 
 
 def fitted_pipes(nlp: Language) -> list[Calibrator]:
-    """RAISES C027: there is none."""
+    """Return the fitted calib pipes of a pipeline. RAISES C027: there is none."""
     pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     if not pipes:
         raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
@@ -232,19 +237,16 @@ def fitted_pipes(nlp: Language) -> list[Calibrator]:
 
 
 def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """The fitted pipes with this prefix; all of them where none is named.
-
-    RAISES C027: there is no fitted pipe. C068: none with this prefix.
-    """
-    fitted = fitted_pipes(nlp)
-    pipes = [pipe for pipe in fitted if attr is None or pipe.attr == attr]
+    """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
+    available_pipes = fitted_pipes(nlp)
+    pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
     if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in fitted))
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in available_pipes))
     return pipes
 
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
-    """The units that a calib pipe scores; the first is the default."""
+    """Return the units that a calib pipe scores, the default first."""
     annotation = get_annotation(pipe.fit_info.layer)
     if annotation.unit == DOCUMENT:
         return ("document",)
@@ -254,17 +256,17 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
 
 
 def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
-    """RAISES C446: none of the pipes scores such units. C447: sentences are asked for, and nothing finds them."""
+    """Check that a pipe scores units of this kind. RAISES C446: none does. C447: no pipe sets sentence boundaries."""
     units = [units_of(pipe) for pipe in pipes]
     has_sentences = bool(sentence_finders(nlp))
     if not any(unit in names for names in units):
         available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        known = [f"{several(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
-        raise calib_error("C446", unit=unit, known=", ".join(known), wanted=" or ".join(available))
+        available_units = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
     if unit == "sentence" and not has_sentences:
         raise calib_error("C447")
 
 
 def sentence_finders(nlp: Language) -> list[str]:
-    """The pipes that find sentences."""
+    """Return the names of the pipes that set sentence boundaries."""
     return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]

@@ -1,4 +1,4 @@
-"""The tokens of Docs as arrays that features can look at."""
+"""The tokens of Docs as arrays, for the features of a context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spacy import attrs
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..context.features import FromDocs
+from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import brief, calib_error
 from ..types import Floats
@@ -21,15 +21,15 @@ _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.
 
 def words_of(
     docs: Sequence[Doc],
-    functions: Sequence[FromDocs] = (),
+    functions: Sequence[DocFunction] = (),
     first: int = 0,
-    hints: Mapping[str, Floats] | None = None,
+    further_scores: Mapping[str, Floats] | None = None,
 ) -> Words:
     """Collect the tokens of consecutive Docs.
 
-    functions (Sequence[FromDocs]): Called here. first (int): First token that may have a label.
-    hints (Mapping | None): See Words.
-    RAISES C202, C203, C206: what a function gives.
+    functions (Sequence[DocFunction]): Features to compute from the Docs. first (int): First token that may have a label.
+    further_scores (Mapping | None): As in Words.
+    RAISES C202, C203, C206: a function returned another shape, or a value that is not finite, or failed.
     """
     starts = np.array([0, *accumulate(map(len, docs))])
     tables = [doc.to_array(_ATTRIBUTES) for doc in docs]
@@ -40,21 +40,21 @@ def words_of(
         counts &= np.arange(len(counts)) >= np.repeat(starts[:-1] + first, np.diff(starts))
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     shapes = (is_title + 2 * like_number).view(np.intp)
-    return Words(starts, forms, endings, shapes, counts, columns, hints or {})
+    return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
 
 
-def functions_in(nlp: Language, context: Any) -> Sequence[FromDocs]:
-    """Return the features of a context that ask Docs. A context that looks at other components (`functions_in`) gets the pipeline."""
+def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
+    """Return the features that are computed from Docs; a context with a method `functions_in` gets the pipeline."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
 
 
-def columns_of_function(feature: FromDocs, docs: Sequence[Doc], n_tokens: int) -> Floats:
-    """The values that a function gives for all tokens, (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it fails."""
+def columns_of_function(feature: DocFunction, docs: Sequence[Doc], n_tokens: int) -> Floats:
+    """Return a feature of all tokens, shape (n_tokens, k). RAISES C202: another shape. C203: not finite. C206: it failed."""
     name = feature.name
     try:
         values = np.asarray(feature.function(docs), dtype=np.float64)
-    except Exception as error:  # whatever the function does
+    except Exception as error:  # the user's function may raise anything
         raise calib_error("C206", name=name, why=f"{type(error).__name__}: {brief(error, 160)}") from error
     if values.ndim not in (1, 2) or len(values) != n_tokens:
         raise calib_error("C202", name=name, given=values.shape, n=n_tokens)

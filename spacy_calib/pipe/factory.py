@@ -1,7 +1,7 @@
-"""The factories of pipes, recognizers and parsers, the only thing that every `Language()` imports of us: light, and it never fails."""
+"""The factories of pipes, recognizers and parsers. Every `Language()` imports this module: it must be light and never fail."""
 
-# No `from __future__ import annotations` here: the confection of spaCy before 3.8.12 reads the annotations of a factory as they are
-# and cannot resolve strings.
+# No `from __future__ import annotations` here: confection reads the annotations of a factory, and before spaCy 3.8.12 it cannot
+# resolve strings.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,22 +24,22 @@ make_calib = component_factory(
     ".pipe.component:Calibrator",
     PipeSettings,
     assigns=["doc._.calib", *_TOKEN, *_SPAN],
-    requires=["token.tag"],  # of the default settings; `summary.note_meta` corrects it for each pipe
+    requires=["token.tag"],  # of the default settings; `calibrating.note_meta` corrects it for each pipe
 )
 
 
 def refuse_pipe_name(nlp: Language, name: str) -> Any:
-    """Refuse `add_pipe("calib_ent")`: that is the name of a pipe. RAISES C085: always."""
+    """Refuse `add_pipe("calib_ent")`, since this is the name of a pipe, not of a factory. RAISES C085: always."""
     raise calib_error("C085", name=ENTITY_ATTR)
 
 
 Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
 
 
-# The same settings as spaCy's factories have: a saved config differs by the factory's name alone.
+# The settings of spaCy's own factories: a saved config differs only by the name of the factory.
 @dataclass(kw_only=True)
 class NerSettings:
-    """Those of spaCy's `ner`."""
+    """Settings of spaCy's `ner`."""
 
     model: Any = field(metadata={"default": DEFAULT_NER_MODEL})
     moves: Any | None = None
@@ -50,7 +50,7 @@ class NerSettings:
 
 @dataclass(kw_only=True)
 class BeamNerSettings(NerSettings):
-    """Those of spaCy's `beam_ner`."""
+    """Settings of spaCy's `beam_ner`."""
 
     beam_width: int = 32
     beam_density: float = 0.01
@@ -59,7 +59,7 @@ class BeamNerSettings(NerSettings):
 
 @dataclass(kw_only=True)
 class ParserSettings:
-    """Those of spaCy's `parser`."""
+    """Settings of spaCy's `parser`."""
 
     model: Any = field(metadata={"default": DEFAULT_PARSER_MODEL})
     moves: Any | None = None

@@ -1,4 +1,4 @@
-"""What a fitted pipe reports of its fit: the data, the steps, and the errors before and after, as `info` prints them."""
+"""The summary of a fit that `info` prints: its data, its steps, and the errors before and after."""
 
 from __future__ import annotations
 
@@ -10,37 +10,31 @@ from ..annotations import unit_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
-from ..schema import FAR, Saved, flag, kept, keyed, listed, maybe, number, record, text, whole
+from ..schema import MAX_NUMBER, Serializable, dict_of, flag, list_of, maybe, number, record, saved_field, text, whole
 
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
-    {
-        "name": text,
-        "biased": flag,
-        "temperature": maybe(number(0.0, FAR)),
-        "ridge": maybe(number()),
-        "size": whole(),
-    }
+    {"name": text, "biased": flag, "temperature": maybe(number(0.0, MAX_NUMBER)), "ridge": maybe(number()), "size": whole()}
 )
 _OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
 _SETS = record(
     {
         "alpha": number(0.0, 1.0), "coverage": text, "nonempty": flag, "tokens": whole(),
         "tags": whole(), "out_of_reach": number(0.0, 1.0), "empty": number(0.0, 1.0),
-        "unreached": listed(text),
+        "unreached": list_of(text),
     }
 )  # fmt: skip
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
         "when": text, "kept": flag, "why": text, "forms": whole(), "endings": whole(), "ridge": maybe(number()),
-        "size": whole(), "columns": listed(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
+        "size": whole(), "columns": list_of(text), "comparison": maybe(_COMPARISON), "reordered": number(0.0, 1.0),
     }
 )  # fmt: skip
 _SPAN_CONTEXT = record(
     {
         "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()), "ridge": maybe(number()),
-        "weights": listed(record({"what": text, "weight": number()})),
+        "weights": list_of(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
@@ -61,105 +55,108 @@ _CONVENTION = record({"file": whole(), "said": text, "gold": text, "tokens": who
 
 
 def card_cutoffs(cutoff: Mapping[str, float] | None) -> Cutoffs | None:
-    """The cut-offs of a card; None for one without. cutoff (Mapping | None): What the card chose, in the form _CARD_CUTOFF."""
+    """Return the cut-offs of a card with pretrained maps, or None. cutoff (Mapping | None): In the form _CARD_CUTOFF."""
     return None if cutoff is None else Cutoffs(cutoff["precision"], 0.5, "all", {"all": cutoff["cutoff"]})
 
 
 @dataclass(frozen=True)
-class FitRow(Saved):
+class FitRow(Serializable):
     """A row of the fit table: all pairs, or those of one group.
 
-    group (str): Its name, or "all". tags (int): How many. share (float | None): Of the gold labels; None where none was counted.
-    pairs, hits (int): That its map was fitted on. raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
-    fallback (str): Which map takes the place of its own, and why; "" where it has one.
+    group (str): Name of the group, or "all". tags (int): Number of its tags.
+    share (float | None): Share of the gold labels; None if none was counted. pairs, hits (int): Pairs of its fit, and hits.
+    raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
+    fallback (str): Recalibrator used instead of its own, and why; "" if it has its own.
     """
 
-    group: str = kept(text)
-    tags: int = kept(whole())
-    share: float | None = kept(_SHARE)
-    pairs: int = kept(whole())
-    hits: int = kept(whole())
-    raw: float | None = kept(_SHARE)
-    calibrated: float | None = kept(_SHARE)
-    fallback: str = kept(text)
+    group: str = saved_field(text)
+    tags: int = saved_field(whole())
+    share: float | None = saved_field(_SHARE)
+    pairs: int = saved_field(whole())
+    hits: int = saved_field(whole())
+    raw: float | None = saved_field(_SHARE)
+    calibrated: float | None = saved_field(_SHARE)
+    fallback: str = saved_field(text)
 
 
 @dataclass(frozen=True)
-class SpanFitInfo(Saved):
-    """The same of spans (entities).
+class SpanFitInfo(Serializable):
+    """Summary of the fit of spans (entities).
 
-    event (str): When one counts as right. labels (list[str]): Of the spans. spans, right, candidates (int): Spans on the Docs whose gold
-    is known, right ones among them, candidates besides. fallback (str): Why raw scores are passed through, "" if they are not.
-    context (Mapping | None): What the step that looks at their surroundings says of itself, None without it. held_out (HeldOut | None): As of
-    `FitInfo`, a span in the place of a token.
+    event (str): When a span counts as right. labels (list[str]): Labels of the spans.
+    spans, right, candidates (int): Spans on the Docs with known gold, right ones among them, other candidates.
+    fallback (str): Why raw scores are returned, "" if they are not. table (list[FitRow]): All spans, then each group.
+    context (Mapping | None): Summary of the span context, None without it. held_out (HeldOut | None): As in FitInfo, by span.
     """
 
-    event: str = kept(text)
-    labels: list[str] = kept(listed(text))
-    spans: int = kept(whole())
-    right: int = kept(whole())
-    candidates: int = kept(whole())
-    fallback: str = kept(text)
-    table: list[FitRow] = kept(listed(FitRow.read))
-    context: Mapping[str, Any] | None = kept(maybe(_SPAN_CONTEXT), None)
-    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
+    event: str = saved_field(text)
+    labels: list[str] = saved_field(list_of(text))
+    spans: int = saved_field(whole())
+    right: int = saved_field(whole())
+    candidates: int = saved_field(whole())
+    fallback: str = saved_field(text)
+    table: list[FitRow] = saved_field(list_of(FitRow.read))
+    context: Mapping[str, Any] | None = saved_field(maybe(_SPAN_CONTEXT), None)
+    held_out: HeldOut | None = saved_field(maybe(HeldOut.read), None)
 
 
 @dataclass(frozen=True)
-class FitInfo(Saved):
-    """What a pipe was fitted on, and with which steps; the default values are those of a pipe that is not fitted.
+class FitInfo(Serializable):
+    """Summary of a fit: data and steps; the default values are those of a pipe that is not fitted.
 
-    component, layer (str): What was calibrated, and which annotation its labels are of. threshold (float): Of the pipe.
-    docs (int), unit (str): Documents, and what they are. tokens (int): With gold; documents, where these have the labels. unknown_gold (int): Those whose gold label the component
-        does not know. unknown (Mapping | None): These in words. label_map (Mapping | None): Component's label -> the gold's.
-    pairs (int): That reach the threshold. counted_on (str): Where the tag counts come from.
-    method (str): Registered name of the recalibrator. scaling, pooling, context, sets (Mapping | None): What these steps say of themselves, None
-        without the step. selection (Mapping | None): What the steps were chosen from.
-    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated against raw scores on held-out parts.
-    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): What each says of itself, see
-        `adapting.adapt_calibrator`. versions (Mapping): Package -> version. conventions (list[Mapping]): Tags of the
-        component ("said") that the gold of a "file" (a number, from 0) often calls otherwise ("gold") though the component
-        is sure: in "tokens" "of" so many. pretrained (Mapping | None): The card that it comes from; None after a fit.
+    component, layer (str): Component, and annotation of its labels. threshold (float): Of the pipe.
+    docs (int), unit (str): Number of documents, and their kind. tokens (int): Tokens (or documents) with gold.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): These in words.
+    label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
+    counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
+    scaling, pooling, context, sets (Mapping | None): Summary of each step, None without the step.
+    selection (Mapping | None): The candidates of the selection.
+    table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated and raw scores on held-out folds.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each
+        adaptation.
+    versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
+    conventions (list[Mapping]): Tags of the component ("said") that the gold of a "file" (an index) often labels otherwise
+        ("gold") although their scores are high: in "tokens" of "of" cases.
     """
 
-    component: str = kept(text, "")
-    layer: str = kept(text, "")
-    threshold: float = kept(number(0.0, 1.0), 0.0)
-    docs: int = kept(whole(), 0)
-    unit: str = kept(text, DOCUMENT)
-    tokens: int = kept(whole(), 0)
-    unknown_gold: int = kept(whole(), 0)
-    unknown: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
-    label_map: Mapping[str, str] | None = kept(maybe(keyed(text)), None)
-    pairs: int = kept(whole(), 0)
-    counted_on: str = kept(text, "")
-    scaling: Mapping[str, Any] | None = kept(maybe(_SCALING), None)
-    method: str = kept(text, "")
-    pooling: Mapping[str, Any] | None = kept(maybe(_OFFSETS), None)
-    context: Mapping[str, Any] | None = kept(maybe(_CONTEXT), None)
-    sets: Mapping[str, Any] | None = kept(maybe(_SETS), None)
-    selection: Mapping[str, Any] | None = kept(maybe(SELECTION), None)
-    table: list[FitRow] = kept(listed(FitRow.read), list)
-    held_out: HeldOut | None = kept(maybe(HeldOut.read), None)
-    spans: SpanFitInfo | None = kept(maybe(SpanFitInfo.read), None)
-    adaptations: list[Mapping[str, Any]] = kept(listed(_ADAPTATION), list)
-    versions: Mapping[str, str] = kept(keyed(text), dict)
-    conventions: list[Mapping[str, Any]] = kept(listed(_CONVENTION), list)
-    pretrained: Mapping[str, Any] | None = kept(maybe(_PRETRAINED), None)
+    component: str = saved_field(text, "")
+    layer: str = saved_field(text, "")
+    threshold: float = saved_field(number(0.0, 1.0), 0.0)
+    docs: int = saved_field(whole(), 0)
+    unit: str = saved_field(text, DOCUMENT)
+    tokens: int = saved_field(whole(), 0)
+    unknown_gold: int = saved_field(whole(), 0)
+    unknown: Mapping[str, str] | None = saved_field(maybe(dict_of(text)), None)
+    label_map: Mapping[str, str] | None = saved_field(maybe(dict_of(text)), None)
+    pairs: int = saved_field(whole(), 0)
+    counted_on: str = saved_field(text, "")
+    scaling: Mapping[str, Any] | None = saved_field(maybe(_SCALING), None)
+    method: str = saved_field(text, "")
+    pooling: Mapping[str, Any] | None = saved_field(maybe(_OFFSETS), None)
+    context: Mapping[str, Any] | None = saved_field(maybe(_CONTEXT), None)
+    sets: Mapping[str, Any] | None = saved_field(maybe(_SETS), None)
+    selection: Mapping[str, Any] | None = saved_field(maybe(SELECTION), None)
+    table: list[FitRow] = saved_field(list_of(FitRow.read), list)
+    held_out: HeldOut | None = saved_field(maybe(HeldOut.read), None)
+    spans: SpanFitInfo | None = saved_field(maybe(SpanFitInfo.read), None)
+    adaptations: list[Mapping[str, Any]] = saved_field(list_of(_ADAPTATION), list)
+    versions: Mapping[str, str] = saved_field(dict_of(text), dict)
+    conventions: list[Mapping[str, Any]] = saved_field(list_of(_CONVENTION), list)
+    pretrained: Mapping[str, Any] | None = saved_field(maybe(_PRETRAINED), None)
 
     @property
     def row_unit(self) -> str:
-        """What has labels: "token" or "document"."""
+        """Kind of unit that has the labels: "token" or "document"."""
         return unit_of(self.layer)
 
     @property
     def steps(self) -> str:
-        """The recalibrator, and what stands before and behind it, in a few words."""
+        """The recalibrator, and the steps before and after it, in a few words."""
         after = f" after {self.scaling['name']}" if self.scaling else ""
         return self.method + after + (", in context" if self.context and self.context["kept"] else "")
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
-        """Whether these are the cut-offs of the card that it comes from."""
+        """Return whether these are the cut-offs of the card that the maps come from."""
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property

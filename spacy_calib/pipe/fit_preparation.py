@@ -1,4 +1,4 @@
-"""What has to be there before a calib pipe is fitted: Docs without entities of others, and the labels of the data."""
+"""Preparation of a fit: Docs without entities set by other components, and the labels of the data."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from spacy.training import Example
 
 from ..errors import calib_error
 from ..errors.advice import SECOND_PASS, advise
-from ..sources.mapped import check_labels, with_map
+from ..sources.mapped import check_map_labels, with_map
 from .calibrating import CalibratingPipe
 
 
 def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iterator[Example]:
-    """The examples, each one looked at. RAISES C034: a second pass would be made where a component before the recognizer sets entities."""
-    pipe = calib.lookup.to_fit()
+    """Yield the checked examples. RAISES C034: a second pass of the recognizer could not tell its entities from preset ones."""
+    pipe = calib.lookup.component_to_fit()
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
             why = "a component before it sets entities, and a second pass cannot tell them from its own"
@@ -24,7 +24,7 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
 
 
 def map_labels(calib: CalibratingPipe, table: dict[str, str] | None) -> None:
-    """Map the labels of a new pipe's source to those of the data. RAISES C163: impossible. C165: an unknown label."""
+    """Map the labels of a new pipe's source to those of the data. RAISES C163: no valid map. C165: an unknown label."""
     if table:
-        check_labels(calib.source, calib.lookup.component(), table)
+        check_map_labels(calib.source, calib.lookup.component(), table)
     calib.source = with_map(calib.source, table)

@@ -1,4 +1,4 @@
-"""The entities of the gold, by tokens of the predicted Docs."""
+"""Gold entities by tokens of the predicted Docs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def entity_tokens(pipe: CalibratingPipe, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """The tokens of gold examples, with their entities. corpus (ScoredCorpus): Their scores. RAISES C308: the pipe gives no P(O)."""
+    """Return the tokens of gold examples with their entities, for recall cut-offs. RAISES C308: the pipe gives no P(O)."""
     labels = pipe.lookup.labels()
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
     annotation = get_annotation(pipe.fit_info.layer)
-    return EntityTokens.of(corpus, labels, annotation.prefixed, pipe.threshold, gold_entities(examples, annotation))
+    return EntityTokens.from_corpus(
+        corpus, labels, annotation.has_prefixes, pipe.threshold, gold_entities(examples, annotation)
+    )
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """The gold entities (or spans) of all examples, by tokens of the predicted Docs, numbered on from Doc to Doc; those
-    without a token there are left out.
-    """
+    """Return the gold entities (or spans) by predicted token, numbered across Docs; those without a token are left out."""
     starts, ends, labels, first = [], [], [], 0
     for example in examples:
         alignment = example.alignment.y2x

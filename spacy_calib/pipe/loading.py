@@ -1,4 +1,4 @@
-"""Loads a pipeline and finds its fitted calib pipe, each fault one sentence."""
+"""Loads pipelines, and reports each failure in one sentence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from .component import Calibrator
 
 
-# Names of the packages that `spacy download` finds.
-_OF_SPACY = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
+# Names of packages that `spacy download` knows.
+_SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
 
 
 def reason(error: BaseException) -> str:
-    """An exception in one line: the faults that a config error lists, else the first line of its message, else its type."""
+    """Return an exception in one line: the faults of a config error, else the first line of its message, else its type."""
     from thinc.api import ConfigValidationError
 
     if isinstance(error, ConfigValidationError):
@@ -37,7 +37,7 @@ def reason(error: BaseException) -> str:
 
 
 def import_user_code(code: str | Path | None) -> None:
-    """Registered functions of the user's own. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
+    """Import registered functions of the user. code: A file, or the name of a module. RAISES C062: it cannot be imported."""
     if code is not None:
         from spacy.util import import_file
 
@@ -51,9 +51,9 @@ def import_user_code(code: str | Path | None) -> None:
 
 
 def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: Iterable[str] = ()) -> Language:
-    """overrides (dict | None): Parts of the config that are replaced. exclude: Pipes that are not loaded.
+    """Load a pipeline. overrides (dict | None): Parts of the config to replace. exclude (Iterable[str]): Pipes to leave out.
 
-    Where it needs components that nothing registers, the pipeline package that it was made from is imported, since it may register them.
+    If nothing registers one of its components, the installed package that the pipeline was made from is imported first.
     RAISES C050: it cannot be loaded. C010 to C020: a calib pipe in it cannot be read.
     """
     from spacy.util import get_installed_models, load_model
@@ -64,7 +64,7 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
         except (CalibError, OSError):
             raise
         except Exception:
-            if not _import_own_package(model):
+            if not _import_pipeline_package(model):
                 raise
             return load_model(model, config=overrides or {}, exclude=list(exclude))
     except CalibError:
@@ -74,9 +74,9 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
             why = "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."
             raise calib_error("C050", model=model, why=why) from None
         why = "no package, shortcut or folder of this name" if "E050" in str(error) else reason(error)
-        download = f" (`python -m spacy download {model}`)" if _OF_SPACY.fullmatch(model) else ""
-        installed = ", ".join(get_installed_models()) or "none"
-        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({installed})."
+        download = f" (`python -m spacy download {model}`)" if _SPACY_NAMES.fullmatch(model) else ""
+        models = ", ".join(get_installed_models()) or "none"
+        why = f"{why}; install it{download}, or give the path of a pipeline or the name of an installed one ({models})."
         raise calib_error("C050", model=model, why=why) from None
     except ModuleNotFoundError as error:
         if error.name != model or "-" not in model:
@@ -86,8 +86,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines or "
-            "imports it (--code)."
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines "
+            "or imports it (--code)."
             if unknown
             else reason(error)
         )
@@ -99,9 +99,9 @@ def component_faults(*passing: type[Exception]) -> Iterator[None]:
     """Run or save components in a block. RAISES C490: one raises an exception that is neither a CalibError nor one of these."""
     try:
         yield
-    except (CalibError, *passing):
-        raise
     except Exception as error:
+        if isinstance(error, (CalibError, *passing)):
+            raise
         last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
         if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
             raise CalibError(ours[1], ours[2]) from None
@@ -109,25 +109,22 @@ def component_faults(*passing: type[Exception]) -> Iterator[None]:
         raise calib_error("C490", why=why) from error
 
 
-def _import_own_package(model: str) -> bool:
-    """Import the installed pipeline packages with the language and name of a folder, which may register its components.
-
-    RETURNS (bool): Whether one was imported that was not before.
-    """
-    own = _name_in(Path(model))
-    if own is None:
+def _import_pipeline_package(model: str) -> bool:
+    """Import installed packages with a folder's language and pipeline name; return whether one was new."""
+    pipeline_name = _name_in(Path(model))
+    if pipeline_name is None:
         return False
-    folders = [path.parent for place in sys.path for path in Path(place or ".").glob("*/meta.json")]
-    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == own]
-    found = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
-    for name in found:
-        with contextlib.suppress(Exception):  # the pipeline then fails as before, which is reported
+    folders = [path.parent for entry in sys.path for path in Path(entry or ".").glob("*/meta.json")]
+    names = [folder.name for folder in folders if (folder / "__init__.py").is_file() and _name_in(folder) == pipeline_name]
+    packages = [name for name in dict.fromkeys(names) if name.isidentifier() and name not in sys.modules]
+    for name in packages:
+        with contextlib.suppress(Exception):  # loading the pipeline then fails again, which is reported
             import_module(name)
-    return bool(found)
+    return bool(packages)
 
 
 def _name_in(folder: Path) -> tuple[str, str] | None:
-    """Language and name of a pipeline, by its meta.json; None for a folder without one."""
+    """Return language and name of a pipeline from its meta.json; None for a folder without one."""
     try:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf8"))
         return meta["lang"], meta["name"]
@@ -135,20 +132,17 @@ def _name_in(folder: Path) -> tuple[str, str] | None:
         return None
 
 
-# spaCy's recognizers and parser, and ours with the same settings and weights.
+# spaCy's factories of recognizers and parser -> ours with the same settings and weights.
 INLINE_FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner", "parser": "calib_parser"}
 
 
 def load_with_factories(model: str, factories: dict[str, str], exclude: Iterable[str] = ()) -> Language:
-    """Load a pipeline with other factories for some of its components.
-
-    factories (dict): Component -> factory. RAISES C050, C010 to C020: see `load_pipeline`.
-    """
+    """Load a pipeline with other factories (component -> factory). RAISES C050, C010 to C020: as for `load_pipeline`."""
     return load_pipeline(model, {"components": {name: {"factory": factory} for name, factory in factories.items()}}, exclude)
 
 
 def check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """RAISES C021: the pipeline has not the component that the pipe reads. C069: it, or the pipe, is disabled. C084: see `check_enabled`."""
+    """Check that a pipe can read its component. RAISES C021: it is missing. C069, C084: a pipe that this needs is disabled."""
     component = pipe.source.component
     source = pipe.lookup.component()
     if component and source is None:
@@ -160,14 +154,30 @@ def check_readable(nlp: Language, pipe: Calibrator) -> None:
 
 
 def check_enabled(nlp: Language, component: str) -> None:
-    """RAISES C084: what the component listens to is disabled."""
+    """Check that the components that a component listens to are enabled. RAISES C084: one is disabled."""
     for name in nlp.disabled:
         if component in getattr(nlp.get_pipe(name), "listening_components", ()):
             raise calib_error("C084", name=name, component=component)
 
 
+@contextlib.contextmanager
+def trained_pipes(nlp: Language, names: Iterable[str]) -> Iterator[None]:
+    """Run these components in here. RAISES C086: they fail, and one of them is not trained."""
+    try:
+        yield
+    except CalibError:
+        raise
+    except Exception:
+        from ..sources.base import is_trained
+
+        for name in names:
+            if not is_trained(nlp.get_pipe(name)):
+                raise calib_error("C086", component=name) from None
+        raise
+
+
 def use_gpu(gpu_id: int, n_process: int) -> None:
-    """RAISES C057: there are several worker processes, which cannot use the GPU of this one. C060: there is no such GPU."""
+    """Activate a GPU if one is requested. RAISES C057: worker processes cannot share it. C060: there is no such GPU."""
     if gpu_id >= 0:
         from thinc.api import require_gpu
 
@@ -180,7 +190,7 @@ def use_gpu(gpu_id: int, n_process: int) -> None:
 
 
 def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_process: int = 1) -> Language:
-    """RAISES C062, C057, C060, C050: the code cannot be imported, see `use_gpu`, the model cannot be loaded."""
+    """Import the user's code, activate the GPU and load a pipeline. RAISES C062, C057, C060, C050: one of them failed."""
     import_user_code(code)
     use_gpu(gpu_id, n_process)
     return load_pipeline(model)

@@ -1,4 +1,4 @@
-"""Find the component that a pipe reads in its pipeline, the Docs that it can read, and what it writes about them."""
+"""Finds the component that a pipe reads in its pipeline, and the Docs that it can read."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
 
-    pass
-
 
 class Reader(Protocol):
-    """A pipe that reads a component."""
+    """A pipe that reads the scores of a component."""
 
     name: str
     source: Source
@@ -36,11 +34,11 @@ class Reader(Protocol):
 
 
 class SourceLookup:
-    """Asks a pipe's pipeline for the component that its source reads.
+    """Looks up the component of a pipe's source in the pipeline, whenever it is needed: components may be replaced.
 
-    pipe (Reader): Whose source, and whose component at the fit.
-    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` lets
-        another one run the pipe and tells it nothing.
+    pipe (Reader): The pipe.
+    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` does not notify
+        it.
     """
 
     def __init__(self, pipe: Reader, nlp: Language):
@@ -53,112 +51,111 @@ class SourceLookup:
 
     @property
     def name(self) -> str:
-        """The pipe's name in its pipeline: another pipeline that took the pipe may have given it a name since."""
+        """Name of the pipe in its pipeline; a pipeline that took it with `add_pipe(source=...)` may have renamed it."""
         return next((name for name, pipe in self.nlp.components if pipe is self.pipe), "") or self.pipe.name
 
     def bind(self, vocab: Vocab | None = None) -> tuple[BoundSource | None, str]:
-        """(the source with its component, looked up again where the pipeline has changed; why there is none).
+        """Return the source with its component, looked up again if the pipeline has changed; or None and why there is none.
 
-        vocab (Vocab | None): Of Docs; those of another pipeline cannot be read.
-        RAISES C020, C022: see `component`.
+        vocab (Vocab | None): Vocab of the Docs; those of another pipeline cannot be read.
+        RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
         """
-        nlp, source, fitted, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
+        nlp, source, fitted_component, bound = self.nlp, self.pipe.source, self.pipe.learned.component, self._bound
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             return None, why
-        # The binding stays as long as the pipeline runs the same components, and this one has the same labels and span group.
+        # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
         key = (
             *nlp._components,
             *nlp._disabled,
             source,
             source.component,
-            fitted,
+            fitted_component,
             bound and getattr(bound.component, "key", None),
         )
         if bound is None or key != self._key or source.labels(bound.component) != bound.labels:
             self._bound = None
-            found = look_up(nlp, source, fitted, self.pipe.name)
-            if found.why:
-                return None, found.why
-            bound = BoundSource.from_component(source, found.component)
-            self._obstacle = self.obstacle(found.component)
-            if found.component is not None:
+            lookup = look_up(nlp, source, fitted_component, self.pipe.name)
+            if lookup.why:
+                return None, lookup.why
+            bound = BoundSource.from_component(source, lookup.component)
+            self._obstacle = self.obstacle(lookup.component)
+            if lookup.component is not None:
                 self._key, self._bound = key, bound
         return bound, ""
 
     def _why_foreign(self) -> str:
-        """Why Docs of another vocab cannot be read; "" where they can."""
-        if not self.pipe.source.component or self.pipe.source.doc_alone:
+        """Return why Docs of another vocab cannot be read, or ""."""
+        if not self.pipe.source.component or self.pipe.source.reads_doc_only:
             return ""
         return (
             "the vocab of the Docs is another pipeline's; make Docs by nlp.make_doc, and after add_pipe(source=...) call "
             f"nlp.get_pipe('{self.pipe.name}').attach(nlp), or save the pipeline and load it"
         )
 
-    def attached(self, nlp: Language) -> SourceLookup:
-        """The same in another pipeline, which stands for it from now on. RAISES C020, C022, C120: see `attach`."""
+    def in_pipeline(self, nlp: Language) -> SourceLookup:
+        """Return a lookup for the same pipe in another pipeline. RAISES C120: it is not there, or cannot read its component."""
         pipe = self.pipe
-        attached, component = SourceLookup(pipe, nlp), pipe.source.component
-        _, why = attached.bind()
-        if all(other is not pipe for _, other in nlp.components):
-            why = "it does not stand there; call add_pipe(source=...) first"
-        elif not why and attached.weights_changed():
+        new_lookup, component = SourceLookup(pipe, nlp), pipe.source.component
+        _, why = new_lookup.bind()
+        if all(other_pipe is not pipe for _, other_pipe in nlp.components):
+            why = "the pipe is not there; call add_pipe(source=...) first"
+        elif not why and new_lookup.weights_changed():
             why = f"the component '{component}' has other weights there than at the fit"
         if why:
             raise calib_error("C120", name=pipe.name, why=why)
-        return attached
+        return new_lookup
 
     def component(self) -> Any:
-        """The component that the source reads, or None where the pipeline has it no more (or the source needs none).
-
-        RAISES C020: its labels were removed or reordered since the fit. C022: the source cannot read it.
-        """
+        """Return the component that the source reads; None if it is missing or not needed. RAISES C020, C022: as for `bind`."""
         bound, _ = self.bind()
         return None if bound is None else bound.component
 
     def labels(self) -> tuple[str, ...]:
-        """The labels that the source has now; those fitted where its component is missing."""
+        """Return the current labels of the source; those of the fit if its component is missing."""
         component = self.component()
         missing = component is None and self.pipe.source.component
         return self.pipe.learned.component.labels if missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
-        """The labels of the spans that the source has now; those fitted where its component is missing; () for a source without."""
+        """Return the current span labels of the source; those of the fit if its component is missing; () for a source without
+        spans.
+        """
         component = self.component()
         if component is None and self.pipe.source.component:
             spans = self.pipe.learned.info.spans
             return () if spans is None else tuple(spans.labels)
         return self.pipe.source.span_labels(component)
 
-    def to_fit(self, vocab: Vocab | None = None) -> Any:
-        """The component that a fit would read; None where its source needs none.
+    def component_to_fit(self, vocab: Vocab | None = None) -> Any:
+        """Return the component that a fit would read, checked; None if the source needs none.
 
         vocab (Vocab | None): Of the Docs.
-        RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be
-            calibrated. C028: it stands behind this pipe. C034: what it reads is not what the component gave.
+        RAISES C120: the vocab is another pipeline's. C021: the component is missing. C022, C023, C035: it cannot be calibrated.
+            C028: it comes after this pipe. C034: the input of the pipe is not the output of the component.
         """
         nlp, source, component = self.nlp, self.pipe.source, self.pipe.source.component
         if vocab is not None and vocab is not nlp.vocab and (why := self._why_foreign()):
             raise calib_error("C120", name=self.pipe.name, why=why)
         if not component:
             return None
-        fitted = self.pipe.learned.component
-        found = find_component(nlp, source, fitted.kind, fitted.labels)
-        if found is None:
+        fitted_component = self.pipe.learned.component
+        found_component = find_component(nlp, source, fitted_component.kind, fitted_component.labels)
+        if found_component is None:
             raise calib_error("C021", component=component, available=", ".join(nlp.component_names) or "none")
         order, name = nlp.component_names, self.name
         if name in order and component in order and order.index(name) < order.index(component):
             raise calib_error("C028", name=name, component=component)
-        if not source.is_trained(found):
+        if not source.is_trained(found_component):
             raise calib_error("C023", component=component)
-        if not source.has_finite_weights(found):
+        if not source.has_finite_weights(found_component):
             raise calib_error("C035", component=component)
-        obstacle = self.obstacle(found)
+        obstacle = self.obstacle(found_component)
         if obstacle:
             raise calib_error("C034", component=component, why=obstacle)
-        return found
+        return found_component
 
     def obstacle(self, component: Any) -> str:
-        """Why the pipe cannot read the component where the two stand in the pipeline, with what to do; "" if it can."""
+        """Return why the pipe cannot read the component at their positions in the pipeline, with the remedy, or ""."""
         why = self.pipe.source.obstacle(self.nlp, self.name, component)
         if not why:
             return ""
@@ -168,53 +165,48 @@ class SourceLookup:
         return "; ".join(filter(None, (why, advice)))
 
     def restore_setting(self, setting: str, value: Any) -> None:
-        """Write a setting of the source into the pipeline's config, so that it is saved as it was given."""
+        """Write a setting of the source into the pipeline's config, so that it is saved."""
         config = self.nlp.get_pipe_config(self.name)
         if isinstance(config.get("source"), dict):
             config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """(code, values) of the warning: new labels, which bring new weights, or else other weights for the same labels."""
-        source, learned = self.pipe.source, self.pipe.learned
-        fitted = learned.component.labels
-        n_added = len(labels) - len(fitted)
-        if source.component and fitted and n_added > 0:
+        """Return code and values of a warning about new labels (which bring new weights) or else new weights, or None."""
+        source, state = self.pipe.source, self.pipe.learned
+        fitted_labels = state.component.labels
+        n_added = len(labels) - len(fitted_labels)
+        if source.component and fitted_labels and n_added > 0:
             return "CW03", {"n": n_added, "component": source.component}
-        if learned.weights and self._watch.changed(learned.weights, self.nlp, component):
+        if state.weights and self._watch.has_changed(state.weights, self.nlp, component):
             return "CW04", {"component": source.component}
         return None
 
     def weights_changed(self) -> bool | None:
-        """Whether the component has other weights than at the fit: the maps belong to the scores of the old ones.
-
-        RETURNS: None where that is not known: labels added since, or no component with weights.
-        """
-        (bound, _), learned = self.bind(), self.pipe.learned
-        if not learned.weights or bound is None or bound.component is None or len(bound.labels) > len(learned.component.labels):
+        """Return whether the component has other weights than at the fit; None if unknown (new labels, or no weights)."""
+        (bound, _), state = self.bind(), self.pipe.learned
+        if not state.weights or bound is None or bound.component is None or len(bound.labels) > len(state.component.labels):
             return None
-        return fingerprint(self.nlp, bound.component) != learned.weights
+        return fingerprint(self.nlp, bound.component) != state.weights
 
     def readable_docs(self, bound: BoundSource, docs: Sequence[Doc]) -> ReadableDocs:
-        """Find the Docs with input and annotation."""
+        """Select the Docs that have the input and the annotation of the source."""
         annotation, source = bound.annotation, bound.source
-        # An obstacle may be gone since the binding: a component may have got embeddings of its own.
+        # An obstacle may have been removed since: a component may have got its own embeddings.
         obstacle = self._obstacle and self.obstacle(bound.component)
         reasons = [obstacle] * len(docs) if obstacle else source.missing(bound.component, docs)
         readable = ReadableDocs(bound)
-        for place, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
+        for index, (doc, why) in enumerate(zip(docs, reasons, strict=True)):
             if annotation.n_units(doc) <= annotation.first:
                 continue
             hashes = annotation.hashes(doc)
             is_bare = not np.count_nonzero(hashes) and not source.sets_labels
-            nothing_found = (
-                annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
-            )  # that is all there is to find
+            nothing_found = annotation.spans_are_units and is_bare and not annotation.spans_on(doc)
             if not why and is_bare and not nothing_found:
                 why = f"no {annotation.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
             if why:
                 readable.reasons += [] if is_blank(annotation, doc).all() else [why]
             else:
-                readable.places.append(place)
+                readable.indices.append(index)
                 readable.docs.append(doc)
                 readable.hashes.append(hashes)
         return readable
@@ -224,14 +216,14 @@ class SourceLookup:
 class ReadableDocs:
     """The Docs of a batch that a source can read.
 
-    source (BoundSource): The source. places (list[int]), docs (list[Doc]): Number in the batch, and the Doc itself.
-    hashes (list[Hashes]): For each Doc the hash of the label that each of its units (tokens) carries.
-    reasons (list[str]): Why others cannot be read; Docs without tokens are not among them.
-    top_labels (TopLabels | None): For those of them that carry no label (sources with `sets_labels`).
+    source (BoundSource): The source. indices (list[int]), docs (list[Doc]): Index of each in the batch, and the Docs.
+    hashes (list[Hashes]): Label hash of each unit (token) of each Doc.
+    reasons (list[str]): Why other Docs cannot be read, except Docs without tokens.
+    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
     """
 
     source: BoundSource
-    places: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
     docs: list[Doc] = field(default_factory=list)
     hashes: list[Hashes] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -240,10 +232,8 @@ class ReadableDocs:
 
 @dataclass
 class Reading:
-    """The result of `predict`. places (list[int]): Numbers of the Docs that could be read. batch (CalibratedBatch | None): Their scores; None without
-    such a Doc. top_labels (TopLabels | None): See ReadableDocs.
-    """
+    """Result of `predict`: the index of each Doc that could be read, and their scores. top_labels: As in ReadableDocs."""
 
-    places: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
     batch: CalibratedBatch | None = None
     top_labels: TopLabels | None = None

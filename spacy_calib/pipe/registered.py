@@ -1,4 +1,4 @@
-"""What stands in the registries, by the short names of the command line and of the settings; and the selection that asks them."""
+"""Registered objects by their short names on the command line, and the functions that make a selection and a context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import calib_error
 
 
 def metrics() -> dict[str, Any]:
-    """Short name -> metric. RAISES C185: two of them have one short name."""
+    """Return short name -> metric. RAISES C185: two metrics have one short name."""
     return by_short("calib_metrics")
 
 
@@ -21,26 +21,28 @@ def make_selector(
     methods: list[str] = ["isotonic"],  # noqa: B006  (the config's default; never changed)
     n_groups: list[int] = [1, 5],  # noqa: B006
 ) -> Selector:
-    """Registered as spacy-calib.Auto.v1. The selection of a config.
+    """Make the selection of a config. Registered as spacy-calib.Auto.v1.
 
-    methods (list[str]): Short names of recalibrators that are compared besides vector scaling and the context.
-    n_groups (list[int]): Numbers of tag frequency groups in which each is tried.
-    RAISES C001: a setting out of range, or another name. C185: two registered things have one short name.
+    methods (list[str]): Short names of recalibrators to compare, in addition to vector scaling and the context.
+    n_groups (list[int]): Numbers of tag frequency groups to try with each.
+    RAISES C001: a setting out of range, or an unknown name. C185: two registered objects have one short name.
     """
-    known = registered.recalibrators()
-    unknown = [name for name in methods if name not in known]
+    recalibrators = registered.recalibrators()
+    unknown = [name for name in methods if name not in recalibrators]
     if unknown:
-        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(known)}", given=unknown)
-    return Selector({name: known[name] for name in methods}, n_groups)
+        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(recalibrators)}", given=unknown)
+    return Selector({name: recalibrators[name] for name in methods}, n_groups)
 
 
 def make_context(when: str = "always", features: list[str] | None = None, shrink: float = 0.0) -> TokenContext:
-    """Registered as spacy-calib.Context.v1. The context of a config.
+    """Make the token context of a config. Registered as spacy-calib.Context.v1.
 
-    features (list[str] | None): Names, of FEATURES; None takes all.
-    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where the gold
-        has no other convention: 0 not at all, 1 all the way.
-    RAISES C001: a setting out of range, or another name.
+    when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
+    features (list[str] | None): Names from FEATURES; None takes all.
+    shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
+        and
+        gold follow one convention: 0 not at all, 1 fully.
+    RAISES C001: a setting out of range, or an unknown name.
     """
     names = list(FEATURES) if features is None else features
     unknown = [name for name in names if name not in FEATURES]
@@ -50,5 +52,5 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
 
 
 def make_further_scores() -> FurtherScores:
-    """Registered as spacy-calib.FurtherScores.v1. By this name what a fit learned of them is found again; it is no setting."""
+    """Make an unfitted FurtherScores, for loading; it is no setting. Registered as spacy-calib.FurtherScores.v1."""
     return FurtherScores()

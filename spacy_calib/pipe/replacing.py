@@ -1,4 +1,4 @@
-"""Compare a new fit with the calibration that the pipeline had, on the documents of the fit: neither is scored by what saw their gold."""
+"""Compares a new fit with the calibration that the pipeline had, on the fit data, by out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ..pairs.build import JudgedPairs, top_pairs
 from ..types import Floats, Ints
 from .calibrator_adaptation import adapt_spans, adapt_tokens, learn_adaptation
 from .component import Calibrator
-from .fit_inputs import FitArguments, gather
+from .fit_inputs import FitArguments, read_fit_inputs
 from .lookup import SourceLookup
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """A new fit beside the calibration that was there.
+class FitComparison:
+    """A new fit compared with the calibration that was there.
 
-    winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None where they cannot be compared.
-    why (str): Why they cannot be compared; "" where they can. performance (Mapping | None): The figures of the pipeline's meta with the
-        pipe that was there and is adapted now; None where they cannot be compared.
+    winner (str): PRESENT, ADAPTED or FIT. replacement (Replacement | None): The losses; None if they cannot be compared.
+    why (str): Why they cannot be compared, or "". performance (Mapping | None): Figures of the pipeline's meta with the former
+        pipe, adapted; None if they cannot be compared.
     """
 
     winner: str
@@ -43,10 +43,9 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class ScoredUnits:
-    """n entities, or labels of tokens or documents, each scored by what did not see its document.
+    """Out-of-fold scores of n entities, or of labels of tokens or documents, with hits and documents.
 
-    keys (Ints): What tells them apart, shape (n, 2): start and end, or row and column of the label. scores (Floats): Of each.
-    hits (NDArray[bool]), documents (Ints): Whether each is right, and its document.
+    keys (Ints): Identity of each, shape (n, 2): start and end, or row and column of the label.
     """
 
     keys: Ints
@@ -56,76 +55,78 @@ class ScoredUnits:
 
     @classmethod
     def from_spans(cls, fit: SpanFit | None) -> ScoredUnits | None:
-        """The spans on the Docs."""
+        """Take the spans on the Docs."""
         if fit is None:
             return None
         spans, data = fit.data.known_spans, fit.data
         return cls(np.column_stack([spans.starts, spans.ends]), fit.held_out, data.pairs.hits, data.known_documents)
 
     @classmethod
-    def from_labels(cls, judged: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """The top labels, or all where several may be right (`overlapping`). columns (Ints): What tells each label apart."""
-        if judged is None:
+    def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
+        """Take the top labels, or all if a unit may have several (`overlapping`). columns (Ints): New column of each label."""
+        if judged_pairs is None:
             return None
-        pairs = judged.pairs
+        pairs = judged_pairs.pairs
         index = np.arange(len(pairs)) if overlapping else np.sort(top_pairs(pairs))
         keys = np.column_stack([pairs.rows, columns[pairs.tags]])
-        return cls(keys[index], judged.calibrated[index], pairs.hits[index], judged.documents[index])
+        return cls(keys[index], judged_pairs.calibrated[index], pairs.hits[index], judged_pairs.documents[index])
 
 
-def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> Comparison:
-    """Compare a fit with a pipe for the same component that it took the place of. That reads the fit's pipeline from now on, and is adapted.
+def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
+    """Compare a fit with the pipe of the same component that it replaces; this one then reads the fit's pipeline and is
+    adapted.
 
-    examples (Sequence): Those of the fit, which have been through the pipes before the source, with the labels of the present pipe.
+    examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    seen = None if present.learned.seen is None else present.learned.seen.share_of(texts_of(annotation, examples))
-    if seen is not None and seen.many:
-        return Comparison(
-            FIT, why=f"it was fitted on {100 * seen.share:.0f} % of the words of these texts, where it looks too good"
-        )
+    fit_texts = present.learned.seen_texts
+    overlap = None if fit_texts is None else fit_texts.overlap_with(texts_of(annotation, examples))
+    if overlap is not None and overlap.is_fit_data:
+        why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
+        return FitComparison(FIT, why=why)
     is_of_spans = fit.held_out_spans is not None and annotation.spans_first
 
-    def units_of(pipe: Calibrator, judged: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
+    def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
         if is_of_spans:
             return ScoredUnits.from_spans(spans)
-        places = {label: i for i, label in enumerate(fit.labels)}
-        columns = np.array([places.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.from_labels(judged, columns, annotation.overlapping)
+        columns_by_label = {label: i for i, label in enumerate(fit.labels)}
+        columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
+        return ScoredUnits.from_labels(judged_pairs, columns, annotation.overlapping)
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
-        return Comparison(PRESENT, why="all labels are of one document, so that none can be held out")
+        return FitComparison(PRESENT, why="all labels are in one document, so there are no held-out ones")
     try:
-        before, performance = _adapt_apart(present, examples)
+        former, performance = _adapt_detached(present, examples)
     except CalibError as error:
-        return Comparison(FIT, why=f"it cannot read this gold ({error.message})")
-    rivals = {PRESENT: units_of(present, *before), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
+        return FitComparison(FIT, why=f"it cannot read this gold ({error.message})")
+    rivals = {PRESENT: units_of(present, *former), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
     unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
-        return Comparison(FIT, why="it scores none of the labels that the fit scores")
-    return Comparison(replacement.winner, replacement, performance=performance)
+        return FitComparison(FIT, why="it scores none of the labels that the new fit scores")
+    return FitComparison(replacement.winner, replacement, performance=performance)
 
 
-def _adapt_apart(
+def _adapt_detached(
     pipe: Calibrator, examples: Sequence[Example]
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
-    """Adapt a pipe that stands in no pipeline.
+    """Adapt a pipe that is in no pipeline.
 
-    RETURNS (tuple): The labels and spans of the examples with the scores before; the figures of its pipeline's meta, which stays as it was.
-    RAISES C030 and others: see `Calibrator.adapt`.
+    RETURNS (tuple): Labels and spans of the examples with the scores before; the figures of its pipeline's meta, which is
+        restored.
+    RAISES As `Calibrator.adapt`.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups
     assert groups is not None
     meta = deepcopy(nlp.meta)
-    with warnings.catch_warnings():  # of texts that are known, and of gold that is checked
+    with warnings.catch_warnings():  # these were given for the fit
         warnings.filterwarnings("ignore", message=r"\[CW(04|13|14|65)\]")
-        inputs = gather(pipe, examples, FitArguments(), in_runs=True)
-        _, _, judged, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)
+        inputs = read_fit_inputs(pipe, examples, FitArguments(), in_runs=True)
+        _, _, judged_pairs, _, view = adapt_tokens(inputs, pipe.tokens, groups, NO_CHANGE)
         spans = None if inputs.spans is None else adapt_spans(inputs.spans, pipe.spans, view, NO_CHANGE)[0]
         pipe.learned, pipe.held_out, pipe.held_out_spans = learn_adaptation(pipe, inputs)
     performance, nlp.meta = dict(nlp.meta.get("performance", {})), meta
-    return (judged, spans), performance
+    return (judged_pairs, spans), performance

@@ -1,4 +1,4 @@
-"""The one way in which pipes read what they saved: see `calibration.saved`; parts are found in the registries."""
+"""Reads and writes the saved state of pipes; registered parts are looked up in the registries."""
 
 from __future__ import annotations
 
@@ -8,75 +8,73 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from ..calibration.registered import registered_maker
-from ..calibration.saved import FORMAT_VERSION, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
+from ..calibration.saved import FORMAT_VERSION, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
-from ..schema import Misfit
+from ..schema import InvalidState
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-class Kept(NamedTuple):
-    """A kind of saved state.
-
-    format (str): What it is known by, see `pack`. unreadable, other (str): Codes of the errors for a state that cannot be read, or
-    is of another version. error (Callable): Builds errors by these codes; a plug-in has its own.
-    """
+class StateFormat(NamedTuple):
+    """A kind of saved state: its name in files, and the codes of errors made by `error` for an unreadable or older state."""
 
     format: str
     unreadable: str
-    other: str
+    other_version: str
     error: Callable[..., CalibError] = calib_error
 
 
-FITTED = Kept("spacy-calib", "C010", "C011")
+FITTED = StateFormat("spacy-calib", "C010", "C011")
 
 
-def dump(state: dict[str, Any], kept: Kept = FITTED) -> bytes:
-    """Plain data and numpy arrays as bytes."""
-    return pack(state, kept.format)
+def dump(state: dict[str, Any], state_format: StateFormat = FITTED) -> bytes:
+    """Return plain data and numpy arrays as bytes, for `read`."""
+    return pack(state, state_format.format)
 
 
-def read(data: bytes, make: Callable[[Any], _Made], *, name: str, path: str, kept: Kept = FITTED) -> _Made:
-    """What a pipe learned, from the bytes of `dump`. make: Checks the state and builds it. name, path: See `refused_whole`."""
-    with refused_whole(name, path, kept):
-        return make(unpack(data, kept.format))
+def read(data: bytes, make: Callable[[Any], _Result], *, name: str, path: str, state_format: StateFormat = FITTED) -> _Result:
+    """Read a state from the bytes of `dump`, and build an object from it.
+
+    make (Callable): Checks the state and builds the object. name, path (str): Pipe and origin of the bytes, for messages.
+    RAISES As `refuse_unreadable`.
+    """
+    with refuse_unreadable(name, path, state_format):
+        return make(unpack(data, state_format.format))
 
 
 def load(data: bytes, *, name: str, path: str) -> Any:
-    """The state that `dump` wrote, as it is. name, path: As for `refused_whole`. RAISES C010, C011: As there."""
+    """Return the state that `dump` wrote. RAISES As `refuse_unreadable`."""
     return read(data, lambda state: state, name=name, path=path)
 
 
 @contextmanager
-def refused_whole(name: str, path: str, kept: Kept = FITTED) -> Iterator[None]:
-    """Say of any fault in here that the saved state cannot be read.
+def refuse_unreadable(name: str, path: str, state_format: StateFormat = FITTED) -> Iterator[None]:
+    """Report any exception in this context as one error about a state: the pipe's name, and the origin of the state (path).
 
-    name (str): The pipe, for the message. path (str): Where the state comes from, likewise.
-    RAISES C010, C335 (`kept.unreadable`): not whole, changed, or not of the form declared. C011, C336 (`kept.other`): of
-        another version. C012: a part is not installed.
+    RAISES C010, C335 (`unreadable`): not the declared form. C011, C336 (`other_version`). C012: a part is not installed.
     """
     is_collecting = gc.isenabled()
     try:
         yield
         return
     except OtherVersion as error:
-        raise kept.error(kept.other, name=name, given=error.given, wanted=FORMAT_VERSION) from None
+        raise state_format.error(state_format.other_version, name=name, given=error.version, wanted=FORMAT_VERSION) from None
     except CalibError as error:
         if error.code in ("C012", "C500"):
             raise
         why = error.message
-    except (Unreadable, Misfit) as error:
+    except (UnreadableState, InvalidState) as error:
         why = str(error)
-    except Exception as error:  # whatever the class of a part from elsewhere, spaCy, thinc or json say of what is not whole
+    except Exception as error:  # parts from other packages, spaCy, thinc or json may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"
         if is_collecting:
             gc.enable()  # srsly's msgpack_loads, by which spaCy loads, turns it off, and leaves it off where it fails
-    raise kept.error(kept.unreadable, name=name, path=path, why=why)
+    raise state_format.error(state_format.unreadable, name=name, path=path, why=why)
 
 
 def load_part(state: dict[str, Any], *, name: str) -> Any:
-    """Rebuild a part from its `state()`, see `make_part`. RAISES C012: it is not registered. Misfit: it does not fit."""
+    """Rebuild a registered part from its state. RAISES C012: it is not registered. InvalidState: the state has another form."""
     try:
         return make_part(state, registered_maker)
-    except NotInstalled as error:
-        raise calib_error("C012", name=name, given=error.given) from None
+    except MissingPart as error:
+        raise calib_error("C012", name=name, given=error.name) from None

@@ -1,4 +1,4 @@
-"""Pipes that read the scores of a calib pipe, of any package: the core runs, drops and shows them, and imports none of them."""
+"""Pipes of any package that read the scores of a calib pipe: the core runs, removes and shows them without importing any."""
 
 from __future__ import annotations
 
@@ -14,48 +14,52 @@ if TYPE_CHECKING:
 
 
 class ScoreReader(Protocol):
-    """A pipe that reads scores. It needs `reads_scores_of`; the other attributes are used where it has them."""
+    """A pipe that reads scores. It must have `reads_scores_of`; the other attributes are optional."""
 
     fitted: bool
-    # What its forecasts are compared with: a name of raw, and of calibrated scores.
+    # Names of the raw and the calibrated scores that its forecasts are compared with.
     rivals: tuple[str, str]
 
     def reads_scores_of(self, attr: str) -> bool:
-        """Whether it reads the scores of the calib pipe with this prefix."""
+        """Return whether it reads the scores of the calib pipe with this prefix."""
 
     def event_units(self, doc: Doc) -> Sequence[Span]:
-        """The spans of a Doc to which it gives a `Span._.<attr>_right`; `view` marks them."""
+        """Return the spans of a Doc that get a `Span._.<attr>_right`; `view` marks them."""
 
     def event_info(self) -> dict[str, Any] | None:
-        """What its fit learned, for `fit` and `info`: "event" (when a unit is right), "called" (a name of one unit, and of several),
-        "units", "right", "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
+        """Summarize its fit for `fit` and `info`: "event" (when a unit is right), "called" (singular and plural of its units),
+        "units",
+        "right", "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
         """
 
     def event_table(self, examples: Sequence[Example], n_bins: int, seed: int) -> dict[str, Any]:
-        """How good its forecasts are, for `evaluate`: "name", "event", "called", "units", "right" (their share), "rows" (each with
-        "name", "loss", "calibration", "sharpness", "smce", "floor", "floor95"), and where it has them "rivals" and "change".
+        """Evaluate its forecasts, for `evaluate`: "name", "event", "called", "units", "right" (their share), "rows" (each with
+        "name",
+        "loss", "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
         """
 
     def event_means(self, examples: Sequence[Example], calib: Calibrator) -> dict[str, Any]:
-        """What it makes of adapted scores, for `adapt`: "event", "called", "units", and the means "expected" and "right"."""
+        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", and means "expected" and
+        "right".
+        """
 
 
-def score_readers(nlp: Language, attr: str, *, fitted: bool = True) -> dict[str, ScoreReader]:
-    """Name -> each pipe that reads the scores with this prefix. fitted (bool): Leave out those that are not fitted."""
+def score_readers(nlp: Language, attr: str, *, fitted_only: bool = True) -> dict[str, ScoreReader]:
+    """Return name -> pipe of the pipes that read the scores with this prefix. fitted_only (bool): Leave out unfitted ones."""
     pipes: list[tuple[str, Any]] = nlp.components
     readers = {name: pipe for name, pipe in pipes if hasattr(pipe, "reads_scores_of") and pipe.reads_scores_of(attr)}
-    return {name: pipe for name, pipe in readers.items() if not fitted or getattr(pipe, "fitted", True)}
+    return {name: pipe for name, pipe in readers.items() if not fitted_only or getattr(pipe, "fitted", True)}
 
 
 def drop_readers(nlp: Language, attr: str) -> list[str]:
-    """Take out the pipes that read the scores with this prefix, which are others now. RETURNS (list[str]): Their names."""
-    names = list(score_readers(nlp, attr, fitted=False))
+    """Remove the pipes that read the scores with this prefix, which have changed. RETURNS (list[str]): Their names."""
+    names = list(score_readers(nlp, attr, fitted_only=False))
     for name in names:
         nlp.remove_pipe(name)
     return names
 
 
 def info_of(reader: ScoreReader) -> dict[str, Any] | None:
-    """What the fit of a reader learned; None where it does not say."""
+    """Return the summary of a reader's fit; None if it has none."""
     info: dict[str, Any] | None = reader.event_info() if hasattr(reader, "event_info") else None
     return info

@@ -1,4 +1,4 @@
-"""The figures of `spacy evaluate`, and those of a fit in meta.json, which `spacy package` takes into a README."""
+"""The figures of `spacy evaluate`, and those of a fit in meta.json, which `spacy package` copies into a README."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..calibration.grouping.tag_frequency import regroup_by_frequency
 from ..calibration.registered import by_short
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
-from ..metrics.metric import figure_of, listed
+from ..metrics.metric import figure_of, select_listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
 from ..types import Groups
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> ScoredCorpus:
-    """What a calib pipe of this prefix wrote on the predicted Docs, with gold. labels: Of its source, as columns."""
-    from ..gold.collect import scored_corpus  # evaluates; a pipeline that only scores does not load it
+    """Collect the scores that a calib pipe wrote on predicted Docs, with gold. labels (Sequence[str]): Labels of its source."""
+    from ..gold.collect import scored_corpus  # only evaluation needs it
 
     views = (doc_view(example.predicted, attr) for example in examples)
     first = next((view for view in views if view is not None), None)
@@ -33,12 +33,12 @@ def corpus_of(examples: Sequence[Example], attr: str, labels: Sequence[str]) -> 
 
 
 def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "calib", n_bins: int = 10) -> dict[str, Any]:
-    """Calibration errors and every registered metric, each raw and calibrated on the same pairs; None where there is nothing to judge.
+    """Return calibration errors and every registered metric, raw and calibrated on the same pairs; None if there are no pairs.
 
-    groups (Groups | None): Tag groups for GMCE; None (a pipe that is not fitted) gives no GMCE.
+    groups (Groups | None): Tag groups for GMCE; None (an unfitted pipe) gives no GMCE.
     RAISES C185, C190: two metrics have one short name, or one has that of another figure.
     """
-    pairs, metrics = judged_pairs.pairs, listed(by_short("calib_metrics"))
+    pairs, metrics = judged_pairs.pairs, select_listed(by_short("calib_metrics"))
     index_by_group = {} if groups is None else dict(zip(groups.names, group_slices(pairs, groups), strict=True))
     per_group: dict[str, dict[str, Any]] = {name: {} for name in index_by_group}
     scores: dict[str, Any] = {}
@@ -57,20 +57,18 @@ def calib_scores(judged_pairs: JudgedPairs, groups: Groups | None, attr: str = "
 
 
 def score_prefixes(attr: str, of_entities: bool, token_scores: bool) -> tuple[str, str]:
-    """Prefixes of the figures of a pipe's tokens ("": none) and spans; entities come first where a pipe has them."""
+    """Return the prefixes of the figures of a pipe's tokens ("" for none) and spans; entities get the plain prefix."""
     return (f"{attr}_token" if token_scores else "", attr) if of_entities else (attr, f"{attr}_span")
 
 
 def score_names() -> list[str]:
-    """The figures of `calib_scores` that are one number. RAISES C185, C190: see there."""
-    return ["smce", "gmce", "ece", *listed(by_short("calib_metrics"))]
+    """Return the figures of `calib_scores` that are single numbers. RAISES C185, C190: as for `calib_scores`."""
+    return ["smce", "gmce", "ece", *select_listed(by_short("calib_metrics"))]
 
 
 class CalibScorer:
-    """Scores one calib pipe.
+    """Scores one calib pipe. n_bins (int): Adaptive bins. n_groups (int | None): Tag frequency groups; None: those of the fit.
 
-    n_bins (int): Adaptive bins of all errors. n_groups (int | None): Judge by this many tag frequency groups; None judges by the groups
-        that the pipe was fitted with.
     RAISES C001: n_bins or n_groups is not a whole number of at least 1.
     """
 
@@ -101,24 +99,24 @@ class CalibScorer:
         return scores
 
     def judging(self, groups: Groups, labels: Sequence[str]) -> Groups:
-        """The groups to judge by: those of the fit, or as many tag frequency groups as were asked for."""
+        """Return the groups to evaluate by: those of the fit, or n_groups tag frequency groups."""
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
 def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = None) -> CalibScorer:
-    """A CalibScorer with a pipe's settings, but for those given. scorer (Any): Of the pipe; what it does not set has the default."""
+    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them), except those given."""
     own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
     return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:
-    """Put the figures of a pipe in the place of those that it had."""
+    """Replace the figures of a pipe in the pipeline's meta."""
     drop_performance(nlp, attr)
     nlp.meta.setdefault("performance", {}).update(figures)
 
 
 def drop_performance(nlp: Language, attr: str) -> None:
-    """Take out the figures of a pipe, and what held nothing else."""
+    """Remove the figures of a pipe from the pipeline's meta, and "performance" if it is then empty."""
     performance = nlp.meta.get("performance", {})
     figures = ["gmce_per_group", *(f"{name}{suffix}" for name in score_names() for suffix in ("", "_raw"))]
     prefixes = (attr, f"{attr}_token", f"{attr}_span")

@@ -1,6 +1,6 @@
-"""The settings of a calib pipe, the one place where each is written; and the factories that are made of settings."""
+"""The settings of a calib pipe, each declared once, and factories built from settings."""
 
-# No `from __future__ import annotations` here: confection reads the types of the fields, and before spaCy 3.8.12 it cannot resolve strings.
+# No `from __future__ import annotations` here: confection reads the types of the fields, and before 3.8.12 cannot resolve strings.
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
@@ -19,42 +19,43 @@ if TYPE_CHECKING:
     from ..calibration.tag_offsets import TagOffsets
     from ..context.tokens import TokenContext
     from ..sources.base import Source
-else:  # what a registered function made: importing these classes would make every `Language()` slow
+else:  # importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
 
 
-def block(registry: str, registered: str, **settings: Any) -> Any:
-    """A setting that a function of this registry makes, by default this one; outside of configs it must be given."""
-    return field(metadata={"registry": registry, "default": {registry: registered, **settings}})
+def block(registry: str, function_name: str, **settings: Any) -> Any:
+    """Declare a setting that is a block of a config. function_name (str): Registered function that makes it by default."""
+    return field(metadata={"registry": registry, "default": {registry: function_name, **settings}})
 
 
-def block_or_none(registry: str, registered: str | None = None) -> Any:
-    """One that may be None, as it is outside of configs."""
-    return field(default=None, metadata={"registry": registry, "default": registered and {registry: registered}})
+def block_or_none(registry: str, function_name: str | None = None) -> Any:
+    """Declare a setting that is a block of a config or None; outside of configs the default is None."""
+    return field(default=None, metadata={"registry": registry, "default": function_name and {registry: function_name}})
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PipeSettings:
-    """What a config says of a calib pipe.
+    """Settings of a calib pipe.
 
     attr (str): Prefix of the attributes that it writes.
-    threshold (float): Marginals below it take no part, in [0, 1).
-    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves room for the
-        calibrated probability that the right tag is none of them.
-    token_scores (bool): Whether a pipe of entities also gives tokens scores, of their entity labels: Token._.<attr>_score, _raw and _scores.
-        Tokens of other pipes have them in any case.
-    event (str): When a span (entity) counts as right: exact (tokens and label), article (the same but for a leading a, an or the), type (label of every token),
-        overlap (of at least one).
-    source (Source): Where marginals come from.
+    threshold (float): Marginals below it are ignored, in [0, 1).
+    normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves
+        room for the calibrated probability that the right tag is none of them.
+    token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores, of entity labels. Other
+        pipes always write them.
+    event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
+        the), type (label of every token), overlap (of at least one).
+    source (Source): Source of the marginals.
     grouping (Callable): (labels, tag counts) -> Groups.
-    scaling (Scaling | None): Prototype of what weighs the tags of a token anew before the threshold; None leaves it out.
-    recalibrator (Recalibrator): Prototype, copied for every group.
-    pooling (TagOffsets | None): Prototype of the tags' own corrections after the maps of their groups; None leaves them out.
-    selection (Selector | None): Chooses scaling, context, grouping and recalibrator by cross-validation at the fit.
-    context (TokenContext | None): Prototype of the step after the maps that looks at the rest of the Doc; None leaves it out.
-    sets (ConformalSets | None): Prototype of the sets of tags that hold the right one with a chosen probability; None makes none.
+    scaling (Scaling | None): Prototype of the step that reweights the tags of a token before the threshold; None leaves it out.
+    recalibrator (Recalibrator): Prototype, cloned for every group.
+    pooling (TagOffsets | None): Prototype of corrections per tag after the recalibrators of the groups; None leaves them out.
+    selection (Selector | None): Chooses scaling, context, grouping and recalibrator by cross-validation in the fit.
+    context (TokenContext | None): Prototype of the step that adjusts scores by the rest of the Doc; None leaves it out.
+    sets (ConformalSets | None): Prototype of sets of tags that include the right one with a chosen probability; None makes
+        none.
     scorer (Callable | None): Called by `nlp.evaluate`.
-    RAISES C001: a setting out of range. C112: a prefix that spaCy needs for itself.
+    RAISES C001: a setting out of range. C112: a prefix that spaCy needs itself.
     """
 
     attr: str = DEFAULT_ATTR
@@ -81,31 +82,31 @@ class PipeSettings:
         check_event(self.event)
 
 
-# Settings that are a block of a config, or null -> the key of that block which names the function that makes it.
-BLOCKS: dict[str, str] = {one.name: one.metadata["registry"] for one in fields(PipeSettings) if "registry" in one.metadata}
+# Setting that is a block of a config or null -> key of the block that names its registered function.
+BLOCKS: dict[str, str] = {item.name: item.metadata["registry"] for item in fields(PipeSettings) if "registry" in item.metadata}
 
 
 def default_config(settings: type) -> dict[str, Any]:
-    """The fields of a dataclass as a config has them where it does not say otherwise, but those without a default."""
-    found = {one.name: one.metadata.get("default", one.default) for one in fields(settings)}
-    return {name: value for name, value in found.items() if value is not MISSING}
+    """Return the fields of a dataclass with their defaults in a config, except fields without a default."""
+    defaults = {setting.name: setting.metadata.get("default", setting.default) for setting in fields(settings)}
+    return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
 def component_factory(name: str, where: str, settings: type, **meta: Any) -> Callable[..., Any]:
-    """Register a factory with spaCy. Its signature is the settings, which configs are checked against.
+    """Register a factory with spaCy. Its signature consists of the settings, and configs are checked against it.
 
-    where (str): "module:class" of this package, to be called with (nlp, name, **settings). It is imported when the
-        first component is built: every `Language()` imports the factories, and never what they build.
-    settings (type): A dataclass. meta: Of `Language.factory`.
+    where (str): "module:class" of this package, called with (nlp, name, **settings). It is imported when the first component is
+        built: every `Language()` imports the factories, and must not import what they build.
+    settings (type): A dataclass. meta: Arguments of `Language.factory`.
     """
     module, _, made_by = where.partition(":")
 
     def make(nlp: Language, name: str, **settings: Any) -> Any:
         return getattr(import_module(module, __package__.partition(".")[0]), made_by)(nlp, name, **settings)
 
-    types = {one.name: one.type for one in fields(settings)}
-    shown = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
-    own = list(Signature.from_callable(make).parameters.values())[:2]
-    make.__signature__ = Signature([*own, *shown])  # type: ignore[attr-defined]
+    types = {setting.name: setting.type for setting in fields(settings)}
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind) for name, kind in types.items()]
+    first_parameters = list(Signature.from_callable(make).parameters.values())[:2]
+    make.__signature__ = Signature([*first_parameters, *parameters])  # type: ignore[attr-defined]
     make.__annotations__ = {"nlp": Language, "name": str, **types}
     return Language.factory(name, default_config=default_config(settings), **meta)(make)

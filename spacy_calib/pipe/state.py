@@ -1,4 +1,4 @@
-"""All that a pipe keeps of its fit, and its saved form: the one schema of what `calibration.msgpack` holds. Knows arrays, never Docs."""
+"""The learned state of a calib pipe and its saved form: the one schema of `calibration.msgpack`. For arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -9,76 +9,76 @@ from typing import TYPE_CHECKING, Any
 
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
-from ..context.tokens import FurtherScores, SpanContext
-from ..schema import Misfit, blob, digests, listed, maybe, record, registered, text
-from ..sources.find import Fitted
+from ..context.tokens import FurtherScores, SpanContextModel
+from ..schema import InvalidState, blob, digests, list_of, maybe, record, registered_part, text
+from ..sources.find import ComponentIdentity
 from ..types import Groups
 from .fit_info import FitInfo
 
 if TYPE_CHECKING:
-    from ..pairs.seen_texts import SeenTexts
+    from ..pairs.seen_texts import FitTextDigests
 
 
 def _span_context(value: Any, where: str) -> Any:
-    """The context of spans that a fit learns, or a part that a registry makes, which is rebuilt later."""
+    """Read the span context that a fit learns; or check a registered part, which is rebuilt later."""
     is_part = isinstance(value, dict) and "@calib_contexts" in value
-    return registered("@calib_contexts")(value, where) if is_part else SpanContext.read(value, where)
+    return registered_part("@calib_contexts")(value, where) if is_part else SpanContextModel.read(value, where)
 
 
-def _parts_agree(held: dict[str, Any]) -> str:
-    maps, spans, info = held["maps"], held["span_maps"], held["fit_info"]
+def _contradiction(fields: dict[str, Any]) -> str:
+    """Return why the parts of a state contradict each other, or ""."""
+    maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
     if maps is None:
-        given = [name for name in (*TOKENS, *SPANS, "record", "seen") if held[name] is not None]
-        return f"'{given[0]}' is there and 'maps' is not" if given else ""
-    n = len(held["labels"])
-    if held["judged_by"] is not None and len(held["judged_by"].of_tag) != n:
-        return f"{len(held['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
+        learned_keys = [name for name in (*TOKENS, *SPANS, "record", "seen") if fields[name] is not None]
+        return f"'{learned_keys[0]}' is there and 'maps' is not" if learned_keys else ""
+    n = len(fields["labels"])
+    if fields["judged_by"] is not None and len(fields["judged_by"].of_tag) != n:
+        return f"{len(fields['judged_by'].of_tag)} tags are judged by groups, there are {n} labels"
     if len(maps["groups"].of_tag) != n:
         return f"{len(maps['groups'].of_tag)} tags have groups, there are {n} labels"
     if info is None:
         return "'fit_info' is empty"
-    if held["span_context"] is not None and None in (held["context"], spans):
+    if fields["span_context"] is not None and None in (fields["context"], spans):
         return "'span_context' is there and 'context' or 'span_maps' is not"
     if spans is None:
-        return "" if held["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
+        return "" if fields["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
     labels = () if info.spans is None else info.spans.labels
-    sizes = {len(labels), *(len(one.groups.of_tag) for one in spans)}
-    return "the labels of spans and their groups are as many" if len(sizes) > 1 else ""
+    sizes = {len(labels), *(len(span_map.groups.of_tag) for span_map in spans)}
+    return "span labels and their groups differ in number" if len(sizes) > 1 else ""
 
 
 STATE = record(
     {
-        "labels": listed(text),
+        "labels": list_of(text),
         "kind": text,
         "fit_info": lambda value, where: None if value == {} else FitInfo.read(value, where),  # {} before the fit
         **TOKENS,
         **SPANS,
         "span_context": maybe(_span_context),
-        "record": maybe(blob),  # checked by `record.fit_record.read_record`, when a command asks for it
+        "record": maybe(blob),  # checked by `record.fit_record.read_record` when it is needed
         "seen": maybe(record({"digests": digests, "salt": text})),
-        "kept_labels": listed(text),
+        "kept_labels": list_of(text),
         "weights": text,
         "judged_by": maybe(Groups.read),
     },
-    _parts_agree,
+    _contradiction,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class PipeState:
-    """What a fit learned; the default values are those of a pipe that is not fitted, which passes raw scores through.
+    """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
-    tokens (TokenCalibration), spans (SpanCalibration): The maps. component (Fitted): What they belong to, and by which it is told from others.
-    judged_by (Groups | None): Groups of the setting `grouping`, where the maps may have others because a selection chose those.
-    record (bytes | None): What new documents are compared with, see `read_record`; None for a pipe that was fitted without.
-    seen_state (dict | None): The state of `seen`, which is built when a command asks for it.
-    info (FitInfo): What it was fitted on, with which steps, and the errors. weights (str): See `fingerprint`, "" where none was taken.
-    kept_labels (tuple[str, ...]): See `Source.kept_labels`.
+    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the component.
+    judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
+    record (bytes | None): For `read_record`; None for a pipe fitted without. seen_state (dict | None): Of `seen_texts`.
+    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
+    kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)
     spans: SpanCalibration = field(default_factory=SpanCalibration)
-    component: Fitted = field(default_factory=Fitted)
+    component: ComponentIdentity = field(default_factory=ComponentIdentity)
     judged_by: Groups | None = None
     record: bytes | None = None
     seen_state: dict[str, Any] | None = None
@@ -88,20 +88,20 @@ class PipeState:
 
     @property
     def origin(self) -> str:
-        """STOCK, PRETRAINED or FITTED: where the maps come from."""
+        """Origin of the calibration: STOCK (unfitted), PRETRAINED or FITTED."""
         from ..errors.advice import FITTED, PRETRAINED, STOCK  # scoring does not need it
 
         return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
 
     @cached_property
-    def seen(self) -> SeenTexts | None:
-        """Digests of the fit documents, to recognize them in other data; None for a pipe that was fitted without."""
-        from ..pairs.seen_texts import SeenTexts  # scoring does not need it
+    def seen_texts(self) -> FitTextDigests | None:
+        """Digests of the fit documents, to recognize them in other data; built when needed, None for a pipe fitted without."""
+        from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
-        return None if self.seen_state is None else SeenTexts.read(self.seen_state)
+        return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
 
     def state(self) -> dict[str, Any]:
-        """Plain data and arrays, of STATE."""
+        """Return plain data and arrays, in the form STATE."""
         return {
             "labels": list(self.component.labels),
             "kind": self.component.kind,
@@ -117,21 +117,24 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check all of it, then make it. load: Rebuilds a part. RAISES Misfit: not of the form STATE. C001: a cut-off."""
-        held = STATE(data, "state")
-        tokens = TokenCalibration.from_state(held, normalize, load)
-        if isinstance(held["span_context"], dict):
-            held["span_context"] = load(held["span_context"])
-        if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(held["labels"]):
-            raise Misfit("context", f"fitted to {len(held['labels'])} labels")
+        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState.
+
+        C001: a cut-off.
+        """
+        fields = STATE(data, "state")
+        tokens = TokenCalibration.from_state(fields, normalize, load)
+        if isinstance(fields["span_context"], dict):
+            fields["span_context"] = load(fields["span_context"])
+        if isinstance(tokens.context, FurtherScores) and tokens.context.n_labels != len(fields["labels"]):
+            raise InvalidState("context", f"fitted to {len(fields['labels'])} labels")
         return cls(
             tokens=tokens,
-            spans=SpanCalibration.from_state(held),
-            component=Fitted(held["kind"], tuple(held["labels"])),
-            judged_by=held["judged_by"],
-            record=held["record"],
-            seen_state=held["seen"],
-            info=held["fit_info"] or FitInfo(),
-            weights=held["weights"],
-            kept_labels=tuple(held["kept_labels"]),
+            spans=SpanCalibration.from_state(fields),
+            component=ComponentIdentity(fields["kind"], tuple(fields["labels"])),
+            judged_by=fields["judged_by"],
+            record=fields["record"],
+            seen_state=fields["seen"],
+            info=fields["fit_info"] or FitInfo(),
+            weights=fields["weights"],
+            kept_labels=tuple(fields["kept_labels"]),
         )

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import LINK, Annotation, get_annotation
-from ..annotations.base import NIL, NOT_THOSE
+from ..annotations.base import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.recalibrators.logistic import combine
 from ..errors import calib_error
@@ -24,24 +24,24 @@ from ..sources.base import OutputSource, has_weights, to_numpy
 from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"
-_MOST = 30
-_LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MOST)))
-# Priors and scores are at least this before their logarithm.
+_MAX_CANDIDATES = 30
+_LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MAX_CANDIDATES)))
+# Lower priors and scores count as this before the logarithm is taken.
 _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
-# Of what is learned in turns.
+# Shares and weights are learned in turns, so often.
 _ROUNDS = 20
-# Strength of the ridge that holds each weight near that of spaCy's own score; similarities lie near one another, so that theirs has farther to go.
+# Strength of the ridge penalty on the distance of each weight from that of spaCy's score; similarities differ little, so their weight may move more.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What the m entities of some Docs may be linked to: the candidates of each, then NIL.
+    """The n options of m entities: the linker's candidates of each, then NIL.
 
-    rows (Ints): First token of each entity, counted over all Docs. starts (Ints): First of its options, and the end, shape (m +
-    1,). names (list[str]): The identity of each option. prior, similarity, score (Floats): By spaCy, 0 for NIL. n_tokens (int):
-    Of all Docs.
+    rows (Ints): First token of each entity, counted over all Docs, (m,). starts (Ints): First option of each entity, and n at
+    the end, (m + 1,). names (list[str]): Identity of each option. prior, similarity, score (Floats): As spaCy computes them, 0
+    for NIL, (n,). n_tokens (int): Number of tokens of all Docs.
     """
 
     rows: Ints
@@ -54,24 +54,24 @@ class Options:
 
     @property
     def lengths(self) -> Ints:
-        """Number of options of each entity."""
+        """Number of options of each entity, (m,)."""
         return np.diff(self.starts)
 
     @property
     def nil(self) -> Ints:
-        """Index of each entity's NIL option."""
+        """Index of the NIL option of each entity, (m,)."""
         return self.starts[1:] - 1
 
     def features(self) -> Floats:
-        """Return the features, shape (n, 4), columns as in FEATURES."""
+        """Return the features of the options, (n, 4), with columns as in FEATURES."""
         is_nil = np.zeros(len(self.names))
         is_nil[self.nil] = 1.0
         logs = [np.where(is_nil, 0.0, np.log(np.maximum(column, _SMALLEST))) for column in (self.prior, self.score)]
         return np.column_stack([logs[0], self.similarity, logs[1], is_nil])
 
     @classmethod
-    def of(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
-        """Compute candidates, prior, cosine similarity to the sentences around, and score as `EntityLinker.predict` does."""
+    def from_docs(cls, pipe: Any, docs: Sequence[Doc]) -> Options:
+        """Compute candidates, prior, cosine similarity to nearby sentences, and score as `EntityLinker.predict` does."""
         rows, lengths, names, priors, vectors, windows = [], [], [], [], [], []
         first = 0
         for doc in docs:
@@ -110,7 +110,7 @@ def _windows(pipe: Any, doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[Doc, int, int]]) -> Floats:
-    """Return the similarity of each option. As in spaCy, each window is encoded once, by the first row of the output."""
+    """Return the cosine similarity of each option to its window, 0 for NIL, by the first row of the model's output."""
     encodings: dict[tuple[int, int, int], Floats] = {}
     parts = [np.zeros(0)]
     for vectors_, (doc, start, end) in zip(vectors, windows, strict=True):
@@ -126,75 +126,75 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
 
 @dataclass(frozen=True, eq=False)
 class _GoldOptions:
-    """What the gold says about the options of m entities.
+    """Gold of the n options of m entities.
 
-    right (Floats), rejected (NDArray[bool]): Of each option. has_gold, is_open, has_any (NDArray[bool]): Whether an entity has
-    a gold link, has only rejected ones, has candidates.
+    starts (Ints): As in Options. right (Floats): 1 for the gold option, else 0, (n,). is_rejected (NDArray[bool]): Whether the
+    gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]): Whether an entity has a gold link, has only
+    rejected links, has candidates, (m,).
     """
 
     starts: Ints
     right: Floats
-    rejected: NDArray[np.bool_]
+    is_rejected: NDArray[np.bool_]
     has_gold: NDArray[np.bool_]
     is_open: NDArray[np.bool_]
-    has_any: NDArray[np.bool_]
+    has_candidates: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, options: Options, gold: NDArray[np.uint64], rejected: Collection[tuple[int, int]]) -> _GoldOptions:
-        """gold: Hash of each entity's identity, 0 for none. rejected (Collection): (row of the entity, hash of identity)."""
+    def from_links(cls, options: Options, gold: NDArray[np.uint64], rejections: Collection[tuple[int, int]]) -> _GoldOptions:
+        """Compare the options with the gold. gold: Hash of each entity's identity, 0 for none, (m,). rejections: (row, hash of the identity)."""
         hashes = [get_string_id(name) for name in options.names]
-        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == NOT_THOSE
+        rows, is_open = np.repeat(options.rows, options.lengths).tolist(), gold == ONLY_REJECTED
         return cls(
             options.starts,
             (np.array(hashes, dtype=np.uint64) == np.repeat(gold, options.lengths)).astype(np.float64),
-            np.array([pair in rejected for pair in zip(rows, hashes, strict=True)], dtype=bool),
+            np.array([pair in rejections for pair in zip(rows, hashes, strict=True)], dtype=bool),
             (gold != 0) & ~is_open,
             is_open,
             options.lengths > 1,
         )
 
-    def likely(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right. shares (Sequence[float]): See `shares`."""
-        uncovered = 1 - np.where(self.has_any, *shares)
+    def likelihoods(self, shares: Sequence[float]) -> Floats:
+        """Return the likelihood of the gold if each option were right, (n,). shares (Sequence[float]): By `estimate_shares`."""
+        p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
-        open_ = np.where(self.rejected, np.repeat(uncovered, lengths), 1.0)
-        return np.where(np.repeat(self.is_open, lengths), open_, self.right)
+        if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
+        return np.where(np.repeat(self.is_open, lengths), if_open, self.right)
 
-    def shares(self, chances: Floats) -> list[float]:
-        """Return how often the gold is among the options, with candidates and without. chances (Floats): Of each option."""
-        n = np.zeros(0)
-        gold_sums, wrong = (
-            np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else n
-            for values in (self.right, chances * self.rejected)
+    def estimate_shares(self, probabilities: Floats) -> list[float]:
+        """Return the share of entities whose gold is among the options, [with candidates, without]. probabilities (Floats): Of the options, (n,)."""
+        empty = np.zeros(0)
+        gold_sums, rejected_sums = (
+            np.add.reduceat(values, self.starts[:-1]) if len(self.starts) > 1 else empty
+            for values in (self.right, probabilities * self.is_rejected)
         )
         shares = []
-        for with_any in (True, False):
-            closed, open_ = (mask & (self.has_any == with_any) for mask in (self.has_gold, self.is_open))
+        for has_candidates in (True, False):
+            is_linked, is_open = (mask & (self.has_candidates == has_candidates) for mask in (self.has_gold, self.is_open))
             share = 0.5
-            for _ in range(_ROUNDS if open_.any() else 1):
-                expected_open = share * (1 - wrong[open_]) / (1 - share * wrong[open_])
-                # Laplace's rule: nothing is certain
-                share = float((gold_sums[closed].sum() + expected_open.sum() + 1) / (closed.sum() + open_.sum() + 2))
+            for _ in range(_ROUNDS if is_open.any() else 1):
+                expected_open = share * (1 - rejected_sums[is_open]) / (1 - share * rejected_sums[is_open])
+                # Laplace's rule: no share is 0 or 1
+                share = float((gold_sums[is_linked].sum() + expected_open.sum() + 1) / (is_linked.sum() + is_open.sum() + 2))
             shares.append(share)
         return shares
 
 
 class EntityLinkerSource(OutputSource):
-    """P(link) of each candidate of an entity, and of NIL, at its first token: softmax of four features (McFadden 1974).
+    """P(link) of each candidate of an entity, and of NIL, at its first token: a conditional logit (McFadden 1974).
 
-    The features are log prior, similarity, log of spaCy's score (prior + similarity - prior * similarity), each of a candidate,
-    and 1 for NIL.
+    Its features are, for a candidate, log prior, similarity and log of spaCy's score (prior + similarity - prior * similarity);
+    for NIL an indicator.
 
-    component (str): Name of the component. weights (list[float] | None): Of the features; with None the fit learns them. Before
-    that a candidate's probability is its share of the scores, in which NIL has the linker's threshold.
-    covered (list[float] | None): How often the gold is among the options, for entities with candidates and without; with None
-    the fit learns it. Before that it is 1.
-    RAISES C001: not four finite weights, or two shares.
+    component (str): Name of the component. weights (list[float] | None): Weights of the features; None: the fit learns them,
+    and before it probabilities are proportional to spaCy's scores, in which NIL has the linker's threshold. covered
+    (list[float] | None): Share of entities whose gold is among the options, [with candidates, without]; None: the fit learns
+    them, and before it they are 1. RAISES C001: not four finite weights, or not two shares.
     """
 
     reads = ("entity_linker",)
-    of = (EntityLinker,)
-    alone = (NIL, NO_CANDIDATE)
+    component_classes = (EntityLinker,)
+    singleton_labels = (NIL, NO_CANDIDATE)
 
     def __init__(
         self, component: str = "entity_linker", weights: list[float] | None = None, covered: list[float] | None = None
@@ -207,15 +207,11 @@ class EntityLinkerSource(OutputSource):
         self.weights, self.covered = weights, covered
 
     @property
-    def says(self) -> str:  # type: ignore[override]
-        return (
-            ""
-            if self.weights is None
-            else ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights, strict=True))
-        )
+    def settings_summary(self) -> str:  # type: ignore[override]
+        return ", ".join(f"{name} {value:.3g}" for name, value in zip(FEATURES, self.weights or (), strict=False))
 
     @property
-    def unsettled(self) -> bool:  # type: ignore[override]
+    def has_auto_settings(self) -> bool:  # type: ignore[override]
         return self.weights is None or self.covered is None
 
     def annotation(self, pipe: Any) -> Annotation:
@@ -225,22 +221,18 @@ class EntityLinkerSource(OutputSource):
         return _LABELS
 
     def frequency_label(self, label: str) -> str:
-        return label if label in self.alone else "linked"
+        return label if label in self.singleton_labels else "linked"
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Count the columns in the gold by the candidates of the gold entities; no identity is kept."""
+        """Count the gold links of each column, without their identities, which may be private."""
         counts: Counter[str] = Counter()
         for doc in docs:
             gold = [entity for entity in doc.ents if entity.kb_id]
             entities = [entity for entity in gold if entity.label_ not in pipe.labels_discard]
             candidates = dict(zip((entity.start for entity in entities), _candidates(pipe, entities), strict=True))
             for entity in gold:
-                names = [
-                    candidate.entity_
-                    for candidate in sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)[
-                        :_MOST
-                    ]
-                ]
+                by_prior = sorted(candidates.get(entity.start, ()), key=lambda candidate: -candidate.prior_prob)
+                names = [candidate.entity_ for candidate in by_prior[:_MAX_CANDIDATES]]
                 columns = {NIL: NIL if names else NO_CANDIDATE, **dict(zip(names, _LABELS[2:], strict=False))}
                 counts[columns.get(entity.kb_id_, "another identity")] += 1
         return counts
@@ -254,67 +246,65 @@ class EntityLinkerSource(OutputSource):
     def _why_missing(self, pipe: Any, doc: Doc) -> str:
         if not doc.has_annotation("ENT_IOB"):
             return "its entities were not set; put a component that finds entities before it"
-        return (
-            ""
-            if doc.has_annotation("SENT_START")
-            else "its sentences were not set; put a component that finds sentences before it"
-        )
+        has_sentences = doc.has_annotation("SENT_START")
+        return "" if has_sentences else "its sentences were not set; put a component that finds sentences before it"
 
-    def settle(
+    def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn shares and weights from gold; for entities with only rejected links by the likelihood of the rejection."""
+        """Learn shares and weights from gold; entities with only rejected links count by the likelihood of the rejection."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
-        options = Options.of(pipe, [example.predicted for example in readable])
+        options = Options.from_docs(pipe, [example.predicted for example in readable])
         annotation, starts = self.annotation(pipe), np.cumsum([0, *(len(example.predicted) for example in readable)]).tolist()
         gold = np.concatenate([np.zeros(0, dtype=np.uint64), *map(annotation.aligned_gold, readable)])[options.rows]
-        rejected = {
+        rejections = {
             (start + row, key)
             for start, example in zip(starts, readable, strict=False)
-            for row, key in annotation.refused(example) or ()
+            for row, key in annotation.rejected_labels(example) or ()
         }
-        gold_options = _GoldOptions.of(options, gold, rejected)
-        self.weights, self.covered = _learn(options, gold_options, _of_score(pipe), self.weights, self.covered)
+        gold_options = _GoldOptions.from_links(options, gold, rejections)
+        self.weights, self.covered = _learn(options, gold_options, _score_weights(pipe), self.weights, self.covered)
         return {"weights": self.weights, "covered": self.covered}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Read the 30 likeliest candidates of each entity, and NIL."""
-        options = Options.of(pipe, docs)
-        weights = _of_score(pipe) if self.weights is None else np.array(self.weights)
+        """Return the probabilities of NIL and the 30 top candidates at the first token of each entity."""
+        options = Options.from_docs(pipe, docs)
+        weights = _score_weights(pipe) if self.weights is None else np.array(self.weights)
         shares = np.where(options.lengths > 1, *(self.covered or (1.0, 1.0)))
-        chances = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
-        places, columns = _select_options(options, chances)
-        rows = np.repeat(options.rows, options.lengths)[places]
-        names = [options.names[i] for i in places.tolist()]
-        return SparseScores(Marginals(rows, columns, np.minimum(chances[places], 1.0), options.n_tokens, names), absent=np.nan)
+        probabilities = softmax(combine(options.features(), weights), options.starts) * np.repeat(shares, options.lengths)
+        indices, columns = _select_options(options, probabilities)
+        rows = np.repeat(options.rows, options.lengths)[indices]
+        names = [options.names[i] for i in indices.tolist()]
+        scores = np.minimum(probabilities[indices], 1.0)
+        return SparseScores(Marginals(rows, columns, scores, options.n_tokens, names), absent=np.nan)
 
 
 def _learn(
-    options: Options, gold_options: _GoldOptions, towards: Floats, weights: list[float] | None, set_shares: list[float] | None
+    options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn weights, shrunk towards `towards`, and shares, in turns; values that are set stay."""
-    features, shares, learned_weights = options.features(), set_shares or [], towards if weights is None else np.array(weights)
+    """Learn weights, shrunk towards `centre`, and shares, in turns; weights and shares that are not None stay."""
+    features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
     for _ in range(_ROUNDS if gold_options.is_open.any() else 1):
-        if set_shares is None:
-            shares = gold_options.shares(softmax(combine(features, learned_weights), options.starts))
+        if fixed_shares is None:
+            shares = gold_options.estimate_shares(softmax(combine(features, learned_weights), options.starts))
         if weights is None:
-            learned_weights = fit_choices(features, options.starts, gold_options.likely(shares), towards, _PENALTIES)
+            learned_weights = fit_choices(features, options.starts, gold_options.likelihoods(shares), centre, _PENALTIES)
     return learned_weights.tolist(), list(map(float, shares))
 
 
-def _of_score(pipe: Any) -> Floats:
-    """Return the weights by which the top option is the one that spaCy's linker chooses."""
+def _score_weights(pipe: Any) -> Floats:
+    """Return the weights that make the linker's own choice the top option."""
     return np.array([0.0, 0.0, 1.0, np.log(max(pipe.threshold or 0.0, _SMALLEST))])
 
 
-def _select_options(options: Options, chances: Floats) -> tuple[Ints, Ints]:
-    """Return (the options that are read, entity by entity, NIL first; the column of each)."""
-    places: list[int] = []
+def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
+    """Return (indices of the options to read, entity by entity, NIL first; the column of each)."""
+    indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):
-        likeliest = sorted(range(start, nil), key=lambda i: -chances[i])[:_MOST]
-        places += [nil, *sorted(likeliest, key=lambda i: -options.prior[i])]
-        columns += [_LABELS.index(NIL if likeliest else NO_CANDIDATE), *range(2, 2 + len(likeliest))]
-    return np.array(places, dtype=np.intp), np.array(columns, dtype=np.intp)
+        top = sorted(range(start, nil), key=lambda i: -probabilities[i])[:_MAX_CANDIDATES]
+        indices += [nil, *sorted(top, key=lambda i: -options.prior[i])]
+        columns += [_LABELS.index(NIL if top else NO_CANDIDATE), *range(2, 2 + len(top))]
+    return np.array(indices, dtype=np.intp), np.array(columns, dtype=np.intp)

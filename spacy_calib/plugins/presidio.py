@@ -30,19 +30,18 @@ except ModuleNotFoundError as error:
         raise
     raise calib_error("C064") from None
 
-# The least score of a flagged stretch: Presidio leaves out results whose score is 0.
-_LEAST = 1e-6
+# Minimum score of a flagged span: Presidio drops results with score 0.
+_MIN_SCORE = 1e-6
 
 
 class UncalibratedScore(float):
-    """Presidio's score of an entity that has no calibrated one. Results of the analyzer have it as it is, unless words around it raise it."""
+    """The default score of Presidio, for an entity without a calibrated score; the analyzer's results keep this type."""
 
 
 class CalibratedSpacyRecognizer(SpacyRecognizer):
-    """Presidio's SpacyRecognizer whose results say in `recognition_metadata["calibrated"]` whether their score is a probability."""
+    """Presidio's SpacyRecognizer, with whether a score is calibrated in `recognition_metadata["calibrated"]` of each result."""
 
     def analyze(self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts | None = None) -> list[Any]:
-        """Return the results of a text."""
         results = super().analyze(text, entities, nlp_artifacts)
         for result in results:
             result.recognition_metadata["calibrated"] = not isinstance(result.score, UncalibratedScore)
@@ -50,28 +49,26 @@ class CalibratedSpacyRecognizer(SpacyRecognizer):
 
 
 class CalibratedSpacyNlpEngine(SpacyNlpEngine):
-    """Presidio's SpacyNlpEngine with calibrated scores, where Presidio's own gives 0.85 to every entity.
+    """Presidio's SpacyNlpEngine with calibrated scores; Presidio's own gives 0.85 to every entity.
 
-    Give it to AnalyzerEngine(nlp_engine=...), also below a BatchAnalyzerEngine, or its class to NlpEngineProvider. A result of
-    Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that the pipeline's span and label are
-    right (by the event that the calib pipe was fitted for). Where Presidio's mapping joins labels (GPE and LOC to LOCATION),
-    the joined label is right at least as often. An entity without a calibrated score keeps Presidio's (`default_score` of its configuration),
-    as an `UncalibratedScore`; `mark_results` writes that into the metadata of results, too. As after any engine,
-    Presidio raises scores for context words, drops results of score 0, and keeps the higher of nested results of one type.
+    Pass it to AnalyzerEngine(nlp_engine=...), which a BatchAnalyzerEngine may use, or its class to NlpEngineProvider. A result
+    of Presidio's SpacyRecognizer then has the score `Span._.<attr>_score`: the probability that span and label are right (by
+    the event that the calib pipe was fitted for). If Presidio's mapping merges labels (GPE and LOC to LOCATION), the merged
+    label is right at least as often. An entity without a calibrated score keeps Presidio's `default_score`, as an
+    `UncalibratedScore`. As with any engine, Presidio raises scores for context words, drops results of score 0, and keeps the
+    higher of nested results of one type.
 
     models (list[dict] | None): As in Presidio, [{"lang_code": "en", "model_name": package name or path}], read by `load`.
     Nothing is ever downloaded.
     ner_model_configuration (NerModelConfiguration | None): As in Presidio. Its low_confidence_score_multiplier changes
     calibrated scores only with `use_multiplier`.
-    nlp (Language | Mapping[str, Language] | None): Loaded pipelines, by language code, in place of `models`; a single one
-    serves the language nlp.lang.
+    nlp (Language | Mapping[str, Language] | None): A loaded pipeline, or several by language code, in place of `models`.
     attr (str | None): Prefix of the calib pipe's attributes; None takes the first that scores entities.
-    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is
-    False: those below the cut-offs of `spacy calib threshold`. An entity without a score (None) stays in: it may be personal
-    data.
-    flagged (bool): Report every stretch of `doc.spans["<attr>_doubtful"]`, too: what the cut-offs of `spacy calib threshold
-    --recall` flag. Its score is the highest P(inside an entity) of its tokens or, with a cut-off for each label, P(label); most
-    are low, so give no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
+    accepted_only (bool): Leave out entities whose `Span._.<attr>_accept` is False: those below the cut-offs of `spacy calib
+    threshold`. An entity without a score stays in: it may be personal data.
+    flagged (bool): Report the spans of `doc.spans["<attr>_doubtful"]`, too, which the cut-offs of `spacy calib threshold
+    --recall` flag. Their score is the highest P(inside an entity) of their tokens or, with a cut-off per label, P(label). Most
+    are low, so set no score_threshold. Types that Presidio's recognizer does not support are not reported: map them.
     use_multiplier (bool): Multiply calibrated scores of low_score_entity_names, as Presidio does with its own.
     RAISES C001: neither or both of models and nlp; an attr that no fitted calib pipe has; accepted_only or flagged without
     cut-offs, or both of them. C027: no fitted calib pipe. C065: it reads no entities.
@@ -91,8 +88,8 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         use_multiplier: bool = False,
     ):
         if bool(models) == (nlp is not None):
-            expected = "a list of {'lang_code': ..., 'model_name': ...}, or else nlp a loaded pipeline"
-            raise calib_error("C001", name="models", wanted=expected, given="both" if models else "neither")
+            model_list = "a list of {'lang_code': ..., 'model_name': ...}, or else nlp a loaded pipeline"
+            raise calib_error("C001", name="models", wanted=model_list, given="both" if models else "neither")
         super().__init__(models=models, ner_model_configuration=ner_model_configuration)
         self.models = models or []  # Presidio's default is to download a pipeline, which has no calib pipe
         self.attr = attr
@@ -101,22 +98,22 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self.use_multiplier = use_multiplier
         self._unscored_labels: set[str] = set()
         if nlp is not None:
-            self._take({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
+            self._set_pipelines({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
 
     def load(self) -> None:
-        """Load the pipelines that `models` names. RAISES C001, C027, C065: as the class. C050: a pipeline is not there."""
+        """Load the pipelines of `models`. RAISES C001, C027, C065: As the class does. C050: a pipeline is not installed."""
         if not self.models:
             return
         for model in self.models:
-            name = model.get("model_name")  # Presidio refuses what is no text
+            name = model.get("model_name")  # Presidio refuses other types
             if isinstance(name, str) and not (util.is_package(name) or Path(name).exists()):
                 raise calib_error("C050", model=name, why="it is neither an installed package nor a folder.")
         super().load()
         pipelines, self.nlp = self.nlp, None
-        self._take(pipelines)
+        self._set_pipelines(pipelines)
 
-    def _take(self, pipelines: dict[str, Language]) -> None:
-        """Use these pipelines, if one has the requested scores. RAISES C001, C027, C065: as the class."""
+    def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
+        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: As the class does."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:
@@ -132,20 +129,20 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
         if self.flagged and self.accepted_only:
             raise calib_error(
-                "C001", name="flagged", wanted="False beside accepted_only, which leaves out what is not sure", given=True
+                "C001", name="flagged", wanted="False with accepted_only, which leaves out doubtful entities", given=True
             )
         for name, option, cutoffs in (
             ("accepted_only", "--precision", [pipe.spans.cutoffs for _, pipe in chosen_pipes]),
             ("flagged", "--recall", [pipe.tokens.recall_cutoffs for _, pipe in chosen_pipes]),
         ):
             if getattr(self, name) and not any(cutoffs):
-                finds = f"`python -m spacy calib threshold {option}` finds them"
-                expected = f"False as long as the pipe '{chosen_pipes[0][0]}' has no cut-offs ({finds})"
-                raise calib_error("C001", name=name, wanted=expected, given=True)
+                command = f"`python -m spacy calib threshold {option}`"
+                condition = f"False until the pipe '{chosen_pipes[0][0]}' has cut-offs ({command} finds them)"
+                raise calib_error("C001", name=name, wanted=condition, given=True)
         self.nlp = pipelines
 
     def mark_results(self, registry: RecognizerRegistry) -> None:
-        """Put a CalibratedSpacyRecognizer in the place of Presidio's, in the registry of an analyzer (`AnalyzerEngine(...).registry`)."""
+        """Replace Presidio's SpacyRecognizer by a CalibratedSpacyRecognizer in the registry of an analyzer (`AnalyzerEngine(...).registry`)."""
         registry.remove_recognizer(SpacyRecognizer.__name__)
         for language in self.get_supported_languages():
             recognizer = CalibratedSpacyRecognizer(
@@ -154,7 +151,6 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             registry.add_recognizer(recognizer)
 
     def process_text(self, text: str, language: str) -> NlpArtifacts:
-        """Return the artifacts of a text, `scores` calibrated."""
         return self._calibrate(super().process_text(text, language))
 
     def process_batch(
@@ -165,43 +161,42 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             yield (text, self._calibrate(artifacts), *context)
 
     def _calibrate(self, artifacts: NlpArtifacts) -> NlpArtifacts:
-        """Replace the scores by those of the Doc's own entities; those of the artifacts have Presidio's labels."""
+        """Replace the scores of the artifacts' entities, which have Presidio's labels, by those of the Doc's entities."""
         spans = {(span.start, span.end): span for span in artifacts.tokens.ents}
         scored_entities = []
         for entity, default in zip(artifacts.entities, artifacts.scores, strict=True):
             span = spans[entity.start, entity.end]
             score = span._.get(f"{self.attr}_score")
             if score is None:
-                self._warn_of(span.label_)
+                self._warn_unscored(span.label_)
             if not (self.accepted_only and span._.get(f"{self.attr}_accept") is False):
                 new_score = UncalibratedScore(default) if score is None else score * self._factor(entity.label_)
                 scored_entities.append((entity, new_score))
         if self.flagged:
-            scored_entities = sorted(
-                [*scored_entities, *self._doubtful(artifacts.tokens, spans)], key=lambda item: item[0].start
-            )
+            scored_entities += self._doubtful(artifacts.tokens, spans)
+            scored_entities.sort(key=lambda item: item[0].start)
         artifacts.entities = [entity for entity, _ in scored_entities]
         artifacts.scores = [score for _, score in scored_entities]
         return artifacts
 
-    def _warn_of(self, label: str) -> None:
-        """WARNS CW78, once for each label: its entities have no calibrated score."""
+    def _warn_unscored(self, label: str) -> None:
+        """Warn, once per label, that its entities have no calibrated score (CW78)."""
         if label not in self._unscored_labels:
             self._unscored_labels.add(label)
             warnings.warn(WARNINGS["CW78"].format(label=label), stacklevel=3)
 
     def _doubtful(self, doc: Any, spans: Mapping[tuple[int, int], Any]) -> list[tuple[Any, float]]:
-        """Return flagged stretches of a Doc that are no entities, with Presidio's types, and their scores."""
+        """Return the flagged spans of a Doc that are no entities, with Presidio's types, and their scores."""
         group = doc.spans.get(doubtful_key(str(self.attr)), ())
         scores = group.attrs["scores"].tolist() if len(group) else []
         flagged_spans = [
-            (Span(doc, span.start, span.end, label=span.label_), max(score, _LEAST))
+            (Span(doc, span.start, span.end, label=span.label_), max(score, _MIN_SCORE))
             for span, score in zip(group, scores, strict=True)
             if (span.start, span.end) not in spans
         ]
-        of_span = {(span.start, span.end): score for span, score in flagged_spans}
+        score_by_span = {(span.start, span.end): score for span, score in flagged_spans}
         mapped_spans, _ = self._get_updated_entities([span for span, _ in flagged_spans], [score for _, score in flagged_spans])
-        return [(span, of_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
+        return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
 
     def _factor(self, label: str) -> float:
         settings: Any = self.ner_model_configuration

@@ -1,4 +1,4 @@
-"""The contract of a source, and what sources share."""
+"""The base classes of sources, and helpers that several sources use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import Model
 
 from ..annotations import Annotation
 from ..calibration.spans import product_of
 from ..pairs.build import Scores
 from ..types import Floats, Spans
 
-# The parser that the scores of a Doc's arcs are of, as long as the Doc lives: whole trees are sampled from it.
+# Doc -> the parser whose arc scores were read from it, as long as the Doc lives: whole trees are sampled from this parser.
 PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
 
 
 def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
-    """Why the model of a component cannot be run on each Doc, "" if it can."""
+    """Return for each Doc why the model of a component cannot be run on it, "" if it can."""
     reasons = [""] * len(docs)
     for node in pipe.model.walk():
         if node.name in _LISTENERS:
@@ -34,23 +35,23 @@ def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
 
 
 def is_listener(node: Any) -> bool:
-    """Whether a node of a model reads what another component wrote on the Doc; curated transformers call theirs "..._listener"."""
-    return node.name.endswith(("-listener", "_listener"))
+    """Return whether a node of a model is a listener, which reads what an embedding component wrote on the Doc."""
+    return node.name.endswith(("-listener", "_listener"))  # "_listener": of curated transformers
 
 
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Why the head's input was overwritten between its component and the pipe `name`; "" if it was not.
+    """Return which pipe before the pipe `name` overwrites the token vectors that a component listens to, as a sentence; "" for none.
 
     A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
     """
-    pipe_name = embedding = ""  # of the component in this pipeline, and of the first embedding component after it
-    for place, component in nlp.pipeline:
-        if place == name:
+    pipe_name = embedding = ""  # names of the component and of the first embedding component after it
+    for component_name, component in nlp.pipeline:
+        if component_name == name:
             break
         if component is pipe:
-            pipe_name = place
+            pipe_name = component_name
         elif pipe_name and not embedding and hasattr(component, "listeners"):
-            embedding = place
+            embedding = component_name
     else:
         return ""
     if not embedding or not any(is_listener(node) for node in pipe.model.walk()):
@@ -68,7 +69,7 @@ def _no_transformer_data(node: Any, doc: Doc) -> str:
     return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
 
 
-# Nodes that read what another component wrote on the Doc, and what they miss where it did not.
+# Name of a listener -> function (node, Doc) that returns what the Doc lacks, "" for nothing.
 _LISTENERS = {
     "tok2vec-listener": _no_token_vectors,
     "transformer-listener": _no_transformer_data,
@@ -79,7 +80,7 @@ _LISTENERS = {
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
-    """A numpy array from a numpy, cupy or torch one; the device's copy is fetched once."""
+    """Convert a numpy, cupy or torch array to a numpy array on the CPU."""
     if isinstance(array, np.ndarray):
         return array
     if hasattr(array, "detach"):  # torch
@@ -90,145 +91,153 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 
 def has_weights(pipe: Any) -> bool:
-    """Whether all weights of a component's model are there."""
+    """Return whether every parameter of a component's model has a value."""
     return all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
 
 
+def is_trained(pipe: Any) -> bool:
+    """Whether a component has what it runs with: all weights, and something in its knowledge base, if it has a model or such a base."""
+    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
+    return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
+
+
 def all_finite(pipe: Any) -> bool:
-    """Whether no weight of a component's model is NaN or infinite."""
+    """Return whether all weights of a component's model are finite."""
     weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
     return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
 
 
 class Source(ABC):
-    """Reads the marginals of Docs. Holds settings only: the component is looked up by the pipe and handed in.
+    """Settings for reading the label probabilities that a component gives to Docs; the pipe finds the component and passes it in.
 
-    reads (tuple[str, ...]): The factories whose components it reads, as errors name them; () for a source that reads nothing but the Doc.
-    events (tuple[str, ...]): When what it reads may count as right, one of which `calib fit --event` names; () where there is no choice.
-    component (str): Name of the pipeline component that is read; "" for a source that reads nothing but the Doc.
-    alone (tuple[str, ...]): Labels that form a group of their own beside those that the grouping makes ("O").
-    user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` where it reads what gold files may bring along, an array with a row for each token for example.
-    beside (tuple[str, ...]): Names of further scores that it reads of each unit beside the first; () for none.
-    distributions (bool): Whether the scores of a token say something of each label, so that a scaling may weigh them against each other;
-        False where a token has the score of one label and nothing is known of the others.
-    sets_labels (bool): Whether the calib pipe gives a Doc that carries no label the likeliest ones.
-    unsettled (bool): Whether a setting was left to the fit. says (str): What `spacy calib info` says of its settings, "" for nothing.
-    doc_alone (bool): Whether all that it reads of a component stands on the Doc, which may be any pipeline's then.
-    keeps_span_scores (bool): Whether its component keeps scores beside its spans, where `write_span_scores` puts calibrated ones too.
+    reads (tuple[str, ...]): Factories of the components that it can read, for errors; () if it reads only the Doc.
+    events (tuple[str, ...]): Values of `calib fit --event`, each a definition of a right prediction; () for no choice.
+    component (str): Name of the pipeline component; "" if it reads only the Doc.
+    singleton_labels (tuple[str, ...]): Labels that get a group each, before those of the grouping ("O").
+    user_data_keys (tuple[str, ...]): Keys of `Doc.user_data` that it reads, and that gold files may therefore contain.
+    further_score_names (tuple[str, ...]): Names of the scores that it reads of each unit in addition to the first; () for none.
+    distributions (bool): Whether a token has a score for every label, so that a scaling can compare labels; False if only one
+        label of a token has a score.
+    sets_labels (bool): Whether the calib pipe sets the top labels on a Doc without labels.
+    has_auto_settings (bool): Whether a setting is left to the fit.
+    settings_summary (str): Its settings as `spacy calib info` prints them; "" for none.
+    reads_doc_only (bool): Whether it reads only the component's output on the Doc, so that any pipeline may have run.
+    keeps_span_scores (bool): Whether its component stores scores with its spans; `write_span_scores` adds calibrated ones there.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
     events: ClassVar[tuple[str, ...]] = ()
     component: str = ""
-    alone: tuple[str, ...] = ()
+    singleton_labels: tuple[str, ...] = ()
     distributions: bool = True
     keeps_span_scores: bool = False
     sets_labels: bool = False
-    unsettled: bool = False
-    says: str = ""
+    has_auto_settings: bool = False
+    settings_summary: str = ""
     user_data_keys: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    doc_alone: bool = False
+    further_score_names: tuple[str, ...] = ()
+    reads_doc_only: bool = False
 
     def supports(self, pipe: Any) -> bool:
-        """Whether the source can read this component."""
+        """Return whether the source can read this component."""
         return True
 
     def claims(self, pipe: Any) -> bool:
-        """Whether it is this source that reads the component where no setting names one. Every registered source is asked, as its
-        registered function makes it without arguments; one that needs arguments is not asked.
+        """Return whether this source is the default for a component, used if no setting names a source.
+
+        It is called on every registered source that can be built without arguments.
         """
         return False
 
     def kind(self, pipe: Any) -> str:
-        """A stable name of the component's type, by which it is found again after a rename."""
+        """Return a stable name of the component's type, by which it is found after it was renamed in the pipeline."""
         return ""
 
     @abstractmethod
     def annotation(self, pipe: Any) -> Annotation:
-        """Which annotation the labels are of."""
+        """Return the annotation that the labels belong to."""
 
     @abstractmethod
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        """The labels, one per column."""
+        """Return the labels in the order of the score columns."""
 
     def kept_labels(self) -> tuple[str, ...]:
-        """Labels that stand in the settings alone, which the pipe saves beside what it learned; () where a component has them."""
+        """Return labels that only the settings contain, for the pipe to save with its fitted state; () if the component has labels."""
         return ()
 
-    def restore_labels(self, labels: Sequence[str]) -> bool:
-        """Take saved labels, where the config has other numbers of dollar signs. RETURNS (bool): They were others."""
+    def restore_labels(self, saved_labels: Sequence[str]) -> bool:
+        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS (bool): Whether they differed."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
-        """Whether the component has labels and weights."""
+        """Return whether the component has labels and weights."""
         return bool(self.labels(pipe))
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        """False where NaN in the weights would not show in what `read` gives (the sources of heads find it there)."""
+        """Return False for NaN or infinite weights that `read` would not detect; sources that run a head detect them in its output."""
         return True
 
     @abstractmethod
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        """Why each Doc cannot be read, "" if it can."""
+        """Return for each Doc why it cannot be read, "" if it can."""
 
     @abstractmethod
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """The probabilities of all units (tokens) of Docs that are not missing anything and hold at least one token together."""
+        """Return the probabilities of all units (tokens) of readable Docs, which have at least one token together."""
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        """Why the pipe `name` cannot read the component where the two stand in the pipeline; "" if it can."""
+        """Return why the pipe `name` cannot read the component at their positions in the pipeline; "" if it can."""
         return overwriting_pipe(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        """Whether the component must have run on the Docs: False if its model is run again."""
+        """Return whether the component must have run on the Docs; False if its model is run again."""
         return False
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
-        """Whether a Doc on which the component has not run yet holds annotations that could not be told from its own afterwards."""
+        """Return whether a Doc has annotations, before the component runs, that look like the component's own afterwards."""
         return False
 
     def frequency_label(self, label: str) -> str:
-        """The label whose frequency puts this one into a group: that of the type for a BILUO tag."""
+        """Return the label whose frequency decides the group of this one: the entity type of a BILUO tag."""
         return label
 
-    def settle(
+    def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Choose the settings that were left to the fit (`unsettled`) from its examples, whose predicted Docs hold what `read` reads.
+        """Choose the settings that are left to the fit by its examples, whose predicted Docs can be read.
 
-        progress (Callable): Wraps the numbers of the steps, where there are many. RETURNS (dict): Setting -> value, which the config of the pipe then says.
+        progress (Callable): Wraps the iteration over steps. RETURNS (dict): Setting -> value, for the config of the pipe.
         """
         return {}
 
     # Spans
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
-        """The labels of its spans; () for a source of token labels alone."""
+        """Return the labels of its spans; () for a source of token labels only."""
         return ()
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        """The probability of each chosen span before calibration: the product of its tokens' probabilities."""
+        """Return the uncalibrated probability of each span on the Doc: the product of its tokens' probabilities."""
         return product_of(spans)
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-        """Put calibrated scores beside those that its component keeps. scores: (start, end, label) -> probability."""
+        """Store calibrated scores with the raw ones of its component. scores: (start, end, label) -> probability."""
         raise NotImplementedError
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
-        """Gold frequency of the labels (and of gold labels that the component does not know)."""
+        """Count the gold labels, those that the component does not know included."""
         return self.annotation(pipe).count(docs)
 
 
 def named_source(pipe: Any) -> dict[str, Any]:
-    """The source that a component names for what it leaves, as a config has it (`calib_source`); {} where it names none."""
-    named = getattr(pipe, "calib_source", None)
-    return dict(named) if isinstance(named, Mapping) else {}
+    """Return the config block of the source that a component names in its attribute `calib_source`; {} without one."""
+    block = getattr(pipe, "calib_source", None)
+    return dict(block) if isinstance(block, Mapping) else {}
 
 
 @contextlib.contextmanager
-def labels_unless_it_fails(source: Source) -> Iterator[None]:
-    """Restore the source's labels and settings if the rest of a fit, or of loading one, fails."""
+def restore_on_failure(source: Source) -> Iterator[None]:
+    """Restore the labels and settings of a source if the body of the `with` statement fails."""
     labels, settings = source.kept_labels(), dict(vars(source))
     try:
         yield
@@ -239,21 +248,21 @@ def labels_unless_it_fails(source: Source) -> Iterator[None]:
 
 
 class ComponentSource(Source):
-    """Reads the components of some classes. of (tuple[type, ...]): These classes, subclasses first."""
+    """A source for components of certain classes. component_classes (tuple[type, ...]): Subclasses first."""
 
-    of: ClassVar[tuple[type, ...]]
+    component_classes: ClassVar[tuple[type, ...]]
 
     def __init__(self, component: str):
         self.component = component
 
     def supports(self, pipe: Any) -> bool:
-        return isinstance(pipe, self.of)
+        return isinstance(pipe, self.component_classes)
 
     def claims(self, pipe: Any) -> bool:
         return self.supports(pipe)
 
     def kind(self, pipe: Any) -> str:
-        return next(kind.__name__ for kind in self.of if isinstance(pipe, kind))
+        return next(kind.__name__ for kind in self.component_classes if isinstance(pipe, kind))
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return tuple(pipe.labels)
@@ -263,7 +272,7 @@ class ComponentSource(Source):
 
 
 class OutputSource(ComponentSource):
-    """Its component has to run first; whatever runs behind that is no obstacle."""
+    """A source that reads the output of its component from the Doc, whatever runs after the component."""
 
     def has_finite_weights(self, pipe: Any) -> bool:
         return all_finite(pipe)

@@ -1,4 +1,4 @@
-"""Finding the component that a source reads."""
+"""Look-up of the component that a source reads, and of the source that reads a component."""
 
 from __future__ import annotations
 
@@ -22,61 +22,61 @@ _WHY_NOT = {
     **dict.fromkeys(("MultitaskObjective", "ClozeMultitask"), _SIDE),
     **dict.fromkeys(("Tok2Vec", "Transformer", "CuratedTransformer"), _VECTORS),
 }
-# Reads what no source claims: `supports` then says that it cannot.
+# The source of components that no source claims; its method `supports` returns False for most of them.
 _FALLBACK = "spacy-calib.Softmax.v1"
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """How a component is told from others: kind (str), labels (tuple[str, ...]) of the one fitted on; "" and () before the fit."""
+class ComponentIdentity:
+    """Type and labels of the component at the fit, by which it is found after it was renamed; "" and () before the fit."""
 
     kind: str = ""
     labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class Found:
-    """component: What a source reads, None where it needs none or why (str) says what is amiss."""
+class LookupResult:
+    """The component that a source reads, or None. why (str): Why there is none; "" if the source needs none."""
 
     component: Any
     why: str = ""
 
 
-def look_up(nlp: Language, source: Source, fitted: Fitted, name: str) -> Found:
-    """The component that the pipe `name` reads. RAISES C020, C022: it cannot be read."""
+def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> LookupResult:
+    """Find the component that the pipe `name` reads. RAISES C020, C022: it cannot be read."""
     if not source.component:
-        return Found(None)
-    component = find_component(nlp, source, fitted.kind, fitted.labels)
+        return LookupResult(None)
+    component = find_component(nlp, source, identity.kind, identity.labels)
     if component is None:
-        return Found(None, f"the pipeline has no component '{source.component}'")
-    check_labels(source, component, fitted.labels, name)
-    return Found(component)
+        return LookupResult(None, f"the pipeline has no component '{source.component}'")
+    _current_labels(source, component, identity.labels, name)
+    return LookupResult(component)
 
 
-def check_loaded(nlp: Language, source: Source, fitted: Fitted, name: str) -> int:
-    """Labels that the component got since the fit; one that is not loaded yet is checked when read. RAISES C020, C022."""
-    component = find_component(nlp, source, fitted.kind, fitted.labels) if source.component else None
+def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> int:
+    """Return how many labels the component got since the fit; 0 if it is not loaded yet. RAISES C020, C022: it cannot be read."""
+    component = find_component(nlp, source, identity.kind, identity.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
-    return len(check_labels(source, component, fitted.labels, name)) - len(fitted.labels)
+    return len(_current_labels(source, component, identity.labels, name)) - len(identity.labels)
 
 
-def check_labels(source: Source, component: Any, fitted: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """The labels that the component has now. RAISES C020: some were removed or reordered since the pipe `name` was fitted."""
+def _current_labels(source: Source, component: Any, fit_labels: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return the labels of the component. RAISES C020: some were removed or reordered since the pipe `name` was fitted."""
     labels = source.labels(component)
-    if labels[: len(fitted)] == fitted:
+    if labels[: len(fit_labels)] == fit_labels:
         return labels
-    gone = [label for label in fitted if label not in set(labels)]
-    detail = f"'{gone[0]}' is gone" if gone else "their order is another one"
+    removed_labels = [label for label in fit_labels if label not in set(labels)]
+    detail = f"'{removed_labels[0]}' is gone" if removed_labels else "their order is another one"
     raise calib_error("C020", component=source.component, name=name, detail=detail)
 
 
 def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, ...]) -> Any:
-    """The component by name, else (renamed since the fit) the only one of its type whose labels begin with those fitted.
+    """Find the component by its name or, if it was renamed, by its type and labels at the fit.
 
-    kind (str): Its type at fit time, "" before the fit. labels (tuple[str, ...]): Its labels at fit time.
-    RETURNS: The component, or None.
-    RAISES C022: the source does not read the component of this name.
+    kind (str): Its type at the fit, "" before. labels (tuple[str, ...]): Its labels at the fit.
+    RETURNS: The component; None if none has the name and not exactly one has the type and labels that begin with these.
+    RAISES C022: the source cannot read the component of this name.
     """
     by_name = dict(nlp.components)
     if source.component in by_name:
@@ -87,7 +87,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
                 component=source.component,
                 kind=type(pipe).__name__,
                 why=next((f": {_WHY_NOT[kind.__name__]}" for kind in type(pipe).__mro__ if kind.__name__ in _WHY_NOT), ""),
-                supported=_all_that_is_read(),
+                supported=_readable_factories(),
                 readable=", ".join(readable_in(nlp)) or "none",
             )
         return pipe
@@ -102,46 +102,48 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Registered name -> source without settings: that of softmax heads, others of this package, those from outside of it."""
+    """Return registered name -> source with default settings: that of softmax heads, others of this package, then other packages'."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )
 
 
-def source_for(pipe: Any) -> str:
-    """Registered name of the source that claims a component, those of others first; else of softmax heads. RAISES C200: two."""
+def source_name_for(pipe: Any) -> str:
+    """Return the registered name of the default source for a component.
+
+    Sources of other packages precede those of this one; softmax heads are the fallback. RAISES C200: two other packages claim it.
+    """
     claiming = {name: source for name, source in registered_sources().items() if source.claims(pipe)}
-    outside = [name for name, source in claiming.items() if not _is_ours(source)]
-    if len(outside) > 1:
-        raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(outside))
+    third_party = [name for name, source in claiming.items() if not _is_ours(source)]
+    if len(third_party) > 1:
+        raise calib_error("C200", component=getattr(pipe, "name", type(pipe).__name__), sources=", ".join(third_party))
     return next(reversed(claiming), _FALLBACK)
 
 
 def source_block(pipe: Any, name: str) -> dict[str, Any]:
-    """The source that reads the component of this name, as a config has it. RAISES C200: see `source_for`."""
-    named, own = source_for(pipe), named_source(pipe)
-    return {**(own if own.get("@calib_sources") == named else {}), "@calib_sources": named, "component": name}
+    """Return the config block of the default source for the component `name`. RAISES C200: two packages claim it."""
+    source_name, block = source_name_for(pipe), named_source(pipe)
+    return {**(block if block.get("@calib_sources") == source_name else {}), "@calib_sources": source_name, "component": name}
 
 
 def readable_in(nlp: Language) -> list[str]:
-    """Names of the trained components that some source claims, in the order of the pipeline."""
+    """Return the names of the trained components that a source claims, in the order of the pipeline."""
     sources = registered_sources().values()
-    return [name for name, pipe in nlp.components if any(one.claims(pipe) and one.is_trained(pipe) for one in sources)]
+    return [name for name, pipe in nlp.components if any(source.claims(pipe) and source.is_trained(pipe) for source in sources)]
 
 
-def no_component(nlp: Language, component: str) -> CalibError:
-    """C317 for a pipeline without this component, naming those that could be calibrated, or C318 where there is none."""
+def no_component_error(nlp: Language, component: str) -> CalibError:
+    """Return the error for a pipeline without this component: C317 lists the components to choose from, C318 if there are none."""
     readable = readable_in(nlp)
     if readable:
         return calib_error("C317", component=component, readable=", ".join(readable))
     available = ", ".join(nlp.component_names) or "no components"
-    return calib_error("C318", component=component, available=available, supported=_all_that_is_read())
+    return calib_error("C318", component=component, available=available, supported=_readable_factories())
 
 
 def _is_ours(source: Source) -> bool:
     return type(source).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def _all_that_is_read() -> str:
-    """The factories whose components some source reads."""
+def _readable_factories() -> str:
     return ", ".join(dict.fromkeys(name for source in registered_sources().values() for name in source.reads))

@@ -1,4 +1,4 @@
-"""Detects changed weights: the maps of a pipe belong to the scores of one model, and training changes these."""
+"""Detection of changed weights: the maps of a pipe belong to the scores of one model, which training changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from spacy.language import Language
 
 from .base import is_listener, to_numpy
 
-# Any step of training moves the biases: of each model the last few small arrays are looked at whenever the pipe runs.
-_SMALL, _FEW = 4096, 3
+# Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
+_MAX_SIZE, _N_ARRAYS = 4096, 3
 
 
 def fingerprint(nlp: Language, component: Any) -> str:
     """Return a digest of all parameters of a component and the embeddings that it listens to; "" if it has none.
 
-    Replacing a listener by the embedding itself does not change it. It takes some 10 ms for en_core_web_sm.
+    Replacing a listener by its embedding layer does not change the digest. en_core_web_sm takes some 10 ms.
     """
     models = _models_of(nlp, component)
     digests = set()
@@ -30,37 +30,37 @@ def fingerprint(nlp: Language, component: Any) -> str:
 
 
 class WeightWatch:
-    """Remembers whether the weights of a component are those of the fit, until a sample of them changes."""
+    """A cheap check whether weights changed since the fit: the full digest is computed only if a sample of arrays changed."""
 
     def __init__(self) -> None:
         self._model: Any = None
         self._reads: list[Any] = []
         self._sample: list[Any] | None = None
-        self._changed = False
+        self._has_changed = False
 
-    def changed(self, fitted: str, nlp: Language, component: Any) -> bool:
-        """Return whether the weights differ from those of the fit. fitted (str): The fingerprint at the fit."""
-        held = getattr(component, "model", component)
-        if self._model is not held:
-            self._model = held
+    def has_changed(self, fit_fingerprint: str, nlp: Language, component: Any) -> bool:
+        """Return whether the weights differ from those of the fit."""
+        model = getattr(component, "model", component)
+        if self._model is not model:
+            self._model = model
             self._reads = []
             for reads in map(_parameters, _models_of(nlp, component)):
                 sizes = [(array.numel() if hasattr(array := read(), "numel") else array.size, read) for read in reads]
-                self._reads += [read for size, read in sizes if size <= _SMALL][-_FEW:]
+                self._reads += [read for size, read in sizes if size <= _MAX_SIZE][-_N_ARRAYS:]
             self._sample = None
         sample = [to_numpy(read()).tobytes() for read in self._reads]
         if sample != self._sample:
             self._sample = sample
-            self._changed = fingerprint(nlp, component) != fitted
-        return self._changed
+            self._has_changed = fingerprint(nlp, component) != fit_fingerprint
+        return self._has_changed
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy starts anew, as it has a model of its own."""
+        """Return an empty state: a copy has another model."""
         return WeightWatch().__dict__
 
 
 def _models_of(nlp: Language, component: Any) -> list[Any]:
-    """Return the models of the component and of those that it listens to."""
+    """Return the models of a component and of the embedding components that it listens to."""
     model: Any = getattr(component, "model", None)
     if model is None and hasattr(component, "learned_arrays"):
         return [component]

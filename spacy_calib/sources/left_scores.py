@@ -1,4 +1,4 @@
-"""Scores that any component left on the Doc: what their sources share, and marginals as an array of the Doc."""
+"""The base class of sources that read scores from the Doc, whichever component left them, and the source of an array of the Doc."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from ..pairs.documents import TOKEN
 from ..types import ROUNDING
 from .base import Source, named_source, to_numpy
 
-# Begins the name of an extension attribute, as in `span._.score`.
+# Prefix of the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
-# A probability that was computed in single precision may pass 1 by this.
-_SINGLE = 1e-6
+# Tolerances for probabilities that were computed in single precision, and for sums of them in half precision.
+SINGLE_PRECISION, HALF_PRECISION = 1e-6, 0.01
 
 
 class LeftScoresSource(Source):
-    """Reads scores that any component left on the Doc.
+    """Scores that any component left on the Doc.
 
     component (str): Name of the component; "" for Docs that come with scores. labels (Sequence[str] | None): None takes the
-    `labels` of the component, else those that have a score in the fit data.
+    `labels` of the component or, if it has none, the labels with a score in the fit data.
     """
 
-    doc_alone = True
+    reads_doc_only = True
 
     def __init__(self, component: str, labels: Sequence[str] | None):
         self.component = component
@@ -50,7 +50,7 @@ class LeftScoresSource(Source):
         return bool(source_name) and type(prototypes("calib_sources").get(source_name)) is type(self)
 
     def kind(self, pipe: Any) -> str:
-        """Functions are told apart by their names."""
+        """Return the name of a function, else that of the class."""
         return getattr(pipe, "__qualname__", type(pipe).__name__)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
@@ -60,25 +60,25 @@ class LeftScoresSource(Source):
         return True
 
     def is_trained(self, pipe: Any) -> bool:
-        """True: what a component needs is not known, and its labels may be learned."""
+        """Return True: it is unknown what the component needs, and its labels may be learned."""
         return True
 
     # Labels
 
-    def own_labels(self, pipe: Any) -> tuple[str, ...]:
-        """Return the labels; () where they are learned and nothing was fitted yet."""
+    def score_labels(self, pipe: Any) -> tuple[str, ...]:
+        """Return the labels that can have a score; () before the fit that learns them."""
         return self._set_labels or _labels_of(pipe) or self._fit_labels
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from the fit data, unless settings or component name them. RETURNS: Unknown labels with a score.
+        """Learn the labels from the fit data, unless settings or component name them. RETURNS: Labels with a score that are not among them.
 
         RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """
         readable = [doc for doc, why in zip(docs, self.missing_input(docs), strict=True) if not why]
-        if not readable and self.own_labels(pipe):
-            return ()  # why, says the fit
+        if not readable and self.score_labels(pipe):
+            return ()  # the fit reports why
         scored_labels = sorted(self.scored_labels(pipe, readable))
-        labels = self.own_labels(pipe) if self._set_labels or _labels_of(pipe) else tuple(scored_labels)
+        labels = self.score_labels(pipe) if self._set_labels or _labels_of(pipe) else tuple(scored_labels)
         if not scored_labels:
             raise calib_error("C285", where=self.where)
         if not set(scored_labels) & set(labels):
@@ -89,14 +89,14 @@ class LeftScoresSource(Source):
     def kept_labels(self) -> tuple[str, ...]:
         return self._set_labels or self._fit_labels
 
-    def restore_labels(self, saved: Sequence[str]) -> bool:
-        """Learned labels are not written into the config."""
+    def restore_labels(self, saved_labels: Sequence[str]) -> bool:
+        """Replace the labels by saved ones, if they are learned or differ in dollar signs. RETURNS: Whether the config changes."""
         if self._set_labels is None:
-            self._fit_labels = tuple(saved)
+            self._fit_labels = tuple(saved_labels)
             return False
-        if not differ_in_dollars(saved, self._set_labels):
+        if not differ_in_dollars(saved_labels, self._set_labels):
             return False
-        self._set_labels = tuple(saved)
+        self._set_labels = tuple(saved_labels)
         return True
 
     # What is on the Doc
@@ -104,18 +104,18 @@ class LeftScoresSource(Source):
     @property
     @abstractmethod
     def where(self) -> str:
-        """Where the scores are stored, for messages."""
+        """Where the Doc stores the scores, for messages."""
 
     @abstractmethod
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
-        """Return why each Doc has nothing to read, or ""."""
+        """Return for each Doc why it has nothing to read, "" if it has. RAISES C281: no such extension."""
 
     @abstractmethod
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
         """Return the labels that have a score on readable Docs."""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        if not self.own_labels(pipe):
+        if not self.score_labels(pipe):
             return ["its labels are learned by the fit; fit it, or name them in the source (labels)"] * len(docs)
         return ["" if not len(doc) else why for doc, why in zip(docs, self.missing_input(docs), strict=True)]
 
@@ -127,63 +127,64 @@ def _labels_of(pipe: Any) -> tuple[str, ...]:
     return tuple(labels) if is_list and len(set(labels)) == len(labels) else ()
 
 
-def named_scores(score: object) -> tuple[str, ...]:
-    """Return the score names of a setting: a text with commas, or a list; () for anything else."""
+def split_score_names(score: object) -> tuple[str, ...]:
+    """Return the score names of a setting, a comma-separated string or a list; () for anything else."""
     names = [name.strip() for name in score.split(",")] if isinstance(score, str) else score
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) and name for name in names) else ()
 
 
 def check_extension(owner: type, name: str) -> None:
-    """RAISES C281: Doc, Span or Token (owner) has no extension of this name."""
+    """Check that Doc, Span or Token (owner) has an extension attribute. RAISES C281: it has not."""
     if not owner.has_extension(name):  # type: ignore[attr-defined]
         raise calib_error("C281", owner=owner.__name__, name=name)
 
 
-def as_score(value: Any, where: str, what: str) -> float:
-    """Return a number of Python, numpy or torch as a score; NaN for None. RAISES C282: it is not in [0, 1]."""
+def as_score(value: Any, where: str, unit_name: str) -> float:
+    """Convert a number of Python, numpy or torch to a score; None to NaN. RAISES C282: it is not in [0, 1]."""
     if value is None:
         return math.nan
     number = value
     if hasattr(value, "item"):
-        with contextlib.suppress(Exception):  # an array of several numbers is none
+        with contextlib.suppress(Exception):  # an array of several numbers
             number = value.item()
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not -_SINGLE <= number <= 1 + _SINGLE:
-        raise calib_error("C282", where=where, given=repr(number), what=what)
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, (int, float))
+        or not -SINGLE_PRECISION <= number <= 1 + SINGLE_PRECISION
+    ):
+        raise calib_error("C282", where=where, given=repr(number), what=unit_name)
     return min(1.0, max(0.0, float(number)))
 
 
-def distinct_labels(labels: Sequence[str], expected: str) -> tuple[str, ...]:
-    """Return the labels of a setting. RAISES C001: none, or not distinct. C111: one that no config can hold."""
+def distinct_labels(labels: Sequence[str], requirement: str) -> tuple[str, ...]:
+    """Return the labels of a setting. RAISES C001: none, or not distinct. C111: one that no config can contain."""
     if not labels or len(set(labels)) != len(labels):
-        raise calib_error("C001", name="labels", wanted=expected, given=list(labels))
+        raise calib_error("C001", name="labels", wanted=requirement, given=list(labels))
     for label in labels:
         if "${" in label:
             raise calib_error("C111", label=label)
     return tuple(labels)
 
 
-def differ_in_dollars(saved: Sequence[str], labels: Sequence[str]) -> bool:
+def differ_in_dollars(saved_labels: Sequence[str], labels: Sequence[str]) -> bool:
     """Return whether the labels differ only in numbers of dollar signs: spaCy doubles them each time it writes a config."""
-    return tuple(saved) != tuple(labels) and [_single(label) for label in saved] == [_single(label) for label in labels]
+    return tuple(saved_labels) != tuple(labels) and [_merge_dollars(label) for label in saved_labels] == [
+        _merge_dollars(label) for label in labels
+    ]
 
 
-def _single(label: str) -> str:
-    """Replace every run of dollar signs by one."""
+def _merge_dollars(label: str) -> str:
     return re.sub(r"\$+", "$", label)
 
 
-# A row of half-precision probabilities may miss 1 by this.
-_ROUNDED = 0.01
-
-
 class DocTensorSource(Source):
-    """Reads an array (n_tokens, n_labels) of probabilities from each Doc.
+    """Probabilities from an array of the Doc, shape (n_tokens, n_labels).
 
     labels (list[str]): The label of each column.
     key (str): "tensor" for doc.tensor, else a key of doc.user_data.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
-    subprobabilities (bool): Whether a row may sum to less than 1, as small probabilities were left out.
-    RAISES C001: labels that are not distinct, or no such annotation. C111: a label that no config can hold.
+    subprobabilities (bool): Whether a row may sum to less than 1, because small probabilities were left out.
+    RAISES C001: labels that are not distinct, or no such annotation. C111: a label that no config can contain.
     """
 
     sets_labels = True
@@ -200,10 +201,10 @@ class DocTensorSource(Source):
     def kept_labels(self) -> tuple[str, ...]:
         return self._labels
 
-    def restore_labels(self, saved: Sequence[str]) -> bool:
-        if not differ_in_dollars(saved, self._labels):
+    def restore_labels(self, saved_labels: Sequence[str]) -> bool:
+        if not differ_in_dollars(saved_labels, self._labels):
             return False
-        self._labels = tuple(saved)
+        self._labels = tuple(saved_labels)
         return True
 
     @property
@@ -224,17 +225,17 @@ class DocTensorSource(Source):
         return ["" if self._array(doc).size else f"there is no array at {self._where}" for doc in docs]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """RAISES C040: another shape. C041: values that are no probabilities. C166: rows that do not sum to 1."""
+        """Return the probabilities. RAISES C040: another shape. C041: values outside [0, 1]. C166: rows that do not sum to 1."""
         arrays = [self._array(doc) for doc in docs]
         for doc, array in zip(docs, arrays, strict=True):
             shape = (len(doc), len(self._labels))
             if array.shape != shape:
                 raise calib_error("C040", where=self._where, given=array.shape, wanted=shape)
-        whole = np.concatenate(arrays).astype(np.float64)
-        low, high = whole.min(initial=0.0), whole.max(initial=0.0)
+        probabilities = np.concatenate(arrays).astype(np.float64)
+        low, high = probabilities.min(initial=0.0), probabilities.max(initial=0.0)
         if not (low >= -ROUNDING and high <= 1 + ROUNDING):
             raise calib_error("C041", where=self._where, given=f"values from {low} to {high}")
-        sums = whole.sum(axis=1)
-        if (sums > 1 + _ROUNDED).any() or (not self.subprobabilities and (sums < 1 - _ROUNDED).any()):
+        sums = probabilities.sum(axis=1)
+        if (sums > 1 + HALF_PRECISION).any() or (not self.subprobabilities and (sums < 1 - HALF_PRECISION).any()):
             raise calib_error("C166", where=self._where, low=f"{sums.min():.3g}", high=f"{sums.max():.3g}")
-        return DenseScores(np.clip(whole, 0.0, 1.0))
+        return DenseScores(np.clip(probabilities, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""A source in the words of another label scheme: labels with one counterpart are one label, and their probabilities add up."""
+"""A source with the labels of another scheme: labels that map to one label are merged, and their probabilities added."""
 
 from __future__ import annotations
 
@@ -11,64 +11,66 @@ from spacy.tokens import Doc
 
 from ..annotations import MappedAnnotation
 from ..errors import calib_error
-from ..pairs.build import Scores, hints_of
-from ..pairs.label_map import LabelMap, merge_labels, shorter
+from ..pairs.build import Scores, get_further_scores
+from ..pairs.label_map import LabelMap, merge_labels, shorten_list
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
 from .base import Source
 
-# Entries below it are not added: a thousand of them cannot move a sum by .001.
+# Smaller probabilities are not added: a thousand of them cannot change a sum by .001.
 _SMALLEST = 1e-6
-# Their labels are no names of a scheme.
+# Annotations whose labels are not names of a scheme.
 _NOT_MAPPED = (*OPEN, "sent")
 
 
 def biluo_prefixes(n_tokens: int) -> list[str]:
-    """The prefixes of the tokens of an entity."""
+    """Return the BILUO prefixes of the tokens of an entity."""
     return ["U-"] if n_tokens == 1 else ["B-", *["I-"] * (n_tokens - 2), "L-"]
 
 
 class MappedScores:
-    """The scores of another source with columns merged.
+    """The scores of another source with merged columns.
 
-    inner (Scores): The other ones. column (Ints): The new column of each old one, -1 for one that is left out. highest (bool): Whether the
-        highest of merged entries counts, not their sum: scores of spans that do not exclude one another. spans (Spans | None): See Scores.
+    inner (Scores): The scores before. column (Ints): The new column of each old one, -1 for one that is left out.
+    highest (bool): Whether merged entries get their maximum, not their sum: for labels that do not exclude one another.
+    spans (Spans | None): The spans of the source, with mapped labels.
     """
 
     def __init__(self, inner: Scores, column: Ints, highest: bool, spans: Spans | None):
         self.inner, self._column, self._highest = inner, column, highest
         self.n_tokens, self.spans = inner.n_tokens, spans
-        self.hints = hints_of(inner)
+        self.further_scores = get_further_scores(inner)
 
-    def above(self, threshold: float) -> Marginals:
-        marginals = self.inner.above(min(threshold, _SMALLEST))
+    def marginals_above(self, threshold: float) -> Marginals:
+        marginals = self.inner.marginals_above(min(threshold, _SMALLEST))
         columns = self._column[marginals.tags]
         index = np.flatnonzero(columns >= 0)
         width = int(self._column.max(initial=-1)) + 1
-        cells, place = np.unique(marginals.rows[index] * width + columns[index], return_inverse=True)
-        merged = np.zeros(len(cells))
-        (np.maximum if self._highest else np.add).at(merged, place, marginals.scores[index])
-        merged = np.minimum(merged, 1.0)
-        enough = np.flatnonzero(merged >= threshold)
+        cells, cell_index = np.unique(marginals.rows[index] * width + columns[index], return_inverse=True)
+        scores = np.zeros(len(cells))
+        (np.maximum if self._highest else np.add).at(scores, cell_index, marginals.scores[index])
+        scores = np.minimum(scores, 1.0)
+        enough = np.flatnonzero(scores >= threshold)
         rows, tags = np.divmod(cells[enough], max(1, width))
-        return Marginals(rows, tags, merged[enough], self.n_tokens)
+        return Marginals(rows, tags, scores[enough], self.n_tokens)
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
-        merged = np.full(len(rows), np.nan)
+    def scores_at(self, rows: Ints, columns: Ints) -> Floats:
+        scores = np.full(len(rows), np.nan)
         for new in np.unique(columns).tolist():
-            place = np.flatnonzero(columns == new)
+            index = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
-                scores = self.inner.at(rows[place], np.full(len(place), old))
-                with_known = np.fmax(merged[place], scores) if self._highest else merged[place] + np.nan_to_num(scores)
-                merged[place] = np.where(np.isnan(merged[place]), scores, with_known)
-        return np.minimum(merged, 1.0)
+                old_scores = self.inner.scores_at(rows[index], np.full(len(index), old))
+                combined = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
+                scores[index] = np.where(np.isnan(scores[index]), old_scores, combined)
+        return np.minimum(scores, 1.0)
 
 
 @Source.register
 class MappedSource:
-    """What another source reads, by the labels of another scheme. Spans (entities) keep their labels: their counterpart is judged. All that
-    does not stand here is as the other source has it.
+    """A source that gives the scores of another source the labels of another scheme; it has all other attributes of that source.
 
-    inner (Source): The other source. table (LabelMap): Its label -> the gold's, "" for one without counterpart, which for entities is O.
+    Spans (entities) keep their labels; their counterparts are evaluated.
+
+    inner (Source): The other source. table (LabelMap): Its label -> gold label; "" if there is none, which is O for entities.
     RAISES C163: its labels are lemmas or sentence starts (when it is read).
     """
 
@@ -77,7 +79,7 @@ class MappedSource:
         self.table = dict(table)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # of a copy that is being made
+        if name == "inner":  # a copy is being made, which has no attributes yet
             raise AttributeError(name)
         return getattr(self.inner, name)
 
@@ -88,62 +90,59 @@ class MappedSource:
         return MappedAnnotation(annotation, self.table)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self._merged(pipe)[0]
+        return self._merge_labels(pipe)[0]
 
-    def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+    def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
         labels, annotation = self.inner.labels(pipe), self.annotation(pipe)
         return merge_labels(labels, [annotation.counterpart(label) for label in labels])
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
         scores = self.inner.read(pipe, docs)
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
-        labels, columns = self._merged(pipe)
+        labels, columns = self._merge_labels(pipe)
         spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
-        mapped = MappedScores(scores, columns, annotation.overlapping, spans)
+        mapped_scores = MappedScores(scores, columns, annotation.overlapping, spans)
         if spans is not None and len(spans) and not annotation.overlapping:
-            mapped.spans = replace(spans, token_scores=_token_scores(mapped, spans, labels, names, annotation))
-        return mapped
+            mapped_scores.spans = replace(spans, token_scores=_token_scores(mapped_scores, spans, labels, names, annotation))
+        return mapped_scores
 
 
 def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Spans:
-    """Those whose label (names: of the columns) has a counterpart: of the others nothing is known."""
-    has_one = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
-    keep = np.flatnonzero(has_one[spans.labels])
+    """Return the spans whose label has a counterpart; the gold cannot decide about others. names: Labels by column."""
+    has_counterpart = np.array([table.get(label, label) not in ("", OUTSIDE) for label in names], dtype=bool)
+    keep = np.flatnonzero(has_counterpart[spans.labels])
     return spans if len(keep) == len(spans) else spans.take(keep)
 
 
 def _token_scores(
-    mapped: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
+    scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """The merged marginal of each span's label at each of its tokens.
-
-    labels: Merged labels of the tokens. names: Labels of the spans.
-    """
+    """Return the merged probability of each span's label at each of its tokens. labels: Merged token labels. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []
     for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
-        prefixes = biluo_prefixes(end - start) if annotation.prefixed else [""] * (end - start)
+        prefixes = biluo_prefixes(end - start) if annotation.has_prefixes else [""] * (end - start)
         rows += range(start, end)
         columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
-    return mapped.at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
+    return scores.scores_at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
 
 
 def with_map(source: Source, table: LabelMap | None) -> Source:
-    """The source by the labels of this map, in place of another map; by its own labels without one."""
+    """Return the source with this label map in place of another one; None returns the source without a map."""
     inner = source.inner if isinstance(source, MappedSource) else source
     return cast(Source, MappedSource(inner, table)) if table else inner
 
 
 def map_of(source: Source) -> dict[str, str] | None:
-    """The map of a source that has one."""
+    """Return the label map of a source, or None."""
     return dict(source.table) if isinstance(source, MappedSource) else None
 
 
-def check_labels(source: Source, pipe: Any, table: LabelMap) -> None:
-    """RAISES C165: the map names a label that the component does not have. C163: its labels cannot be mapped."""
+def check_map_labels(source: Source, pipe: Any, table: LabelMap) -> None:
+    """Check that a component has the labels of a map. RAISES C165: it lacks one. C163: its labels cannot be mapped."""
     with_map(source, table).annotation(pipe)
-    known = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
-    for label in table if known else ():  # else they are learned
-        if label not in known:
-            raise calib_error("C165", label=label, component=source.component, known=shorter(known))
+    labels = list(dict.fromkeys((*source.span_labels(pipe), *source.labels(pipe))))
+    for label in table if labels else ():  # without labels they are learned
+        if label not in labels:
+            raise calib_error("C165", label=label, component=source.component, known=shorten_list(labels))

@@ -1,4 +1,4 @@
-"""Whether a component's scores are computed at half precision."""
+"""Detection of models that compute scores at half precision."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from spacy.language import Language
 
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
-    """Return the names of half-precision models among a component, "" for none, and those that it listens to."""
+    """Return which of a component and those that it listens to have a half-precision model. component (str): "" for none."""
     pipes = [(name, pipe) for name, pipe in nlp.components if component and hasattr(pipe, "model")]
-    read_by = [
+    candidates = [
         (name, pipe) for name, pipe in pipes if name == component or component in getattr(pipe, "listening_components", ())
     ]
-    return [name for name, pipe in read_by if has_half_precision(pipe.model)]
+    return [name for name, pipe in candidates if has_half_precision(pipe.model)]
 
 
 def has_half_precision(model: Any) -> bool:
-    """Return whether a layer has 16-bit weights, also in torch, or torch's mixed precision, which works on a GPU alone."""
+    """Return whether a layer of thinc or torch has 16-bit weights, or uses torch's mixed precision (on a GPU only)."""
     for node in getattr(model, "walk", tuple)():
         arrays = [node.get_param(name) for name in node.param_names if node.has_param(name)]
         if any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in arrays):

@@ -25,21 +25,21 @@ from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
 from .base import ComponentSource, missing_input, to_numpy
 
-# Subclasses first: a Morphologizer is a Tagger too.
+# Subclasses first: a Morphologizer is a Tagger, too.
 _ANNOTATION_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
-# Trees less likely than this are not applied when lemmas are merged: a thousand of them together cannot move a score by .001.
+# Less probable trees are not applied when lemmas are merged: a thousand of them cannot change a score by .001.
 _SMALLEST_TREE = 1e-6
 
 
 class SoftmaxSource(ComponentSource):
-    """Marginals of a tagging head.
+    """Probabilities of a tagger, morphologizer, lemmatizer or sentence recognizer.
 
-    component (str): Name of the component. normalized (bool | None): Whether its model gives probabilities (True) or logits (False);
-        None asks the model's softmax layer.
+    component (str): Name of the component. normalized (bool | None): Whether its model returns probabilities (True) or logits
+        (False); None takes the setting of the model's softmax layer.
     """
 
     reads = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
-    of = tuple(_ANNOTATION_OF)
+    component_classes = tuple(_ANNOTATION_OF)
 
     def __init__(self, component: str = "tagger", normalized: bool | None = None):
         super().__init__(component)
@@ -58,16 +58,16 @@ class SoftmaxSource(ComponentSource):
         return missing_input(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
-        """RAISES C024: NaN or infinite values."""
+        """Return the probabilities of tokens. RAISES C024: NaN or infinite values."""
         output = to_numpy(_run_model(pipe.model, list(docs)))
         if not isfinite(np.add.reduce(output, axis=None)):
             bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
             bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
             raise calib_error("C024", component=self.component, text=bad.text[:40])
-        normalized, temperature = self._output_form(pipe.model)
-        scores: DenseScores | LogitScores = DenseScores(output) if normalized else LogitScores(output, temperature)
+        is_probability, temperature = self._output_form(pipe.model)
+        scores: DenseScores | LogitScores = DenseScores(output) if is_probability else LogitScores(output, temperature)
         if isinstance(pipe, EditTreeLemmatizer):
-            return SparseScores(_merge_trees(pipe, docs, scores.above(_SMALLEST_TREE)))
+            return SparseScores(_merge_trees(pipe, docs, scores.marginals_above(_SMALLEST_TREE)))
         return scores
 
     def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
@@ -76,7 +76,7 @@ class SoftmaxSource(ComponentSource):
         return super().count(pipe, docs)
 
     def _output_form(self, model: Any) -> tuple[bool, float]:
-        """(the model gives probabilities, temperature of its softmax)."""
+        """Return (whether the model returns probabilities, the temperature of its softmax)."""
         if self.normalized is not None:
             return self.normalized, 1.0
         head = model
@@ -90,7 +90,7 @@ class SoftmaxSource(ComponentSource):
 
 
 def _run_model(model: Any, docs: list[Doc]) -> Any:
-    """The output of a model for the tokens of all Docs. A last layer `with_array` is given one array, or it would cut its output by Doc."""
+    """Return a model's output for the tokens of all Docs as one array, without cutting it by Doc and joining it again."""
     head = model.layers[-1]
     if len(model.layers) == 2 and head.name.startswith("with_array(") and model.name.endswith(f">>{head.name}"):
         return head.predict(model.ops.flatten(model.layers[0].predict(docs)))
@@ -98,9 +98,9 @@ def _run_model(model: Any, docs: list[Doc]) -> Any:
 
 
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
-    """Merge the edit trees of each token by the lemma they give; the tag of a lemma is the likeliest of its trees.
+    """Add the probabilities of the edit trees that give a token the same lemma; its column is that of the most probable tree.
 
-    Trees that do not apply to the token give no lemma, and their mass stays out.
+    Trees that do not apply to the token are left out.
     """
     tree_ids = pipe.labels
     bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
@@ -111,12 +111,12 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
         return pipe.trees.apply(tree_ids[column], word)
 
     for row, word in enumerate(token.text for doc in docs for token in doc):
-        merged: dict[str, list[Any]] = {}
+        cell_by_lemma: dict[str, list[Any]] = {}
         for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):
             lemma = lemma_of(columns[i], word)
             if lemma is not None:
-                merged.setdefault(lemma, [columns[i], 0.0])[1] += masses[i]
-        entries += [(row, column, min(1.0, mass), lemma) for lemma, (column, mass) in merged.items()]
+                cell_by_lemma.setdefault(lemma, [columns[i], 0.0])[1] += masses[i]
+        entries += [(row, column, min(1.0, mass), lemma) for lemma, (column, mass) in cell_by_lemma.items()]
     rows, tags, scores, names = zip(*entries, strict=True) if entries else ((), (), (), ())
     return Marginals(
         np.array(rows, dtype=np.intp), np.array(tags, dtype=np.intp), np.array(scores, dtype=np.float64), trees.n_tokens, names
@@ -124,15 +124,15 @@ def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals
 
 
 def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
-    """A readable name of each edit tree, unique by its number."""
+    """Return a readable name of each edit tree; its number makes it unique."""
     return tuple(f"{tree}:{pipe.trees.tree_to_str(tree)}" for tree in pipe.labels)
 
 
 def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
-    """Gold frequency of edit trees; counted on a copy, since asking for a new tree adds it."""
+    """Count the gold edit trees, on a copy of the lemmatizer's trees, because a look-up adds new ones."""
     trees = EditTrees(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
-    known = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
+    tree_names = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
     counts: Counter[int] = Counter()
     for doc in docs:
         counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
-    return Counter({known.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
+    return Counter({tree_names.get(tree, f"{tree}:?"): n for tree, n in counts.items()})

@@ -1,4 +1,4 @@
-"""Scores that a component left with spans: in the attributes of their group, in an extension, or from a function."""
+"""Sources of span scores: from the attributes of a span group, an extension attribute or a function, and spaCy's span categorizer."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
 from .base import OutputSource, missing_input, overwriting_pipe, to_numpy
-from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, named_scores
+from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
 
-# Doc -> its spans, each with its score.
+# Function from a Doc to its spans, each with a score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]
 
 
 class SpanScoresSource(LeftScoresSource):
-    """Reads the score of each span, and perhaps further scores, which the map of spans uses as features.
+    """The score of each span, and perhaps further scores, which the map of spans uses as features.
 
-    A token's score for a label is the highest of a span with the label that covers it. A span without a score (None) or with an
-    unknown label gets none; other labels and "O" have no score, unless `outside` is set.
+    A token's score for a label is the maximum over the spans with the label that cover it. A span without a score (None) or with
+    an unknown label is left out. Other labels of a token have no score.
 
-    component, labels: See LeftScoresSource.
-    spans_key (str): Key of `doc.spans`; "" for `doc.ents`. Gold stands in the same place of gold Docs.
+    component (str), labels (list[str] | None): As for LeftScoresSource.
+    spans_key (str): Key of `doc.spans`, in predicted and gold Docs; "" for `doc.ents`.
     score (str | list | Callable | None): "_.NAME" for the extension `span._.NAME`, another name for
-    `doc.spans[spans_key].attrs[NAME]`, or a function (doc) -> pairs (span, score), of the registry calib_scores, where spans
-    that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`. For `doc.ents` a
-    name without "_." is the key of the span group that holds all spans found (see `spans_from`); those of it that are no
-    entities are candidates. After commas, or in a list, follow the names of further scores in [0, 1]; a span that lacks one has
-    its first score there.
-    outside (bool): Whether "O" has a score: 1 minus the highest other one.
-    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`.
+        `doc.spans[spans_key].attrs[NAME]`, or a function of the registry calib_scores, (doc) -> pairs (span, score), where spans
+        that are not on the Doc are candidates. None means "scores" for `doc.spans`, and "_.score" for `doc.ents`.
+        For `doc.ents` a name without "_." is the key of a span group that `spans_from` made; its spans that are not entities
+        are candidates. Names of further scores in [0, 1] follow after commas or in a list; the first score replaces missing ones.
+    outside (bool): Whether "O" has a score: 1 minus the maximum of the others.
+    RAISES C001: a score that is not a name, or labels that are not distinct. C111: a label that no config can contain.
     """
 
     events = tuple(EVENTS)
-    alone = (OUTSIDE,)
+    singleton_labels = (OUTSIDE,)
 
     def __init__(
         self,
@@ -56,13 +55,13 @@ class SpanScoresSource(LeftScoresSource):
         super().__init__(component, labels)
         self.spans_key = spans_key
         setting: Any = ("scores" if spans_key else f"{EXTENSION}score") if score is None else score
-        names = named_scores(setting)
+        names = split_score_names(setting)
         if not names and not callable(setting):
-            expected = "a name, several, or a function of the registry calib_scores"
-            raise calib_error("C001", name="score", wanted=expected, given=repr(score))
+            requirement = "a name, several, or a function of the registry calib_scores"
+            raise calib_error("C001", name="score", wanted=requirement, given=repr(score))
         self.score: Any = names[0] if names else setting
-        self.beside = names[1:]
-        # The group that holds the spans with a score, and the name of its attribute.
+        self.further_score_names = names[1:]
+        # The group that contains the spans with a score, and the name of its attribute.
         self._group = spans_key
         if names and not spans_key and not self._is_extension:
             self._group, self.score = self.score, "scores"
@@ -76,16 +75,15 @@ class SpanScoresSource(LeftScoresSource):
     def annotation(self, pipe: Any = None) -> Annotation:
         return get_annotation(f"{SPANS_PREFIX}{self.spans_key}" if self.spans_key else "ner")
 
-    def own_labels(self, pipe: Any) -> tuple[str, ...]:
-        """Return the labels of spans."""
-        return tuple(label for label in super().own_labels(pipe) if label != OUTSIDE)
+    def score_labels(self, pipe: Any) -> tuple[str, ...]:
+        return tuple(label for label in super().score_labels(pipe) if label != OUTSIDE)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        span_labels = self.own_labels(pipe)
-        return (*self.alone, *span_labels) if span_labels else ()
+        span_labels = self.score_labels(pipe)
+        return (*self.singleton_labels, *span_labels) if span_labels else ()
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
-        return self.own_labels(pipe)
+        return self.score_labels(pipe)
 
     # What is on the Doc
 
@@ -100,12 +98,12 @@ class SpanScoresSource(LeftScoresSource):
         return isinstance(self.score, str) and self.score.startswith(EXTENSION)
 
     @property
-    def _in(self) -> Annotation:
-        """The annotation that holds the spans with a score."""
+    def _span_annotation(self) -> Annotation:
+        """The annotation that contains the spans with a score."""
         return get_annotation(f"{SPANS_PREFIX}{self._group}" if self._group else "ner")
 
     def missing_input(self, docs: Sequence[Doc]) -> list[str]:
-        for name in (str(self.score), *self.beside):
+        for name in (str(self.score), *self.further_score_names):
             if name.startswith(EXTENSION):
                 check_extension(Span, name.removeprefix(EXTENSION))
         return [self._why_missing(doc) for doc in docs]
@@ -118,31 +116,31 @@ class SpanScoresSource(LeftScoresSource):
         if self._group not in doc.spans:
             return f"doc.spans has no key '{self._group}'; run the component that sets it first"
         group = doc.spans[self._group]
-        if len(group) and not self._in.spans_on(doc):
+        if len(group) and not self._span_annotation.spans_on(doc):
             return f"tokens were merged or split since doc.spans['{self._group}'] was set"
         in_group = isinstance(self.score, str) and not self._is_extension
         return f"there is nothing at {self.where}" if in_group and len(group) and self.score not in group.attrs else ""
 
-    def scored(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
-        """Return the spans with a score, and their further scores. RAISES C281 to C283, C286: unreadable scores."""
+    def scored_spans(self, doc: Doc) -> list[tuple[Span, float, list[float]]]:
+        """Return (span, score, further scores) of the spans with a score. RAISES C281 to C283, C286: unreadable scores."""
         if not isinstance(self.score, str):
             scored_pairs = _pairs_of(self.score, doc, self.where)
             spans, columns = [span for span, _ in scored_pairs], [[value for _, value in scored_pairs]]
         else:
-            spans = list(self._in.spans_on(doc))
-            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.beside)]
+            spans = list(self._span_annotation.spans_on(doc))
+            columns = [list(self._values(doc, spans, name)) for name in (self.score, *self.further_score_names)]
         result = []
         for span, *values in zip(spans, *columns, strict=True):
             score, *extra = (as_score(value, self.where, f"the span {span.text[:40]!r}") for value in values)
             if not np.isnan(score):
-                result.append((span, score, [score if np.isnan(one) else one for one in extra]))
+                result.append((span, score, [score if np.isnan(value) else value for value in extra]))
         return result
 
     def _values(self, doc: Doc, spans: Sequence[Span], name: str) -> Sequence[Any]:
-        """Return the value of each span under one name; None where a further score is missing."""
+        """Return the value of each span under a name; None for a further score that is missing. RAISES C283: another number."""
         if name.startswith(EXTENSION):
             return [span._.get(name.removeprefix(EXTENSION)) for span in spans]
-        attrs = doc.spans[self._group].attrs if self._group in doc.spans else {}  # which a Doc without words need not have
+        attrs = doc.spans[self._group].attrs if self._group in doc.spans else {}  # a Doc without words may have none
         if name != self.score and name not in attrs:
             return [None] * len(spans)
         values = attrs.get(name, ())
@@ -154,21 +152,20 @@ class SpanScoresSource(LeftScoresSource):
         return values
 
     def scored_labels(self, pipe: Any, docs: Sequence[Doc]) -> set[str]:
-        return {span.label_ for doc in docs for span, *_ in self.scored(doc)}
+        return {span.label_ for doc in docs for span, *_ in self.scored_spans(doc)}
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """RAISES C281 to C283, C286: see `scored`."""
-        column = {label: i for i, label in enumerate(self.own_labels(pipe))}
-        read = [self._read(doc, column) for doc in docs]
-        spans = stack_spans([spans for _, spans in read], [len(doc) for doc in docs])
-        return SparseScores(stack([marginals for marginals, _ in read]), spans, 0.0 if self.outside else np.nan)
+        """Return the scores of tokens and spans. RAISES C281 to C283, C286: unreadable scores."""
+        column = {label: i for i, label in enumerate(self.score_labels(pipe))}
+        by_doc = [self._read_doc(doc, column) for doc in docs]
+        spans = stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs])
+        return SparseScores(stack([marginals for marginals, _ in by_doc]), spans, 0.0 if self.outside else np.nan)
 
-    def _read(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
-        """Read spans with known labels."""
+    def _read_doc(self, doc: Doc, column: Mapping[str, int]) -> tuple[Marginals, Spans]:
         on_doc = {(span.start, span.end, span.label) for span in self.annotation().spans_on(doc)}
         rows = [
             (span.start, span.end, column[span.label_], score, (span.start, span.end, span.label) in on_doc, extra)
-            for span, score, extra in self.scored(doc)
+            for span, score, extra in self.scored_spans(doc)
             if span.label_ in column
         ]
         table = np.array([row[:3] for row in rows], dtype=np.intp).reshape(-1, 3)
@@ -177,18 +174,18 @@ class SpanScoresSource(LeftScoresSource):
             np.array([row[4] for row in rows], dtype=bool),
         )
         marginals, spans = read_spans(table, span_scores, is_chosen, len(doc), len(column), self.outside)
-        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.beside))
-        return marginals, replace(spans, beside=extra_scores)
+        extra_scores = np.array([row[5] for row in rows], dtype=np.float64).reshape(len(rows), len(self.further_score_names))
+        return marginals, replace(spans, further_scores=extra_scores)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, self.spans_key, attr, scores)
 
 
 def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]]:
-    """Return pairs of a span of the Doc and a score. RAISES C286: the function returned something else."""
+    """Return the (span, score) pairs of a function. RAISES C286: it returned something else."""
     result = function(doc)
     try:
         pairs = [(span, score) for span, score in result]
@@ -201,7 +198,7 @@ def _pairs_of(function: ScoresOf, doc: Doc, where: str) -> list[tuple[Span, Any]
 
 
 def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
-    """Write `attrs["<attr>_scores"]`: a calibrated score for each span, NaN for none. scores: (start, end, label) -> score."""
+    """Write the scores of a group's spans to `attrs["<attr>_scores"]`, NaN for none. scores: (start, end, label) -> score."""
     if key in doc.spans:
         group = doc.spans[key]
         group_scores = [scores.get((span.start, span.end, span.label_), np.nan) for span in group]
@@ -211,11 +208,10 @@ def write_in_group(doc: Doc, key: str, attr: str, scores: Mapping[tuple[int, int
 def read_spans(
     table: Ints, span_scores: Floats, is_chosen: NDArray[np.bool_], n_tokens: int, n_labels: int, outside: bool
 ) -> tuple[Marginals, Spans]:
-    """Return (scores of the tokens of a Doc, its spans with the scores of their tokens).
+    """Return the token scores of a Doc by the best span that covers each, and its spans with the scores of their tokens.
 
-    table (Ints): Start, end and label of each span, shape (n, 3); label columns of tokens follow "O". is_chosen
-    (NDArray[bool]): Whether it is on the Doc. outside (bool): Whether "O" has 1 minus the highest score; else tokens outside of
-    all spans have no score.
+    table (Ints): Start, end and label of each span, shape (n, 3). is_chosen (NDArray[bool]): Whether it is on the Doc.
+    outside (bool): Whether "O" (column 0) has 1 minus the highest score; else tokens outside of all spans have no score.
     """
     best = np.full((n_tokens, 1 + n_labels), 0.0 if outside else np.nan)
     for (start, end, label), score in zip(table.tolist(), span_scores.tolist(), strict=True):
@@ -232,18 +228,17 @@ def read_spans(
 
 
 class SpancatSource(OutputSource):
-    """Scores of spans, and of tokens by the best span that covers them; "O" has 1 minus the highest.
+    """Scores of a span categorizer's spans; a token has those of the best spans that cover it, and "O" 1 minus the maximum.
 
-    component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's own
-    threshold, for which the model is run again; None reads only what is on the Doc, at no cost. RAISES C001: lowest is not in
-    (0, 1).
+    component (str): Name of the component. lowest (float | None): Minimum score of candidates, spans below the component's
+    threshold, for which the model is run again; None reads only the spans on the Doc. RAISES C001: lowest is not in (0, 1).
     """
 
     reads = ("spancat", "spancat_singlelabel")
     events = tuple(EVENTS)
-    alone = ("O",)
+    singleton_labels = ("O",)
     keeps_span_scores = True
-    of = (SpanCategorizer,)
+    component_classes = (SpanCategorizer,)
 
     def __init__(self, component: str = "spancat", lowest: float | None = None):
         super().__init__(component)
@@ -265,14 +260,18 @@ class SpancatSource(OutputSource):
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
         column = {label: i for i, label in enumerate(pipe.labels)}
         candidates = [_NO_SPANS] * len(docs) if self.lowest is None else _find_candidates(pipe, docs, self.lowest)
-        read = [_read(doc, pipe.key, column, *doc_candidates) for doc, doc_candidates in zip(docs, candidates, strict=True)]
-        return SparseScores(stack([m for m, _ in read]), stack_spans([spans for _, spans in read], [len(doc) for doc in docs]))
+        by_doc = [
+            _read_group(doc, pipe.key, column, *doc_candidates) for doc, doc_candidates in zip(docs, candidates, strict=True)
+        ]
+        return SparseScores(
+            stack([m for m, _ in by_doc]), stack_spans([spans for _, spans in by_doc], [len(doc) for doc in docs])
+        )
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return tuple(pipe.labels)
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def write_span_scores(self, pipe: Any, doc: Doc, attr: str, scores: Mapping[tuple[int, int, str], float]) -> None:
         write_in_group(doc, pipe.key, attr, scores)
@@ -291,22 +290,22 @@ _NO_SPANS = (np.zeros((0, 3), dtype=np.intp), np.zeros(0))
 
 
 def _find_candidates(pipe: Any, docs: Sequence[Doc], lowest: float) -> list[tuple[Ints, Floats]]:
-    """Return (start, end and column, shape (n, 3); score) of the spans of each Doc that reach the lowest score."""
+    """Return the spans of each Doc that reach the lowest score: (start, end, column), shape (n, 3), and scores."""
     indices, scores = pipe.predict(list(docs))
-    if not len(indices.dataXd):  # texts shorter than what the suggester gives; shapes are others then
+    if not len(indices.dataXd):  # no text is long enough for a suggestion: arrays have other shapes
         return [_NO_SPANS] * len(docs)
-    places, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
+    boundaries, lengths = to_numpy(indices.dataXd).astype(np.intp), to_numpy(indices.lengths)
     table = to_numpy(scores).astype(np.float64)[:, : len(pipe.labels)]  # without the negative label
     candidates = []
     for end, length in zip(np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
         rows, columns = np.nonzero(table[end - length : end] >= lowest)
         rows += end - length
-        candidates.append((np.column_stack([places[rows, :2], columns]), table[rows, columns]))
+        candidates.append((np.column_stack([boundaries[rows, :2], columns]), table[rows, columns]))
     return candidates
 
 
-def _read(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
-    """Read the spans with known labels of one Doc. candidates, scores: See `_find_candidates`."""
+def _read_group(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: Floats) -> tuple[Marginals, Spans]:
+    """Read the spans of a group with known labels, and candidates. candidates (Ints): (start, end, column), shape (n, 3)."""
     group: Any = doc.spans.get(key, ())
     raw = span_scores(group) if len(group) else None
     span_rows = [(span.start, span.end, column.get(span.label_, -1)) for span in group]
@@ -319,18 +318,16 @@ def _read(doc: Doc, key: str, column: dict[str, int], candidates: Ints, scores: 
 def with_candidates(
     table: Ints, span_scores: Floats, candidates: Ints, scores: Floats, n_tokens: int, n_labels: int
 ) -> tuple[Marginals, Spans]:
-    """Return `read_spans` of the spans on a Doc, followed by the candidates that are not on it."""
+    """Return token scores and spans as `read_spans` does: the spans on a Doc, then the candidates that are not on it."""
     on_doc = set(map(tuple, table.tolist()))
     is_new = np.array([tuple(row) not in on_doc for row in candidates.tolist()], dtype=bool)
-    all_spans, of_all = (
-        np.concatenate([table, candidates[is_new]]),
-        np.concatenate([span_scores, np.clip(scores[is_new], 0.0, 1.0)]),
-    )
-    return read_spans(all_spans, of_all, np.arange(len(all_spans)) < len(table), n_tokens, n_labels, outside=True)
+    all_spans = np.concatenate([table, candidates[is_new]])
+    all_scores = np.concatenate([span_scores, np.clip(scores[is_new], 0.0, 1.0)])
+    return read_spans(all_spans, all_scores, np.arange(len(all_spans)) < len(table), n_tokens, n_labels, outside=True)
 
 
 def check_lowest(lowest: float) -> float:
-    """RAISES C001: it is not in (0, 1)."""
+    """Return the setting `lowest` as a float. RAISES C001: it is not in (0, 1)."""
     if isinstance(lowest, bool) or not isinstance(lowest, (int, float)) or not 0 < lowest < 1:
         raise calib_error("C001", name="lowest", wanted="a number between 0 and 1", given=repr(lowest))
     return float(lowest)

@@ -1,4 +1,4 @@
-"""What the sources of our own parsers and recognizers, which remember what they found in each Doc, share with spaCy's."""
+"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember their probabilities of each Doc."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .base import ComponentSource, missing_input, overwriting_pipe
 
 
 class ParsedDocs(list):
-    """The states that `predict` returns to spaCy. readings (Sequence): What the component remembers of each Doc."""
+    """The parser states that `predict` returns to spaCy. readings (Sequence): The probabilities of each Doc."""
 
     def __init__(self, states: Sequence[Any], readings: Sequence[Any]):
         super().__init__(states)
@@ -26,19 +26,19 @@ class ParsedDocs(list):
 
 
 def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
-    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The layer that they pass first."""
+    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The first layer for state features."""
     state2vec = step_model.state2vec
     if state2vec.get_dim("nP") == 1:
-        # spaCy's greedy parser leaves out the ReLU that its step model has where there is one maxout piece.
+        # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
         state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
     if isinstance(state2vec.ops, CupyOps):
-        # They only take the mask for a backward pass, which would be sent to the GPU at each step.
+        # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
         state2vec.ops = state2vec.numpy_ops
     return state2vec
 
 
 class KeptReadings:
-    """Remembers what components found in Docs, as long as each Doc lives; nothing is saved with the Doc."""
+    """The probabilities that components computed for Docs, in memory as long as each Doc lives; nothing is saved with the Doc."""
 
     def __init__(self) -> None:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
@@ -52,24 +52,24 @@ class KeptReadings:
         return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
     def missing(self, pipe: Any, component: str, docs: Sequence[Doc]) -> list[str]:
-        """Return why each Doc has no reading, "" if it has one. component (str): Its name in the settings."""
+        """Return for each Doc why it has no reading, "" if it has one. component (str): Its name in the settings."""
         why = f"'{component}' did not run on the Doc in this process, or tokens were merged or split since"
         return ["" if not len(doc) or self(doc, pipe.name) is not None else why for doc in docs]
 
 
-# What embedding layers may read besides the word: of the token, not of its lexeme ("n't" has the norm "not").
-_READ: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
+# Token attributes that embedding layers may read in addition to the word; NORM may differ from the lexeme's ("n't": "not").
+_INPUT_ATTRS: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy the words and what a model reads, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
+    """Copy the words and the input of models, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
         doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc], sent_starts=starts
     )
-    read = [*_READ, "DEP"] if keep_arcs else _READ
-    copy.from_array(read, np.asarray(doc.to_array(read)))  # type: ignore[arg-type]
+    attrs = [*_INPUT_ATTRS, "DEP"] if keep_arcs else _INPUT_ATTRS
+    copy.from_array(attrs, np.asarray(doc.to_array(attrs)))  # type: ignore[arg-type]
     copy.tensor = doc.tensor
     if Doc.has_extension("trf_data"):
         copy._.trf_data = doc._.trf_data
@@ -77,37 +77,41 @@ def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
 
 
 class TransitionSource(ComponentSource):
-    """Reads components that decide by transitions: kept readings, or a second pass. keeping (type): What keeps them."""
+    """A source of transition-based components: remembered readings of our own ones, else a second pass over copies of the Docs.
 
-    keeping: ClassVar[type]
-    kept: ClassVar[KeptReadings]
-    sets: ClassVar[str]
-    attributes: ClassVar[frozenset[str]]
+    remembering_class (type): The component class that remembers readings. memory (KeptReadings): These readings.
+    output_name (str), output_attributes (frozenset[str]): What the component sets, in messages and in spaCy's metadata.
+    """
 
-    def keeps(self, pipe: Any) -> bool:
-        return isinstance(pipe, self.keeping)
+    remembering_class: ClassVar[type]
+    memory: ClassVar[KeptReadings]
+    output_name: ClassVar[str]
+    output_attributes: ClassVar[frozenset[str]]
+
+    def has_memory(self, pipe: Any) -> bool:
+        return isinstance(pipe, self.remembering_class)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        if self.keeps(pipe):
+        if self.has_memory(pipe):
             return ""
         return self._set_before(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
     def _set_before(self, nlp: Language, pipe: Any) -> str:
-        """Return why a second pass would mix with annotations that another component set before, or ""."""
+        """Return which earlier pipe sets annotations that a second pass could not separate from its own, as a sentence; "" for none."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break
-            is_ruler = "doc.ents" in self.attributes and getattr(earlier_pipe, "annotate_ents", False)
-            if is_ruler or self.attributes & set(nlp.get_pipe_meta(name).assigns):
-                return f"'{name}' sets {self.sets} before '{self.component}', and a second pass cannot tell them from its own"
+            is_ruler = "doc.ents" in self.output_attributes and getattr(earlier_pipe, "annotate_ents", False)
+            if is_ruler or self.output_attributes & set(nlp.get_pipe_meta(name).assigns):
+                return f"'{name}' sets {self.output_name} before '{self.component}', and a second pass cannot tell them from its own"
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return self.kept.missing(pipe, self.component, docs) if self.keeps(pipe) else missing_input(pipe, docs)
+        return self.memory.missing(pipe, self.component, docs) if self.has_memory(pipe) else missing_input(pipe, docs)
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:
-        """Return what was found in each Doc. RAISES: see `read_again`."""
-        return [self.kept(doc, pipe.name) for doc in docs] if self.keeps(pipe) else self.read_again(pipe, docs)
+        """Return the reading of each Doc, remembered or from a second pass. RAISES as `read_again`."""
+        return [self.memory(doc, pipe.name) for doc in docs] if self.has_memory(pipe) else self.read_again(pipe, docs)
 
     @abstractmethod
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Scores that a component left with each token or document: of its label, or of several labels."""
+"""Sources of scores of tokens and documents: of the label of each, or of several labels."""
 
 from __future__ import annotations
 
@@ -16,21 +16,18 @@ from spacy.tokens import Doc, Token
 from ..annotations import Annotation, CatsAnnotation, get_annotation
 from ..annotations.cats import CATS
 from ..errors import calib_error
-from ..pairs.build import DenseScores, SparseScores, leading
+from ..pairs.build import DenseScores, SparseScores, find_top
 from ..types import ROUNDING, Marginals
 from .base import OutputSource, to_numpy
-from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, named_scores
-
-# The scores of labels that exclude each other may pass 1 together by this: they may have been computed in half precision.
-_ROUNDED = 0.01
+from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, check_extension, split_score_names
 
 
 class UnitScoresSource(LeftScoresSource):
-    """Reads a value for each unit: the score of its label, or a mapping of labels to scores; None for no score.
+    """A value for each unit: the score of its label, or a mapping of labels to scores; None for no score.
 
-    A Doc without any label gets the top ones of the mappings.
+    A Doc without labels gets the top ones of the mappings.
 
-    component, labels: See LeftScoresSource. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
+    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
     """
 
     sets_labels = True
@@ -38,12 +35,12 @@ class UnitScoresSource(LeftScoresSource):
     def __init__(self, component: str, score: str, labels: Sequence[str] | None):
         super().__init__(component, labels)
         self.score = score
-        self.distributions = True  # until a fit has seen a single number
+        self.distributions = True  # until a fit meets a single number
 
     @property
     def user_data_keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What a component of the pipeline leaves is not read from gold files."""
-        names = () if self.component else (self.score, *self.beside)
+        """The keys to read from gold files: none if a component of the pipeline sets the scores."""
+        names = () if self.component else (self.score, *self.further_score_names)
         return tuple(name for name in names if name != CATS and not name.startswith(EXTENSION))
 
     @property
@@ -51,23 +48,23 @@ class UnitScoresSource(LeftScoresSource):
         return self.score.startswith(EXTENSION)
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self.own_labels(pipe)
+        return self.score_labels(pipe)
 
     @abstractmethod
     def values(self, doc: Doc) -> list[Any]:
         """Return the value of each unit, or None; [] for a Doc without values. RAISES C281: no extension. C283: other length."""
 
     @abstractmethod
-    def named(self, doc: Doc, row: int) -> str:
+    def describe_unit(self, doc: Doc, row: int) -> str:
         """Return a unit's name for messages."""
 
     def entries(self, pipe: Any, doc: Doc) -> list[dict[str, float]]:
-        """Return the scores of each unit by label. RAISES C281, C283: see `values`. C282: a score not in [0, 1]."""
+        """Return label -> score for each unit. RAISES C281: no extension. C282: a score not in [0, 1]. C283: another number of values."""
         annotation = self.annotation(pipe)
         result = []
         for row, value in enumerate(self.values(doc)[: annotation.n_units(doc)]):
             scores_by_label = value if isinstance(value, Mapping) else {annotation.label_at(doc, row): value}
-            name = self.named(doc, row)
+            name = self.describe_unit(doc, row)
             scores = {label: as_score(score, self.where, name) for label, score in scores_by_label.items()}
             result.append({label: score for label, score in scores.items() if label and not math.isnan(score)})
         return result
@@ -80,21 +77,21 @@ class UnitScoresSource(LeftScoresSource):
         return {label for doc in docs for scores in self.entries(pipe, doc) for label in scores}
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels, and whether units have scores of several labels."""
+        """Learn the labels as LeftScoresSource does, and whether each unit has scores of several labels."""
         values = [value for doc in docs for value in self.values(doc) if value is not None]
         self.distributions = all(isinstance(value, Mapping) for value in values)
         return super().learn_labels(pipe, docs)
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Read the scores of known labels. RAISES C281 to C283: see `entries`. C288: exclusive labels that sum to more than 1."""
+        """Return the scores of known labels. RAISES C281 to C283: unreadable scores. C288: exclusive labels that sum to more than 1."""
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
         if not self.annotation(pipe).overlapping:
             for (doc, row, _), cell_list in zip(units, cells, strict=True):
                 total = sum(score for _, score in cell_list)
-                if total > 1 + _ROUNDED:
-                    raise calib_error("C288", where=self.where, what=self.named(doc, row), given=f"{total:.3g}")
+                if total > 1 + HALF_PRECISION:
+                    raise calib_error("C288", where=self.where, what=self.describe_unit(doc, row), given=f"{total:.3g}")
         entries = [(number, *cell) for number, cell_list in enumerate(cells) for cell in cell_list]
         table = np.array(entries, dtype=np.float64).reshape(-1, 3)
         rows, tags = table[:, :2].astype(np.intp).T
@@ -105,13 +102,12 @@ _LAYERS = ("tag", "pos", "morph", "lemma", "sent", "dep", "ent_type")
 
 
 class TokenScoresSource(UnitScoresSource):
-    """Reads a value for each token: a number, or a mapping of labels to scores (see UnitScoresSource).
+    """A value for each token: the score of its label, or a mapping of labels to scores.
 
-    component, labels: See LeftScoresSource.
-    score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` that holds a list with one
-    for each token.
+    component (str), labels (list[str] | None): As for LeftScoresSource.
+    score (str): "_.NAME" for the extension `token._.NAME`, another name for a key of `doc.user_data` with a value per token.
     layer (str): Annotation of the labels: tag, pos, morph, lemma, sent, dep, ent_type.
-    RAISES C001: no such annotation. C001, C111: see `distinct_labels`.
+    RAISES C001: no such annotation, or labels that are not distinct. C111: a label that no config can contain.
     """
 
     def __init__(
@@ -129,7 +125,7 @@ class TokenScoresSource(UnitScoresSource):
     def where(self) -> str:
         return f"token.{self.score}" if self._is_extension else f"doc.user_data[{self.score!r}]"
 
-    def named(self, doc: Doc, row: int) -> str:
+    def describe_unit(self, doc: Doc, row: int) -> str:
         return f"the token {doc[row].text[:40]!r}"
 
     def values(self, doc: Doc) -> list[Any]:
@@ -137,37 +133,37 @@ class TokenScoresSource(UnitScoresSource):
             name = self.score.removeprefix(EXTENSION)
             check_extension(Token, name)
             return [token._.get(name) for token in doc]
-        stored = doc.user_data.get(self.score)
-        if stored is None:
+        array = doc.user_data.get(self.score)
+        if array is None:
             return []
-        values = list(stored) if isinstance(stored, (list, tuple)) else to_numpy(stored).reshape(-1).tolist()
+        values = list(array) if isinstance(array, (list, tuple)) else to_numpy(array).reshape(-1).tolist()
         if len(values) != len(doc):
             raise calib_error("C283", where=self.where, given=len(values), wanted=len(doc), text=doc.text[:40])
         return values
 
 
 class DocScoresSource(UnitScoresSource):
-    """Reads a value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
+    """A value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
 
-    Gold categories stand in `doc.cats` of gold Docs. A Doc without any of the categories in `doc.cats` gets their scores there.
+    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories in `doc.cats` gets their scores there.
 
-    component, labels: See LeftScoresSource.
+    component (str), labels (list[str] | None): As for LeftScoresSource.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of
-    `doc.user_data`. After commas, or in a list, follow the names of further scores in [0, 1], which the fit uses as features; a
-    document that lacks one has its first score there.
+        `doc.user_data`. Names of further scores in [0, 1], which the fit uses as features, follow after commas or in a list;
+        the first score replaces missing ones.
     exclusive (bool): Whether a document has only one of the categories.
-    RAISES C001: a score that is no name. C001, C111: see `distinct_labels`. C740: further scores of categories that are not
-    exclusive.
+    RAISES C001: a score that is not a name, or labels that are not distinct. C111: a label that no config can contain.
+    C740: further scores of categories that are not exclusive.
     """
 
     def __init__(self, component: str = "", score: object = CATS, labels: list[str] | None = None, exclusive: bool = True):
-        names = named_scores(score)
+        names = split_score_names(score)
         if not names:
             raise calib_error("C001", name="score", wanted="a name, or several", given=repr(score))
         if names[1:] and not exclusive:
             raise calib_error("C740", given=", ".join(names[1:]))
         super().__init__(component, names[0], labels)
-        self.beside = names[1:]
+        self.further_score_names = names[1:]
         self.exclusive = exclusive
 
     def annotation(self, pipe: Any) -> CatsAnnotation:
@@ -177,37 +173,39 @@ class DocScoresSource(UnitScoresSource):
     def where(self) -> str:
         return _where(self.score)
 
-    def named(self, doc: Doc, row: int) -> str:
+    def describe_unit(self, doc: Doc, row: int) -> str:
         return f"the document that begins {doc.text[:40]!r}"
 
     def values(self, doc: Doc) -> list[Any]:
-        return [_value(doc, self.score)]
+        return [_document_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Read scores, with the further scores of the top category as hints; 0 for a document without any score."""
+        """Return the scores, and as hints the further scores of the top category; 0 for a document without any score."""
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
-        leads = np.flatnonzero(leading(marginals.rows, marginals.scores))
+        top_entries = np.flatnonzero(find_top(marginals.rows, marginals.scores))
         units = [doc for doc in docs if len(doc)]
-        for name in self.beside:
+        for name in self.further_score_names:
             column = np.zeros(scores.n_tokens)
-            for row, tag, score in zip(marginals.rows[leads], marginals.tags[leads], marginals.scores[leads], strict=True):
-                value = _value(units[row], name)
+            for row, tag, score in zip(
+                marginals.rows[top_entries], marginals.tags[top_entries], marginals.scores[top_entries], strict=True
+            ):
+                value = _document_value(units[row], name)
                 value = value.get(labels[tag]) if isinstance(value, Mapping) else value
-                column[row] = score if value is None else as_score(value, _where(name), self.named(units[row], 0))
-            scores.hints = {**scores.hints, name: column}
+                column[row] = score if value is None else as_score(value, _where(name), self.describe_unit(units[row], 0))
+            scores.further_scores = {**scores.further_scores, name: column}
         return scores
 
 
 def _where(name: str) -> str:
-    """Return where a score of documents is stored, for messages."""
+    """Return where a Doc stores a score, for messages."""
     if name == CATS:
         return "doc.cats"
     return f"doc.{name}" if name.startswith(EXTENSION) else f"doc.user_data[{name!r}]"
 
 
-def _value(doc: Doc, name: str) -> Any:
-    """Return the stored value, or None. RAISES C281: no such extension."""
+def _document_value(doc: Doc, name: str) -> Any:
+    """Return the value that a Doc stores under a name, or None. RAISES C281: no such extension."""
     if name == CATS:
         return doc.cats or None
     if not name.startswith(EXTENSION):
@@ -216,15 +214,15 @@ def _value(doc: Doc, name: str) -> Any:
     return doc._.get(name.removeprefix(EXTENSION))
 
 
-# Of a value, and of a text, a message shows so many characters.
-_SHOWN = 40
+# Maximum number of characters of a value or a text in a message.
+_MAX_SHOWN = 40
 
 
 class TextcatSource(OutputSource):
-    """P of each document's classes, exclusive (`textcat`) or not (`textcat_multilabel`); other labels in `doc.cats` stay."""
+    """Probabilities of document classes, exclusive (`textcat`) or not (`textcat_multilabel`); other keys of `doc.cats` are ignored."""
 
     reads = ("textcat", "textcat_multilabel")
-    of = (MultiLabel_TextCategorizer, TextCategorizer)
+    component_classes = (MultiLabel_TextCategorizer, TextCategorizer)
 
     def __init__(self, component: str = "textcat"):
         super().__init__(component)
@@ -242,7 +240,7 @@ class TextcatSource(OutputSource):
         return f"doc.cats has no category '{absent}'; run the component '{self.component}' on the Doc first"
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """RAISES C262: values that are no probabilities."""
+        """Return the probabilities of documents. RAISES C262: values outside [0, 1]."""
         units = [doc for doc in docs if len(doc)]
         values = [[doc.cats[label] for label in pipe.labels] for doc in units]
         table = np.array([[value if isinstance(value, Real) else np.nan for value in row] for row in values], dtype=np.float64)
@@ -250,6 +248,6 @@ class TextcatSource(OutputSource):
         bad = ~((table >= -ROUNDING) & (table <= 1 + ROUNDING))  # NaN is bad too
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
-            given = f"{pipe.labels[column]} = {repr(values[row][column])[:_SHOWN]}"
-            raise calib_error("C262", component=self.component, given=given, text=units[row].text[:_SHOWN])
+            cell = f"{pipe.labels[column]} = {repr(values[row][column])[:_MAX_SHOWN]}"
+            raise calib_error("C262", component=self.component, given=cell, text=units[row].text[:_MAX_SHOWN])
         return DenseScores(np.clip(table, 0.0, 1.0))

@@ -70,7 +70,7 @@ def test_sentences(annotation, wanted):
     example = example_of((words, heads, deps), (words, [1, 1, 2, 2, 5, 5, 5], "y root x root x root dep"))
     example.reference[4].dep_ = ""
     spans = [(0, 2, 0), (2, 4, 0), (4, 6, 0), (6, 7, 0)]
-    assert annotation.judge_spans(example, spans).tolist() == wanted
+    assert annotation.evaluate_spans(example, spans).tolist() == wanted
 
 
 def test_sentences_by_the_labels_of_a_map():

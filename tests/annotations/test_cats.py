@@ -12,11 +12,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
-from spacy_calib.calibration.tokens import Calibrated
+from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.predicted_labels import CarriedReader, join
+from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import scored_corpus
@@ -39,7 +39,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    batch = CalibratedBatch(Calibrated(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
+    batch = CalibratedBatch(CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 
@@ -67,7 +67,7 @@ def test_a_doc_carries_its_likeliest_category():
     assert CatsAnnotation().label_at(doc_with(neg=0.2, pos=0.7, sport=0.9), 0) == "sport"
     assert EXCLUSIVE.hashes(doc_with(neg=0.2, pos=0.7)).tolist() == [get_string_id("pos")]
     assert EXCLUSIVE.hashes(doc_with(sport=0.9)).tolist() == [0]
-    assert EXCLUSIVE.hashes(doc_with("", neg=0.9)).shape == EXCLUSIVE.places(doc_with("")).shape[:1] == (0,)
+    assert EXCLUSIVE.hashes(doc_with("", neg=0.9)).shape == EXCLUSIVE.unit_positions(doc_with("")).shape[:1] == (0,)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_gold_of_exclusive_classes_is_the_one_with_the_highest_value(cats, g
 
 
 def test_gold_with_two_exclusive_categories_is_refused():
-    with pytest.raises(CalibError, match=r"C261.*begins 'a good film' has several.*\(neg, pos\).*exclude each other"):
+    with pytest.raises(CalibError, match=r"C261.*begins 'a good film' has several.*\(neg, pos\).*mutually exclusive"):
         EXCLUSIVE.gold_hashes(doc_with(neg=1, pos=1))
 
 
@@ -194,7 +194,7 @@ def test_in_a_corpus_a_document_is_a_row():
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.labels] == ["pos", "pos", "", "pos"]
     assert [corpus.names[label] if label >= 0 else "" for label in corpus.gold] == ["pos", "neg", "neg", ""]
     assert corpus.right.tolist() == [RIGHT, WRONG, UNKNOWN, UNKNOWN]
-    assert corpus.counted.tolist() == [True, True, False, True]
+    assert corpus.is_counted.tolist() == [True, True, False, True]
     judged = corpus.pairs()
     assert judged.pairs.hits.tolist() == [False, True, True, False]
     assert judged.calibrated.tolist() == [0.3, 0.7, 0.3, 0.7]
@@ -210,9 +210,9 @@ def test_pairs_of_several_categories_are_known_one_by_one():
 
 
 def test_labels_of_documents_are_read_from_blocks():
-    reader = CarriedReader("calib", OWN)
+    reader = PredictedLabelReader("calib", OWN)
     docs = [scored(), scored("film"), doc_with("none"), scored("   ")]
-    read = join([reader.read(doc) for doc in docs])
+    read = join_labels([reader.read(doc) for doc in docs])
     assert read.documents.tolist() == [0, 1]
     assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])
     one_by_one = [reader._read_units(doc) for doc in docs]

@@ -13,7 +13,7 @@ def test_gold_without_gpe_and_fac_is_coarse():
     assert scheme.coarse is True
     assert scheme.gold == {"PER": "PERSON", "LOC": "LOC"}
     assert scheme.first_of == {"PERSON": "PERSON", "LOC": "LOC", "GPE": "LOC", "FAC": "LOC"}
-    assert scheme.unused == ("ORG", "DATE")
+    assert scheme.unused_labels == ("ORG", "DATE")
     assert read_scheme(LABELS, {"GPE": 1, "LOC": 3}, {}).coarse is False
     assert read_scheme(LABELS, {"PERSON": 1}, {}).coarse is None
 

@@ -240,7 +240,7 @@ def test_the_contents_lead_to_every_part(page):
 def test_the_likeliest_label_and_accuracy_against_coverage_are_drawn(page):
     before = shapes(page, POINTS)
     page.select_option("#view-0 .which", "top")
-    until(page, lambda: "likeliest" in page.inner_text("#view-0 .caption"))
+    until(page, lambda: "top tag of" in page.inner_text("#view-0 .caption"))
     until(page, lambda: shapes(page, POINTS) != before)
     page.select_option("#view-0 .which", "all")
     until(page, lambda: shapes(page, POINTS) == before)

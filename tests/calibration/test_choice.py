@@ -71,7 +71,7 @@ def test_losses_are_those_of_steps_that_did_not_see_the_fold():
     trials, pairs, documents = trials_by_name(steps), data.kept_pairs, data.kept_documents
     assert list(trials) == sorted(trials, key=lambda name: trials[name]["loss"])
     assert trials["raw scores"]["loss"] == pytest.approx(log_loss(pairs.scores, pairs.hits), abs=1e-12)
-    scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept]
+    scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept_indices]
     assert trials["vector scaling"]["loss"] == pytest.approx(log_loss(scaled_scores, pairs.hits), abs=1e-12)
     groups, folds, scores = group_tokens(make_three_groups()), folds_of(documents, 5), np.empty(len(pairs))
     for fold in range(5):
@@ -85,7 +85,7 @@ def test_losses_are_those_of_steps_that_did_not_see_the_fold():
     assert trials["isotonic, 3 groups"]["difference"] == pytest.approx(difference, abs=1e-12)
     assert trials["isotonic, 3 groups"]["error"] == pytest.approx(error, abs=1e-12)
     assert json.loads(json.dumps(steps.table)) == steps.table
-    assert (steps.table["pairs"], steps.table["documents"]) == (len(data.kept), 40)
+    assert (steps.table["pairs"], steps.table["documents"]) == (len(data.kept_indices), 40)
 
 
 def make_three_groups():
@@ -118,7 +118,7 @@ def test_maps_that_need_more_pairs_than_there_are_take_no_part():
 def test_trials_are_of_the_pairs_that_reach_the_threshold():
     data = fit_data(draw_tokens(600, 1), 0.1, 1e-4)
     steps = make_selector()(data, group_tokens)
-    scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept]
+    scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept_indices]
     assert steps.table["pairs"] == np.count_nonzero(data.pairs.scores >= 0.1)
     assert trials_by_name(steps)["vector scaling"]["loss"] == pytest.approx(
         log_loss(scaled_scores, data.kept_pairs.hits), abs=1e-12
@@ -145,7 +145,7 @@ def test_the_scaling_is_handed_over_with_the_scores_that_it_held_out():
     assert steps.scaling.biases_.tolist() == expected.biases_.tolist()
     assert steps.scores.tolist() == scores.tolist()
     assert type(steps.prototype) is Identity
-    assert not steps.moves
+    assert not steps.uses_context
 
 
 def test_a_map_is_handed_over_unfitted_for_raw_scores():
@@ -167,7 +167,7 @@ def test_a_map_is_handed_over_unfitted_for_raw_scores():
 def test_what_was_chosen_is_good_on_fresh_tokens():
     data, fresh = make_data(800, sharpness=2.0), make_data(3000, 2, sharpness=2.0)
     steps = make_selector()(data, group_tokens)
-    scores = steps.scaling.scale_pairs(fresh.pairs)[fresh.kept]
+    scores = steps.scaling.scale_pairs(fresh.pairs)[fresh.kept_indices]
     assert log_loss(scores, fresh.kept_pairs.hits) < log_loss(fresh.kept_pairs.scores, fresh.kept_pairs.hits) - 0.03
 
 
@@ -178,7 +178,7 @@ def test_a_context_is_taken_where_it_loses_least():
     data = make_data(600)
     for shift, is_taken in ((0.3, True), (-0.3, False)):
         steps = make_selector()(data, group_tokens, learn_context=fake_context(shift))
-        assert steps.table["chosen"].startswith("context") == steps.moves == is_taken
+        assert steps.table["chosen"].startswith("context") == steps.uses_context == is_taken
         assert steps.context is not None  # for spans, whatever is taken for tokens
 
 
@@ -186,7 +186,7 @@ def test_a_context_starts_from_raw_scores_and_from_held_out_scores_of_the_scalin
     data = make_data(600, sharpness=2.0)
     trials = trials_by_name(make_selector()(data, group_tokens, learn_context=fake_context(0.3)))
     scaled_scores, hits = (
-        VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept],
+        VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept_indices],
         data.kept_pairs.hits,
     )
     for name, before in (("context", data.kept_pairs.scores), ("context after vector scaling", scaled_scores)):
@@ -195,7 +195,7 @@ def test_a_context_starts_from_raw_scores_and_from_held_out_scores_of_the_scalin
 
 def test_a_context_that_is_asked_for_is_taken_whatever_it_loses():
     steps = make_selector()(make_data(600), group_tokens, learn_context=fake_context(-0.3, when="always"))
-    assert steps.moves
+    assert steps.uses_context
     assert steps.table["chosen"].startswith("context")
     assert {*left_out(steps).values()} == {"the context is required"}
     assert {"raw scores", "vector scaling", "isotonic, 1 group", "isotonic, 3 groups"} == {*left_out(steps)}
@@ -203,7 +203,7 @@ def test_a_context_that_is_asked_for_is_taken_whatever_it_loses():
 
 def test_a_context_without_a_model_is_no_candidate():
     steps = make_selector()(make_data(600), group_tokens, learn_context=fake_context(0.3, why="one document"))
-    assert not steps.moves
+    assert not steps.uses_context
     assert not [name for name in trials_by_name(steps) if name.startswith("context")]
     assert left_out(steps) == dict.fromkeys(("context", "context after vector scaling"), "one document")
 
@@ -255,7 +255,9 @@ def test_a_strong_bias_is_taken_back_where_held_out_documents_say_so(seed):
     assert steps.scaling.ridge == WEAK_RIDGE
     # Those of maps that did not see the document.
     hits = data.kept_pairs.hits
-    assert log_loss(steps.scores[data.kept], hits) > log_loss(steps.scaling.scale_pairs(data.pairs)[data.kept], hits)
+    assert log_loss(steps.scores[data.kept_indices], hits) > log_loss(
+        steps.scaling.scale_pairs(data.pairs)[data.kept_indices], hits
+    )
 
 
 # Labels side by side

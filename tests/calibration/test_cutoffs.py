@@ -10,7 +10,7 @@ import pytest
 from spacy_calib.calibration.cutoffs import PER, Cutoffs, EntityScores, EntityTypes, RecallCutoffs, keys_of
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups
 
 LABELS = ["PER", "LOC", "ORG"]
@@ -47,7 +47,7 @@ def test_a_score_at_the_cutoff_is_accepted():
 @pytest.mark.parametrize("values", [{"all": None}, {}], ids=["null", "no key"])
 def test_no_cutoff_accepts_nothing(values):
     assert accepted("all", values, np.array([1.0, 0.0]), np.array([0, 1])) == [False, False]
-    assert Cutoffs(0.95, 0.9, "all", values).of(COLUMNS, LABELS, GROUPS).tolist() == [np.inf] * 6
+    assert Cutoffs(0.95, 0.9, "all", values).get_cutoffs(COLUMNS, LABELS, GROUPS).tolist() == [np.inf] * 6
 
 
 def test_null_for_one_label_leaves_the_others():
@@ -80,7 +80,7 @@ GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0
 
 @pytest.mark.parametrize("data", [None, [], "x", 3, {}, {**GOOD, "cutoffs": None}, {**GOOD, "cutoffs": [0.5]}])
 def test_what_is_no_set_of_cutoffs_is_refused(data):
-    with pytest.raises(Misfit, match="is not a table|is not there"):
+    with pytest.raises(InvalidState, match="is not a table|is not there"):
         Cutoffs.read(data)
 
 
@@ -111,11 +111,11 @@ def test_bad_parts_are_refused(change, sentence):
 
 @pytest.mark.parametrize("missing", ["precision", "confidence", "per", "cutoffs"])
 def test_missing_parts_are_refused(missing):
-    with pytest.raises(Misfit, match=f"state.{missing}' is not there"):
+    with pytest.raises(InvalidState, match=f"state.{missing}' is not there"):
         Cutoffs.read({key: value for key, value in GOOD.items() if key != missing})
 
 
-TYPES = EntityTypes.of(["O", "B-PER", "I-PER", "B-LOC"], prefixed=True)
+TYPES = EntityTypes.from_labels(["O", "B-PER", "I-PER", "B-LOC"], has_prefix=True)
 # Token 0: O .7, PER .2 + .05; 1: O .999 alone; 2: LOC .99 alone, so that P(O) is below the threshold; 3: O .5, LOC .4.
 OF_RECALL = EntityScores(
     np.array([0, 0, 0, 1, 2, 3, 3]),
@@ -129,14 +129,14 @@ OF_RECALL = EntityScores(
 def test_types_without_their_prefixes():
     assert TYPES.names == ("PER", "LOC")
     assert TYPES.of_label.tolist() == [-1, 0, 0, 1]
-    assert EntityTypes.of(["O", "B-PER"], prefixed=False).names == ("B-PER",)
+    assert EntityTypes.from_labels(["O", "B-PER"], has_prefix=False).names == ("B-PER",)
 
 
 def test_scores_by_hand():
-    assert OF_RECALL.inside == pytest.approx([0.3, 0.001, 1.0, 0.5])
+    assert OF_RECALL.inside_probability == pytest.approx([0.3, 0.001, 1.0, 0.5])
     # Where a type has no entry: the threshold times what is left to it.
-    assert OF_RECALL.of_type(0) == pytest.approx([0.25, 0.01 * 0.001, 0.01 * 0.01, 0.01 * 0.5])
-    assert OF_RECALL.of_type(1) == pytest.approx([0.01 * 0.3, 0.01 * 0.001, 0.99, 0.4])
+    assert OF_RECALL.type_probability(0) == pytest.approx([0.25, 0.01 * 0.001, 0.01 * 0.01, 0.01 * 0.5])
+    assert OF_RECALL.type_probability(1) == pytest.approx([0.01 * 0.3, 0.01 * 0.001, 0.99, 0.4])
 
 
 def test_what_is_flagged():

@@ -70,7 +70,7 @@ def test_each_group_has_the_map_of_its_own_pairs(prototype):
     grouped = GroupedRecalibrator(prototype, groups).fit(pairs)
     assert [fit.fallback for fit in grouped.fits_] == ["", "", ""]
     for tag in range(4):
-        own = alone(prototype, pairs, groups.of(pairs.tags) == groups.of_tag[tag])
+        own = alone(prototype, pairs, groups.find(pairs.tags) == groups.of_tag[tag])
         np.testing.assert_allclose(grouped.predict(GRID, np.full(101, tag)), own.predict(GRID), rtol=0, atol=1e-12)
     assert sum(fit.pairs for fit in grouped.fits_) == grouped.pooled_fit_.pairs == len(pairs)
     assert sum(fit.hits for fit in grouped.fits_) == grouped.pooled_fit_.hits == np.count_nonzero(pairs.hits)

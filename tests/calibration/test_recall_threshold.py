@@ -12,10 +12,10 @@ from scipy.stats import binom, hypergeom
 
 from spacy_calib.calibration.recall_threshold import (
     RecallThreshold,
-    chance_of_missing,
     design_effects,
     effective_size,
     find_recall_threshold,
+    miss_p_values,
 )
 from spacy_calib.errors import CalibError
 from tests import strategies
@@ -49,7 +49,7 @@ def test_chance_is_that_of_drawing_the_first_one_too_many(n, missed, share):
         for k in range(missed + 1)
     )
     expected = before if too_many <= n else 0.0
-    assert chance_of_missing(np.array([missed]), n, np.ones(1), share)[0] == pytest.approx(expected, abs=1e-9)
+    assert miss_p_values(np.array([missed]), n, np.ones(1), share)[0] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("n", "found"), [(5, False), (6, True)])
@@ -63,8 +63,8 @@ def test_as_many_units_as_the_first_step_needs(n, found):
 def test_the_highest_cut_off_that_is_sure():
     n = 2000
     threshold = find(rising(n), 0.95)
-    missed = n - threshold.found
-    at, beyond = (chance_of_missing(np.array([k]), n, np.ones(1), 0.05)[0] for k in (missed, missed + 1))
+    missed = n - threshold.n_found
+    at, beyond = (miss_p_values(np.array([k]), n, np.ones(1), 0.05)[0] for k in (missed, missed + 1))
     assert at <= 0.05 < beyond
     assert threshold.cutoff == rising(n)[missed]
     assert threshold.recall == 1 - missed / n
@@ -101,9 +101,9 @@ def test_neither_the_order_nor_the_names_of_documents_matter(given_, n_documents
 @given(strategies.scored_hits(max_size=60))
 def test_more_recall_or_confidence_never_misses_more(given_):
     scores, _ = given_
-    found = [find(scores, recall, 0.7).found for recall in (0.5, 0.7, 0.9)]
+    found = [find(scores, recall, 0.7).n_found for recall in (0.5, 0.7, 0.9)]
     assert found == sorted(found)
-    found = [find(scores, 0.6, confidence).found for confidence in (0.5, 0.8, 0.95)]
+    found = [find(scores, 0.6, confidence).n_found for confidence in (0.5, 0.8, 0.95)]
     assert found == sorted(found)
 
 

@@ -16,7 +16,7 @@ from spacy_calib.calibration.replacement import (
     fewest_of,
     is_enough,
 )
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 DOCUMENTS = np.arange(64)
 # Mean .5; a fit whose difference to it alternates by .04 around -.02 has a standard error of .04 / sqrt(64) = .005.
@@ -100,5 +100,5 @@ def test_it_is_plain_data():
     result = compare_losses(losses(-0.01, -0.02), DOCUMENTS)
     state = result.state()
     assert Replacement.read(state, "comparison") == result
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         Replacement.read({**state, "winner": "card"}, "comparison")

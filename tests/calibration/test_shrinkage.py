@@ -20,7 +20,7 @@ def pairs_of(scores, hits) -> Pairs:
 
 def shrunk(shrink: float, scores, raw) -> list[float]:
     """The scores after the step, of entries with these raw scores."""
-    given = Predictions.of_pairs(pairs_of(raw, [True] * len(raw)), 0.0).having(scores=np.array(scores))
+    given = Predictions.of_pairs(pairs_of(raw, [True] * len(raw)), 0.0).replace_unchecked(scores=np.array(scores))
     return Shrinkage(shrink, LINE).apply(given).scores.tolist()
 
 

@@ -31,7 +31,7 @@ from spacy_calib.metrics.calibration_errors import calibration_error
 from spacy_calib.metrics.noise_floors import noise_floor
 from spacy_calib.metrics.proper import log_loss
 from spacy_calib.pipe import saved
-from spacy_calib.schema import Misfit, record
+from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Spans, stack_spans
 from tests import strategies
 
@@ -51,7 +51,7 @@ def draw_spans(n, seed, labels=(0, 1, 2)) -> Spans:
 def true_probabilities(spans) -> np.ndarray:
     """Rather less than the product says, and another line for each group."""
     margin = logit(product_of(spans))
-    seldom = GROUPS.of(spans.labels) == 1
+    seldom = GROUPS.find(spans.labels) == 1
     return 1 / (1 + np.exp(-np.where(seldom, 0.5 * margin - 1.0, 0.8 * margin + 0.3)))
 
 
@@ -74,7 +74,7 @@ def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
     right = draw_hits(true_probabilities(spans), 4)
     rows = []
     at = 0
-    for label, own, length in zip(spans.labels, spans.own, spans.ends - spans.starts, strict=True):
+    for label, own, length in zip(spans.labels, spans.scores, spans.ends - spans.starts, strict=True):
         scores = spans.token_scores[at : at + length].tolist()
         at += length
         slope = math.log(math.prod(scores) / (1 - math.prod(scores)))
@@ -86,7 +86,7 @@ def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
     # By Newton steps, to many digits.
     expected = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-10, max_iter=500).fit(features, right)
     made = SpanRecalibrator(GROUPS).fit(spans, right)
-    np.testing.assert_allclose(made.predict(spans, spans.own), expected.predict_proba(features)[:, 1], atol=1e-7)
+    np.testing.assert_allclose(made.predict(spans, spans.scores), expected.predict_proba(features)[:, 1], atol=1e-7)
     np.testing.assert_allclose(made.weights_, expected.coef_[0], atol=1e-6)
     np.testing.assert_allclose(made.intercept_, expected.intercept_[0], atol=1e-6)
     assert (made.n_spans_, made.n_hits_, made.fallback_) == (120, int(right.sum()), "")
@@ -103,8 +103,8 @@ def test_on_spans_with_known_probabilities_the_scores_are_as_good_as_true_ones()
     made = SpanRecalibrator(GROUPS).fit(fit, draw_hits(true_probabilities(fit), 7))
     truth = true_probabilities(test)
     hits = draw_hits(truth, 8)
-    scores = made.predict(test, test.own)
-    for part in (slice(None), GROUPS.of(test.labels) == 0, GROUPS.of(test.labels) == 1):
+    scores = made.predict(test, test.scores)
+    for part in (slice(None), GROUPS.find(test.labels) == 0, GROUPS.find(test.labels) == 1):
         floor = noise_floor(scores[part])
         assert calibration_error(scores[part], hits[part]) <= floor.q95
         assert calibration_error(product_of(test)[part], hits[part]) > 2 * floor.q95
@@ -123,9 +123,9 @@ def test_the_fit_is_deterministic_and_the_order_of_the_rows_does_not_matter(seed
     np.testing.assert_array_equal(made.weights_, again.weights_)
     order = np.random.default_rng(seed).permutation(n)
     other = SpanRecalibrator(GROUPS).fit(reorder(spans, order), right[order])
-    scores = made.predict(spans, spans.own)
+    scores = made.predict(spans, spans.scores)
     assert ((scores >= 0) & (scores <= 1)).all()
-    np.testing.assert_allclose(other.predict(spans, spans.own), scores, atol=1e-4)
+    np.testing.assert_allclose(other.predict(spans, spans.scores), scores, atol=1e-4)
 
 
 @given(
@@ -135,12 +135,12 @@ def test_the_fit_is_deterministic_and_the_order_of_the_rows_does_not_matter(seed
 )
 def test_a_span_has_the_score_alone_that_it_has_among_others(fitted, listed):
     spans = make_spans(listed)
-    scores = fitted.predict(spans, spans.own)
+    scores = fitted.predict(spans, spans.scores)
     assert scores.shape == (len(spans),)
     assert np.isfinite(scores).all()
     assert ((scores >= 0) & (scores <= 1)).all()
     for i in range(len(spans)):
-        assert fitted.predict(spans.take(np.array([i])), spans.own[[i]])[0] == pytest.approx(scores[i], abs=1e-12)
+        assert fitted.predict(spans.take(np.array([i])), spans.scores[[i]])[0] == pytest.approx(scores[i], abs=1e-12)
 
 
 def test_labels_without_a_group_use_no_indicator(fitted):
@@ -149,7 +149,7 @@ def test_labels_without_a_group_use_no_indicator(fitted):
     expected = np.array([*by_hand(0.6, [0.7, 0.9]), 0, 0, 0, 0])
     margin = (expected - fitted.center_) / fitted.scale_ @ fitted.weights_ + fitted.intercept_
     for spans in (three, seven):
-        assert fitted.predict(spans, spans.own)[0] == pytest.approx(1 / (1 + math.exp(-margin)))
+        assert fitted.predict(spans, spans.scores)[0] == pytest.approx(1 / (1 + math.exp(-margin)))
     of_group = fitted.predict(make_spans([(0, 0.6, [0.7, 0.9])]), np.array([0.6]))[0]
     assert of_group != pytest.approx(1 / (1 + math.exp(-margin)))
 
@@ -158,7 +158,7 @@ def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
     state = saved.load(saved.dump(fitted.state()), name="calib", path="here")
     back = SpanRecalibrator.read(state)
     spans = draw_spans(50, 9, labels=(0, 1, 2, 3))
-    np.testing.assert_array_equal(back.predict(spans, spans.own), fitted.predict(spans, spans.own))
+    np.testing.assert_array_equal(back.predict(spans, spans.scores), fitted.predict(spans, spans.scores))
     assert (back.n_spans_, back.n_hits_, back.fallback_) == (fitted.n_spans_, fitted.n_hits_, "")
     assert back.groups.names == GROUPS.names
 
@@ -191,36 +191,36 @@ def test_enough_spans_are_fitted():
     spans = draw_spans(MIN_SPANS, 10)
     made = SpanRecalibrator(GROUPS).fit(spans, [i % 2 == 0 for i in range(MIN_SPANS)])
     assert made.fallback_ == ""
-    assert not np.array_equal(made.predict(spans, spans.own), spans.own)
+    assert not np.array_equal(made.predict(spans, spans.scores), spans.scores)
 
 
 def test_before_the_fit_raw_scores_pass_through():
     spans = draw_spans(5, 12)
-    np.testing.assert_array_equal(SpanRecalibrator(GROUPS).predict(spans, spans.own), spans.own)
+    np.testing.assert_array_equal(SpanRecalibrator(GROUPS).predict(spans, spans.scores), spans.scores)
 
 
 def test_features_that_do_not_vary_do_no_harm():
     spans = make_spans([(0, 0.7, [0.7])] * 30)
     made = SpanRecalibrator(GROUPS).fit(spans, [i < 21 for i in range(30)])
     # Nothing to tell the spans apart: the share of right ones.
-    np.testing.assert_allclose(made.predict(spans, spans.own), 0.7, atol=1e-6)
+    np.testing.assert_allclose(made.predict(spans, spans.scores), 0.7, atol=1e-6)
 
 
 def test_extreme_scores_after_the_fit_stay_probabilities(fitted):
     spans = make_spans([(0, 0.0, [0.0] * 40), (2, 1.0, [1.0] * 40), (1, 1.0, [0.0]), (0, 0.0, [1.0])])
-    scores = fitted.predict(spans, spans.own)
+    scores = fitted.predict(spans, spans.scores)
     assert np.isfinite(scores).all()
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
 def span_data(spans: Spans, hits: np.ndarray) -> SpanData:
-    return SpanData(spans, spans.own, hits, np.arange(len(spans)), np.ones(len(spans), dtype=np.intp))
+    return SpanData(spans, spans.scores, hits, np.arange(len(spans)), np.ones(len(spans), dtype=np.intp))
 
 
 def test_spans_and_candidates_are_fitted_apart_and_unknown_gold_is_left_out():
     spans = draw_spans(200, 13)
     chosen = np.arange(200) % 4 != 0
-    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
+    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.scores, chosen)
     hits = draw_hits(true_probabilities(spans), 14).astype(np.intp)
     hits[::7] = -1
     fitted = fit_spans(span_data(spans, hits), GROUPS)
@@ -246,9 +246,9 @@ def test_hits_of_another_length_or_value_are_refused():
 
 def test_a_calibration_that_is_not_fitted_passes_raw_scores_through():
     spans = draw_spans(10, 3)
-    calibrated, accepted = SpanCalibration().calibrate(spans, spans.own, ["A", "B", "C"])
-    np.testing.assert_array_equal(calibrated, spans.own)
-    assert calibrated is not spans.own
+    calibrated, accepted = SpanCalibration().calibrate(spans, spans.scores, ["A", "B", "C"])
+    np.testing.assert_array_equal(calibrated, spans.scores)
+    assert calibrated is not spans.scores
     assert accepted.tolist() == [-1] * 10
     assert SpanCalibration().groups is None
 
@@ -256,15 +256,15 @@ def test_a_calibration_that_is_not_fitted_passes_raw_scores_through():
 def test_each_kind_of_span_has_its_map_and_those_from_the_cut_off_on_are_accepted():
     spans = draw_spans(200, 13)
     chosen = np.arange(200) % 4 != 0
-    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.own, chosen)
+    spans = Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, spans.scores, chosen)
     made = fit_spans(span_data(spans, draw_hits(true_probabilities(spans), 14).astype(np.intp)), GROUPS).calibration
     made.cutoffs = Cutoffs(0.9, 0.9, "all", {"all": 0.5})
     again = SpanCalibration.from_state(record(SPANS)(made.state(), "spans"))
     for one in (made, again):
-        calibrated, accepted = one.calibrate(spans, spans.own, ["A", "B", "C"])
+        calibrated, accepted = one.calibrate(spans, spans.scores, ["A", "B", "C"])
         for own, fit in ((chosen, made.chosen), (~chosen, made.candidates)):
             part = np.flatnonzero(own)
-            np.testing.assert_array_equal(calibrated[part], fit.predict(spans.take(part), spans.own[part]))
+            np.testing.assert_array_equal(calibrated[part], fit.predict(spans.take(part), spans.scores[part]))
         assert accepted.tolist() == (calibrated >= 0.5).astype(int).tolist()
         assert {0, 1} == set(accepted.tolist())
 
@@ -357,20 +357,20 @@ def test_every_row_is_that_of_its_own_span(listed):
 
 
 def with_beside(spans: Spans, *columns) -> Spans:
-    return replace(spans, beside=np.stack(columns, axis=1))
+    return replace(spans, further_scores=np.stack(columns, axis=1))
 
 
 def test_scores_beside_are_taken_stacked_and_made_features_of():
     spans = with_beside(draw_spans(4, 0), np.array([0.5, 0.6, 0.7, 0.8]), np.array([0.1, 0.2, 0.3, 0.4]))
     index = np.array([1, 3])
-    assert spans.take(index).beside.tolist() == [[0.6, 0.2], [0.8, 0.4]]
+    assert spans.take(index).further_scores.tolist() == [[0.6, 0.2], [0.8, 0.4]]
     stacked = stack_spans([spans.take(index), spans.take(np.array([0]))], [20, 20])
-    assert stacked.beside.tolist() == [[0.6, 0.2], [0.8, 0.4], [0.5, 0.1]]
+    assert stacked.further_scores.tolist() == [[0.6, 0.2], [0.8, 0.4], [0.5, 0.1]]
     columns = design(spans, np.zeros(4, dtype=np.intp), 1)
     assert columns.shape == (4, len(NAMES) + 2 + 2)
-    assert np.allclose(columns[:, -2:], logit(spans.beside))
+    assert np.allclose(columns[:, -2:], logit(spans.further_scores))
     with pytest.raises(CalibError, match="C002"):
-        replace(spans, beside=np.zeros((3, 2)))
+        replace(spans, further_scores=np.zeros((3, 2)))
 
 
 def test_a_score_beside_is_learned_from_and_saved_and_older_states_have_none():
@@ -381,9 +381,9 @@ def test_a_score_beside_is_learned_from_and_saved_and_older_states_have_none():
     fitted = SpanRecalibrator(GROUPS).fit(spans, hits)
     again = SpanRecalibrator.read(fitted.state(), "map")
     held_out, other = with_beside(draw_spans(600, 4), sure[::-1]), draw_hits(sure[::-1], 5)
-    assert np.array_equal(again.predict(held_out, held_out.own), fitted.predict(held_out, held_out.own))
-    assert log_loss(fitted.predict(held_out, held_out.own), other) < 0.56  # of sure itself .5, of the mean .69
-    with pytest.raises(Misfit):
+    assert np.array_equal(again.predict(held_out, held_out.scores), fitted.predict(held_out, held_out.scores))
+    assert log_loss(fitted.predict(held_out, held_out.scores), other) < 0.56  # of sure itself .5, of the mean .69
+    with pytest.raises(InvalidState):
         SpanRecalibrator.read({**fitted.state(), "n_beside": 2}, "map")
 
 
@@ -392,5 +392,5 @@ def test_scores_beside_take_part_where_held_out_documents_lose_less_with_them(us
     sure, noise = np.random.default_rng(2).random((2, 600))
     spans = with_beside(draw_spans(600, 1), sure if useful else noise, noise[::-1])
     hits = draw_hits(sure, 3)
-    data = SpanData(spans, spans.own, hits.astype(np.intp), np.arange(600) // 3, np.full(200, 3))
-    assert fit_spans(data, GROUPS).calibration.chosen.n_beside_ == (2 if useful else 0)
+    data = SpanData(spans, spans.scores, hits.astype(np.intp), np.arange(600) // 3, np.full(200, 3))
+    assert fit_spans(data, GROUPS).calibration.chosen.n_further_ == (2 if useful else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spacy_calib.calibration.steps import ASKED, KEPT, LOOKED_AT, Cut, Predictions, walk
+from spacy_calib.calibration.steps import INPUT_ONLY, KEPT, OUTPUT_ONLY, Cut, Predictions, apply_steps
 from spacy_calib.calibration.tokens import Normalization
 
 from ..tokens import Table, carrying, draw_tokens, fit_data
@@ -18,24 +18,24 @@ def predictions(*entries: tuple[int, float, int]) -> Predictions:
 
 
 def test_what_is_asked_for_stands_with_its_token_and_leads_nowhere():
-    given = predictions((0, 0.6, KEPT), (0, 0.3, KEPT), (2, 0.9, KEPT)).with_asked(
+    given = predictions((0, 0.6, KEPT), (0, 0.3, KEPT), (2, 0.9, KEPT)).with_output_only(
         np.array([0, 1]), np.array([7, 8]), np.array([0.001, 0.0])
     )
     assert given.rows.tolist() == [0, 0, 0, 1, 2]
     assert given.tags.tolist() == [0, 1, 7, 8, 2]
-    assert given.levels.tolist() == [KEPT, KEPT, ASKED, ASKED, KEPT]
-    assert given.leads.tolist() == [True, False, False, False, True]
+    assert given.levels.tolist() == [KEPT, KEPT, OUTPUT_ONLY, OUTPUT_ONLY, KEPT]
+    assert given.is_top.tolist() == [True, False, False, False, True]
 
 
 def test_the_threshold_cuts_off_what_was_looked_at_alone():
-    given = predictions((0, 0.6, KEPT), (0, 0.002, LOOKED_AT), (1, 0.003, ASKED))
-    assert walk([Cut()], given).raw.tolist() == [0.6, 0.003]
+    given = predictions((0, 0.6, KEPT), (0, 0.002, INPUT_ONLY), (1, 0.003, OUTPUT_ONLY))
+    assert apply_steps([Cut()], given).raw.tolist() == [0.6, 0.003]
     assert Cut().apply(given.take(np.array([0, 2]))).raw.tolist() == [0.6, 0.003]
     assert Cut().apply(given.take(np.array([0, 1]))).levels is None
 
 
 def test_what_is_below_the_threshold_counts_in_no_sum():
-    given = predictions((0, 0.6, KEPT), (0, 0.2, KEPT), (0, 0.004, ASKED))
+    given = predictions((0, 0.6, KEPT), (0, 0.2, KEPT), (0, 0.004, OUTPUT_ONLY))
     np.testing.assert_allclose(Normalization(True, None).apply(given).scores, [0.75, 0.25, 0.004])
     # .6 + .2 and the .2 that these leave to others.
     np.testing.assert_allclose(Normalization("other", None).apply(given).scores, [0.6, 0.2, 0.004])
@@ -44,29 +44,29 @@ def test_what_is_below_the_threshold_counts_in_no_sum():
 def test_a_label_that_is_asked_for_changes_no_score_of_others():
     calibration, table = fitted_on(name="matrix", normalize="other", threshold=0.2), Table(draw_tokens(40, 5).probabilities)
     plain = calibration.calibrate(table, 0.2)
-    asked = calibration.calibrate(table, 0.2, carried=carrying(table, np.argmin(table.probabilities, axis=1)))
+    asked = calibration.calibrate(table, 0.2, predicted_labels=carrying(table, np.argmin(table.probabilities, axis=1)))
     assert asked.scores.tolist() == plain.scores.tolist()
-    assert len(asked.below.scores) == 40
+    assert len(asked.below_threshold.scores) == 40
 
 
 def test_a_step_of_ones_own_is_walked_like_the_others():
     class Halve:
         def apply(self, given):
-            return given.having(scores=given.scores / 2)
+            return given.replace_unchecked(scores=given.scores / 2)
 
     given = Predictions.of_pairs(fit_data(draw_tokens(20, 1)).pairs, 0.01)
-    assert walk([Halve(), Halve()], given).scores.tolist() == (given.scores / 4).tolist()
+    assert apply_steps([Halve(), Halve()], given).scores.tolist() == (given.scores / 4).tolist()
 
 
 def test_normalization_is_the_last_step_and_asks_for_what_is_left_by_the_scores_before_the_maps():
     calibration = fitted_on(normalize="other", threshold=0.1)
     *others, last = calibration.steps
     given = Predictions.of_pairs(fit_data(draw_tokens(20, 1), 0.1).pairs, 0.1)
-    mapped = walk(others, given)
+    mapped = apply_steps(others, given)
     assert mapped.before_maps.tolist() == given.scores.tolist()
-    halved = last.apply(mapped.having(before_maps=given.scores / 2))
+    halved = last.apply(mapped.replace_unchecked(before_maps=given.scores / 2))
     assert (halved.scores < last.apply(mapped).scores).all()
-    assert calibration.behind(calibration.maps) == (last,)
+    assert calibration.steps_after(calibration.maps) == (last,)
 
 
 def test_scores_that_are_all_zero_stay_zero():

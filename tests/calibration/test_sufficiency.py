@@ -8,7 +8,7 @@ import pytest
 from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.sets import quantile_rank
-from spacy_calib.calibration.sufficiency import documents_or_blocks, judge_held_out, tokens_for_sets
+from spacy_calib.calibration.sufficiency import documents_or_blocks, evaluate_held_out, tokens_for_sets
 from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.build import JudgedPairs
 
@@ -52,7 +52,7 @@ def drawn(n: int, seed: int):
 
 def judge(pairs, calibrated, documents=None) -> HeldOut:
     """documents: Of each pair; one where they are not given."""
-    return judge_held_out(JudgedPairs(pairs, calibrated, np.zeros(len(pairs), int) if documents is None else documents))
+    return evaluate_held_out(JudgedPairs(pairs, calibrated, np.zeros(len(pairs), int) if documents is None else documents))
 
 
 def test_the_error_is_that_of_the_difference_over_documents():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _Problem, average_offsets, fit_offsets
+from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _OffsetProblem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 
@@ -83,7 +83,7 @@ def test_equals_brute_force_unit_by_unit(strength, drawn, data):
     scores, hits, tags, _ = drawn
     weights = np.array(data.draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(tags), max_size=len(tags))))
     margins = log_odds(scores)
-    found, _ = _Problem(margins, hits, tags, 5, weights).solve(strength)
+    found, _ = _OffsetProblem(margins, hits, tags, 5, weights).solve(strength)
     for tag in range(5):
         own = tags == tag
         if not own.any():
@@ -137,7 +137,7 @@ def test_twice_the_data_and_twice_the_strength_change_nothing(strength):
     once = fit_offsets(margins, hits, tags, 7, strength=strength)
     twice = fit_offsets(np.tile(margins, 2), np.tile(hits, 2), np.tile(tags, 2), 7, strength=2 * strength)
     np.testing.assert_allclose(twice.values, once.values, rtol=0, atol=1e-10)
-    weighted, _ = _Problem(margins, hits, tags, 7, np.full(800, 2.0)).solve(2 * strength)
+    weighted, _ = _OffsetProblem(margins, hits, tags, 7, np.full(800, 2.0)).solve(2 * strength)
     np.testing.assert_allclose(weighted, once.values, rtol=0, atol=1e-10)
 
 
@@ -229,23 +229,24 @@ def test_the_evidence_is_that_of_numerical_integration():
             for _ in range(4):
                 margins = rng.normal(0, 2, n)
                 hits = rng.random(n) < sigmoid(margins + rng.normal())
-                problem = _Problem(margins, hits.astype(float), np.zeros(n, np.intp), 1, np.ones(n))
+                problem = _OffsetProblem(margins, hits.astype(float), np.zeros(n, np.intp), 1, np.ones(n))
                 assert abs(problem.solve(strength)[1][0] - integrated(margins, hits, strength)) < within
     # Units add up, and one without pairs adds nothing.
     margins, hits, units, _ = made_up(60, 4, 1.0, seed=1)
-    whole = _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(2.0)[1].sum()
+    whole = _OffsetProblem(margins, hits.astype(float), units, 7, np.ones(60)).solve(2.0)[1].sum()
     apart = [
-        _Problem(m, h.astype(float), np.zeros(len(m), np.intp), 1, np.ones(len(m))) for m, h in of_units(margins, hits, units)
+        _OffsetProblem(m, h.astype(float), np.zeros(len(m), np.intp), 1, np.ones(len(m)))
+        for m, h in of_units(margins, hits, units)
     ]
     assert whole == pytest.approx(sum(one.solve(2.0)[1].sum() for one in apart), rel=1e-12)
-    assert _Problem(margins, hits.astype(float), units, 7, np.ones(60)).solve(INF)[1].sum() == pytest.approx(
+    assert _OffsetProblem(margins, hits.astype(float), units, 7, np.ones(60)).solve(INF)[1].sum() == pytest.approx(
         -penalized(0.0, margins, hits, np.ones(60), 0.0)[0], rel=1e-12
     )
 
 
 def test_the_evidence_of_a_strong_penalty_is_that_of_no_offsets():
     margins, hits, units, _ = made_up(200, 5, 1.0, seed=2)
-    problem = _Problem(margins, hits.astype(float), units, 5, np.ones(200))
+    problem = _OffsetProblem(margins, hits.astype(float), units, 5, np.ones(200))
     assert problem.solve(1e9)[1] == pytest.approx(problem.evidence_without(), abs=1e-4)
 
 

@@ -15,7 +15,7 @@ from spacy_calib.calibration.thresholds import (
     _choose,
     _effective_sizes,
     _shared_level,
-    chance_of_more,
+    binomial_p_values,
     find_threshold,
     find_thresholds,
     highest_reached,
@@ -41,20 +41,20 @@ def falling(n) -> np.ndarray:
 
 def test_chance_where_all_are_right_or_one_is():
     # n of n: p^n; one right or more of n: 1 - (1 - p)^n; none or more is certain.
-    assert chance_of_more(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.95**59)
-    assert chance_of_more(np.array([0.1]), np.array([10.0]), 0.2)[0] == pytest.approx(1 - 0.8**10)
-    assert chance_of_more(np.array([0.0, 0.0]), np.array([1.0, 50.0]), 0.95).tolist() == [1.0, 1.0]
+    assert binomial_p_values(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.95**59)
+    assert binomial_p_values(np.array([0.1]), np.array([10.0]), 0.2)[0] == pytest.approx(1 - 0.8**10)
+    assert binomial_p_values(np.array([0.0, 0.0]), np.array([1.0, 50.0]), 0.95).tolist() == [1.0, 1.0]
 
 
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
 def test_chance_is_that_of_the_exact_binomial_test(seen, precision):
     k, n = seen
     expected = binomtest(k, n, precision, alternative="greater").pvalue
-    assert chance_of_more(np.array([k / n]), np.array([float(n)]), precision)[0] == pytest.approx(expected, abs=1e-9)
+    assert binomial_p_values(np.array([k / n]), np.array([float(n)]), precision)[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_chance_rises_with_fewer_spans():
-    chances = chance_of_more(np.full(4, 0.9), np.array([10.0, 12.5, 40.0, 1000.0]), 0.85)
+    chances = binomial_p_values(np.full(4, 0.9), np.array([10.0, 12.5, 40.0, 1000.0]), 0.85)
     assert (np.diff(chances) < 0).all()
 
 

@@ -27,8 +27,8 @@ def test_five_folds_are_fitted_besides_the_maps(monkeypatch):
     monkeypatch.setattr(GroupedRecalibrator, "fit", lambda self, pairs: fits.append(len(pairs)) or fit(self, pairs))
     data = fit_data(draw_tokens(400, 1))
     all_and_held_out_scores(data)
-    assert fits[0] == len(data.kept)
-    assert (len(fits), sum(fits[1:])) == (1 + 5, 4 * len(data.kept))
+    assert fits[0] == len(data.kept_indices)
+    assert (len(fits), sum(fits[1:])) == (1 + 5, 4 * len(data.kept_indices))
 
 
 def test_blocks_of_tokens_of_one_document_are_held_out():

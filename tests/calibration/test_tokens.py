@@ -26,12 +26,12 @@ from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureS
 from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_sets, fit_tokens, score_held_out
-from spacy_calib.calibration.tokens import TOKENS, Calibrated, TokenCalibration, check_normalize, lowest_score
+from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.pipe import saved
-from spacy_calib.schema import Misfit, record
+from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Marginals
 
 from .. import strategies  # noqa: F401  (the profile of hypothesis)
@@ -109,8 +109,8 @@ def test_kept_pairs_are_those_at_or_above_the_threshold():
     probabilities = np.array([[0.5, 0.25, 0.125, 0.125], [0.75, 0.125, 0.0625, 0.0625]])
     pairs = pair_up(from_dense(probabilities, 0.1), np.array([0, 1]))
     data = FitData(pairs, np.array([0, 1]), pairs.rows, 4, 0.125)
-    assert data.pairs.scores[data.kept].tolist() == [0.5, 0.25, 0.125, 0.125, 0.75, 0.125]
-    assert replace(data, threshold=0.2).kept.tolist() == [0, 1, 4]
+    assert data.pairs.scores[data.kept_indices].tolist() == [0.5, 0.25, 0.125, 0.125, 0.75, 0.125]
+    assert replace(data, threshold=0.2).kept_indices.tolist() == [0, 1, 4]
 
 
 def test_a_scaling_reads_what_is_below_the_threshold():
@@ -212,8 +212,8 @@ def test_names_of_entries_go_with_them():
     probabilities = draw_tokens(20, 1).probabilities
 
     class Named(Table):
-        def above(self, threshold):
-            found = super().above(threshold)
+        def marginals_above(self, threshold):
+            found = super().marginals_above(threshold)
             names = [f"lemma {row} {tag}" for row, tag in zip(found.rows, found.tags, strict=True)]
             return Marginals(found.rows, found.tags, found.scores, found.n_tokens, names)
 
@@ -242,7 +242,7 @@ def test_nothing_asked_gives_nothing():
     calibration = fitted_on(name="matrix", normalize="other", sets=ConformalSets())
     found = calibration.calibrate(Table(np.zeros((0, N_TAGS))), 0.01)
     assert [len(part) for part in (found.marginals, found.scores, found.in_set, found.out_of_reach)] == [0] * 4
-    assert found.below is None
+    assert found.below_threshold is None
 
 
 # Single entries below the threshold
@@ -250,11 +250,11 @@ def test_nothing_asked_gives_nothing():
 
 def scores_below(
     calibration: TokenCalibration, table: Table, threshold: float, rows: np.ndarray, tags: np.ndarray
-) -> Calibrated:
+) -> CalibratedEntries:
     """The scores of these entries below the threshold, which their tokens carry."""
     columns = np.full(table.n_tokens, -2)
     columns[rows] = tags
-    return calibration.calibrate(table, threshold, carried=carrying(table, columns)).below
+    return calibration.calibrate(table, threshold, predicted_labels=carrying(table, columns)).below_threshold
 
 
 @every_scaling
@@ -354,7 +354,7 @@ def test_other_is_the_calibrated_rest(name):
     found = calibration.calibrate(fresh, 0.1)
     calibration.normalize = False
     plain = calibration.calibrate(fresh, 0.1).scores
-    every = fresh.above(lowest_score(0.1, calibration.scaling))
+    every = fresh.marginals_above(lowest_score(0.1, calibration.scaling))
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     for token in range(50):
         own = found.marginals.rows == token
@@ -394,7 +394,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 
 def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     """The score of each kept pair by maps of the other four fifths."""
-    kept = data.kept
+    kept = data.kept_indices
     pairs, folds = data.pairs.take(kept), folds_of(data.documents[kept], 5)
     found = np.empty(len(pairs))
     for fold in range(5):
@@ -409,7 +409,7 @@ def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
 def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverage):
     data = fit_data(draw_tokens(400, 1))
     calibration = fit(data, prototype=IsotonicRegression(), sets=ConformalSets(0.1, coverage))
-    pairs = data.pairs.take(data.kept)
+    pairs = data.pairs.take(data.kept_indices)
     expected = ConformalSets(0.1, coverage).fit(
         pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, GROUPS
     )
@@ -420,7 +420,7 @@ def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverag
 def test_sets_are_fitted_on_what_tokens_will_have():
     """Normalized scores, where they are normalized."""
     data = fit_data(draw_tokens(400, 1))
-    pairs = data.pairs.take(data.kept)
+    pairs = data.pairs.take(data.kept_indices)
     held_out = held_out_scores(data, Platt())
     sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
     expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, GROUPS)
@@ -617,7 +617,7 @@ def test_a_saved_one_gives_the_same_bits(name):
 def test_a_state_that_lacks_a_part_is_refused(part):
     state = fitted_on(prototype=IsotonicRegression()).state()
     del state[part]
-    with pytest.raises(Misfit, match=f"'state.{part}' is not there"):
+    with pytest.raises(InvalidState, match=f"'state.{part}' is not there"):
         record(TOKENS)(state, "state")
 
 

@@ -108,9 +108,9 @@ def spacy_process(*arguments: object, cwd: Path, path: Path | None = None) -> Ou
     return Outcome(done.returncode, done.stdout.decode("utf8"))
 
 
-def refuses(outcome: Outcome, sentence: str, code: int = 1) -> None:
-    """The command ended with this status and this part of a sentence, and without a traceback."""
-    assert sentence in outcome.text
+def refuses(outcome: Outcome, sentence: str | re.Pattern[str], code: int = 1) -> None:
+    """The command ended with this status and this sentence, by its code (see `says`) or a part of it, and without a traceback."""
+    assert re.search(re.escape(sentence) if isinstance(sentence, str) else sentence, outcome.text), (sentence, outcome.text)
     assert "Traceback" not in outcome.printed
     assert outcome.code == code
 

@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
+from tests.sentences import says
 
 
 def odd_docs(n: int, seed: int = 5) -> list[Doc]:
@@ -101,8 +102,8 @@ def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev,
     bare = save_docs(tmp_path / "bare.spacy", [Doc(Vocab(), words=["the", "dog"])])
     refuses(calib("adapt", calibrated, bare, out), "has no gold tag annotation for component 'tagger'")
     empty = save_docs(tmp_path / "empty.spacy", [])
-    refuses(calib("adapt", calibrated, empty, out), "holds no documents")
+    refuses(calib("adapt", calibrated, empty, out), says("C052"))
     refuses(calib("adapt", calibrated, odd, out, "--attr", "mine"), "no fitted calib pipe with the prefix 'mine'")
     assert not out.exists()
     refuses(calib("adapt", calibrated, odd, calibrated), "exists already")
-    refuses(calib("adapt", calibrated, odd, calibrated / "inside"), "lies in the pipeline")
+    refuses(calib("adapt", calibrated, odd, calibrated / "inside"), says("C100"))

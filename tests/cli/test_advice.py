@@ -66,10 +66,10 @@ def test_entries_and_states_are_known_and_values_are_given():
         ("C031", PYTHON, STOCK, "label_map='PERSON=PER'"),
         ("C031", "adapt", FITTED, "(--map PERSON=PER)"),
         ("C031", "evaluate", STOCK, "(--map PERSON=PER)"),
-        ("C164", "adapt", FITTED, "(--map PERSON=PER), or let them count as misses with --allow-unknown"),
-        ("C164", "evaluate", STOCK, "tell what its labels are called in the data (--map PERSON=PER)"),
+        ("C164", "adapt", FITTED, "(--map PERSON=PER), or count them as misses with --allow-unknown"),
+        ("C164", "evaluate", STOCK, "map its labels to those of the data (--map PERSON=PER)"),
         ("C164", PYTHON, FITTED, "allow_unknown=True"),
-        ("C080", "evaluate", FITTED, "name that: --component ner"),
+        ("C080", "evaluate", FITTED, "choose that: --component ner"),
         ("C080", "adapt", FITTED, "calib fit MODEL DATA OUTPUT --component ner"),
         ("second pass", "fit", STOCK, "leave out --second-pass"),
         ("second pass", "expect", FITTED, "fit it again without --second-pass"),
@@ -121,11 +121,11 @@ def test_typed_after_a_stock_pipeline_was_given(ner_model, entity_dev, tmp_path)
 def test_typed_after_gold_of_another_component(ner_model, calibrated_ner, entities_only, tmp_path):
     """C080: the option in `fit` and `evaluate`; in `adapt` of a pipeline without it, a fit."""
     text = calib("fit", ner_model, entities_only, tmp_path / "x").text
-    option = re.search(r"name that: (--component \w+)\.", text)[1].split()
+    option = re.search(r"choose that: (--component \w+)\.", text)[1].split()
     ok(calib("fit", ner_model, entities_only, tmp_path / "fitted", "--silent", "-m", "isotonic", *option))
     text = calib("evaluate", ner_model, entities_only).text
-    ok(calib("evaluate", ner_model, entities_only, *re.search(r"name that: (--component \w+)\.", text)[1].split()))
-    with pytest.raises(CalibError, match="name that in `spacy_calib.fit` \\(component='ner'\\)"):
+    ok(calib("evaluate", ner_model, entities_only, *re.search(r"choose that: (--component \w+)\.", text)[1].split()))
+    with pytest.raises(CalibError, match="choose that in `spacy_calib.fit` \\(component='ner'\\)"):
         spacy_calib.fit(ner_model, entities_only, tmp_path / "y")
     tagged = tmp_path / "tagged"
     ok(calib("fit", ner_model, docs_file(tmp_path, calibrated_ner), tagged, "--silent", "--always", "-m", "isotonic"))
@@ -188,7 +188,7 @@ def test_typed_after_a_ruler_before_a_recognizer_that_runs_twice(ner_model, enti
 def test_typed_after_a_setting_that_is_no_option(ner_model, entity_dev, tmp_path):
     """C083: the dotted setting."""
     text = calib("fit", ner_model, entity_dev, tmp_path / "x", "-C", "ner", "--threshold", "0.02").text
-    setting = re.search(r"give that: (--\S+) VALUE", text)[1]
+    setting = re.search(r"give (--\S+) VALUE", text)[1]
     ok(calib("fit", ner_model, entity_dev, tmp_path / "x", "-C", "ner", "--silent", setting, "0.02"))
     assert spacy.load(tmp_path / "x").get_pipe("calib_ent").threshold == 0.02
 
@@ -198,10 +198,10 @@ def test_typed_after_answers_of_no_tool(ner_model, entity_test, tmp_path):
     own = tmp_path / "own.jsonl"
     own.write_text('{"sentence": "Anna left.", "names": [[0, 4, "PERSON"]]}')
     text = calib("fit", ner_model, own, tmp_path / "x", "-C", "ner").text
-    shown = re.search(r"write your own gold as (\{.*\}), a text on each line", text)[1]
+    shown = re.search(r"write your own gold as (\{.*\}), one text per line", text)[1]
     own.write_text(shown)
     text = calib("fit", ner_model, own, tmp_path / "x", "-C", "ner").text
-    assert "is no answer" not in text
+    assert "should be an answer" not in text
     assert "pairs reach the threshold" in text  # read: PERSON is what other schemes call PER, and one text is too few
 
 

@@ -154,7 +154,7 @@ def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated,
     ("text", "sentence"),
     [
         ("", "a.jsonl cannot be read: it is empty; give gold as"),
-        ('{"text": "the old dog"}\n', "is no answer that Prodigy"),
+        ('{"text": "the old dog"}\n', "should be an answer exported by Prodigy"),
         (
             json.dumps({"text": "a dog", "spans": [{"start": 0, "end": 9, "label": "X"}], "answer": "accept"}),
             "but its text has 5",

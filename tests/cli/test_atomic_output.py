@@ -17,6 +17,7 @@ from spacy_calib.cli.fit_command import fit
 from spacy_calib.pipe.component import Calibrator
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
+from tests.sentences import says
 
 # What is written is the same with any method.
 QUICK = ("--method", "isotonic", "--silent")
@@ -52,7 +53,7 @@ def test_no_command_replaces_a_pipeline_by_one_that_cannot_be_loaded(
     }[command]
     of_pipe = Calibrator._state
     monkeypatch.setattr(Calibrator, "_state", lambda self: {**of_pipe(self), "judged_by": "nobody"})
-    refuses(calib(*given, "--force"), "What the pipe 'calib_ent' learned could not be read again")
+    refuses(calib(*given, "--force"), says("C815", name="calib_ent"))
     monkeypatch.undo()
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert contents(old) == contents(calibrated_ner)
@@ -100,7 +101,7 @@ def test_cut_offs_are_not_applied_when_their_file_cannot_be_written(calibrated_n
     (tmp_path / "there.json").write_text("old")
     given = [calibrated_ner, entity_test, "--precision", 0.8, "--apply", tmp_path / "applied"]
     refuses(calib("threshold", *given, "--output", tmp_path / "there.json"), "exists already")
-    refuses(calib("threshold", *given, "--output", tmp_path / "applied" / "x.json"), "would be one")
+    refuses(calib("threshold", *given, "--output", tmp_path / "applied" / "x.json"), says("C102", first="--output"))
     assert [file.name for file in tmp_path.iterdir()] == ["there.json"]
 
 

@@ -28,6 +28,7 @@ from tests.cli.conftest import (
     setting,
 )
 from tests.conftest import gold_doc, revive
+from tests.sentences import says
 
 
 @pytest.fixture
@@ -71,11 +72,11 @@ def test_nothing_in_the_pipeline_can_be_calibrated(dev, tmp_path, out):
     nlp.to_disk(tmp_path / "empty")
     refuses(
         calib("fit", tmp_path / "empty", dev, out),
-        "and calib can read none of those that it has (no components); it reads: tagger,",
+        says("C318", available="no components"),
     )
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "ruled")
-    refuses(calib("fit", tmp_path / "ruled", dev, out), "calib can read none of those that it has (sentencizer)")
+    refuses(calib("fit", tmp_path / "ruled", dev, out), says("C318", available="sentencizer"))
 
 
 @pytest.mark.parametrize("factory", ["sentencizer", "attribute_ruler", "entity_ruler"])
@@ -91,6 +92,13 @@ def test_the_component_cannot_be_trained(factory, changed_model, dev, out):
 def test_the_component_has_no_labels(factory, changed_model, dev, out):
     path = changed_model(lambda nlp: nlp.add_pipe(factory, name="untrained"))
     refuses(calib("fit", path, dev, out, "-C", "untrained"), "Component 'untrained' has no labels")
+
+
+@pytest.mark.parametrize("factory", ["tagger", "textcat", "entity_linker"])
+def test_a_component_before_was_never_trained(factory, changed_model, dev, out):
+    path = changed_model(lambda nlp: nlp.add_pipe(factory, "untrained", before="tagger"))
+    refuses(calib("fit", path, dev, out, "-C", "tagger"), "Component 'untrained' is in the pipeline and not trained")
+    refuses(calib("evaluate", path, dev, "-C", "tagger"), "train it, or disable it (nlp.disable_pipe('untrained'), or [nlp]")
 
 
 # The data
@@ -115,11 +123,19 @@ def write_half(path):
     path.write_bytes(path.read_bytes()[:100])
 
 
+def write_entity_without_begin(path):
+    """IOB tags O I: spaCy reads such a file, and fails when somebody asks for the entities."""
+    doc = gold_doc(blank_vocab(), [("the", "DET"), ("dog", "NOUN")])
+    doc.from_array(["ENT_IOB", "ENT_TYPE"], np.array([[2, 0], [1, doc.vocab.strings.add("PER")]], dtype=np.uint64))
+    save_docs(path, [doc])
+
+
 FILES = {
+    "bad.spacy is no gold that can be read here: in the Doc that begins 'the dog' an entity goes on (IOB tag I)": write_entity_without_begin,
     "is not a readable DocBin (it is empty)": write_empty_file,
     "is not a readable DocBin (": write_text,
     "is not a readable DocBin ([E1014]": write_half,
-    "holds no documents": lambda path: save_docs(path, []),
+    "contains no documents": lambda path: save_docs(path, []),
 }
 
 
@@ -146,10 +162,10 @@ def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, o
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "gold.txt").write_text("the dog")
-    refuses(calib("fit", model, folder, out), "folder holds texts, but no gold")
-    refuses(calib("evaluate", calibrated, folder), "folder holds texts, but no gold")
+    refuses(calib("fit", model, folder, out), says("C081", path=folder))
+    refuses(calib("evaluate", calibrated, folder), says("C081", path=folder))
     (folder / "gold.txt").unlink()
-    refuses(calib("fit", model, folder, out), "holds no documents; give some with text")
+    refuses(calib("fit", model, folder, out), says("C052", path=folder))
 
 
 def test_one_file_of_a_folder_cannot_be_read(model, dev, tmp_path, out):
@@ -188,15 +204,13 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
     refuses(
         calib("fit", model, one, out),
-        "pairs reach the threshold 0.01, which is fewer than the 10 bins that they are sorted into; give more data",
+        says("C005", threshold=0.01, n_bins=10),
     )
 
 
 def test_no_pair_reaches_the_threshold(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(
-        calib("fit", model, one, out, setting("threshold", 0.999)), "on no pairs; give it data with scores at or above 0.999."
-    )
+    refuses(calib("fit", model, one, out, setting("threshold", 0.999)), says("C003", threshold=0.999))
 
 
 # The options
@@ -205,7 +219,7 @@ def test_no_pair_reaches_the_threshold(model, tmp_path, out):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-C", "nope"], "no component 'nope'; of those that it has, calib can read: tagger, morphologizer, senter, trainable_lemmatizer. Name one"),
+        (["-C", "nope"], says("C317", component="nope", readable="tagger, morphologizer, senter, trainable_lemmatizer")),
         (["-C", ""], "Option --component must be the name of a component"),
         (["-C", "tok2vec"], "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label; calib reads"),
         (["-C", "senter", "--gold-preproc"], "Option --gold-preproc must be left out for a component that finds sentences"),
@@ -243,9 +257,7 @@ def test_typer_rejects_an_option(options, model, dev, out):
 
 
 def test_a_setting_is_no_option(model, dev, out):
-    refuses(
-        calib("fit", model, dev, out, "--sets", "0.1"), "no option --sets, but a setting of the pipe has this name; give that"
-    )
+    refuses(calib("fit", model, dev, out, "--sets", "0.1"), says("C083", option="--sets", setting="--components.calib.sets"))
 
 
 def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):
@@ -333,7 +345,7 @@ def poison(value):
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_the_logits_are_no_numbers(value, changed_model, calibrated, dev, tmp_path, out):
     poisoned = changed_model(poison(value))
-    sentence = "The logits of component 'tagger' hold NaN or infinite values in the document that begins"
+    sentence = says("C024", component="tagger")
     refuses(calib("fit", poisoned, dev, out), sentence)
     nlp = spacy.load(calibrated)
     poison(value)(nlp)
@@ -388,7 +400,7 @@ def name_a_missing_method(file, monkeypatch):
             write_next_version,
             f"has format version {FORMAT_VERSION + 1}, but this spacy-calib reads version {FORMAT_VERSION}; fit",
         ),
-        (name_a_missing_method, "names 'Elsewhere.v1', which is not installed"),
+        (name_a_missing_method, says("C012", given="Elsewhere.v1")),
     ],
 )
 def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, test_file, monkeypatch):
@@ -415,14 +427,13 @@ def change_labels(path, change):
 )
 def test_labels_were_removed_or_reordered(change, detail, calibrated_copy, test_file):
     change_labels(calibrated_copy, change)
-    said = f"The labels of component 'tagger' were removed or reordered since 'calib' was fitted ({detail}); load the pipeline"
     for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(outcome, f"{said} with exclude=['calib'], save it, and fit that.")
+        refuses(outcome, says("C020", component="tagger", name="calib", detail=detail))
 
 
 def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):
     change_labels(calibrated_copy, lambda labels: labels.reverse())
-    refuses(calib("fit", calibrated_copy, dev, out), "were removed or reordered since 'calib' was fitted")
+    refuses(calib("fit", calibrated_copy, dev, out), says("C020", name="calib"))
 
 
 def append_a_label(nlp):
@@ -526,8 +537,8 @@ def in_mode(pipeline, mode, copy):
 MODES = {
     "columns": WHERE + "has shape (",
     "rows": WHERE + "has shape (",
-    "below": WHERE + "holds values from",
-    "nan": WHERE + "holds values from nan to nan, but probabilities lie in [0, 1]; apply a softmax first.",
+    "below": WHERE + "contains values from",
+    "nan": WHERE + "contains values from nan to nan, but probabilities lie in [0, 1]; apply a softmax first.",
 }
 
 
@@ -544,7 +555,7 @@ def test_a_doc_tensor_is_of_the_wrong_shape_or_no_probability(mode, tensor_files
 
 def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
     outcome = calib("fit", model, dev, out, "--config", tensor_files[2])
-    refuses(outcome, "No document in the data could be scored")
+    refuses(outcome, says("C032"))
     assert "there is no array at doc.user_data['probabilities']" in outcome.text
 
 
@@ -618,7 +629,7 @@ def with_ruler(nlp, factory="entity_ruler", **config):
 def test_a_second_pass_behind_a_component_that_sets_entities(factory, config, entity_dev, tmp_path, out):
     path = save_recognizer("ner", tmp_path / "ruled", lambda nlp: with_ruler(nlp, factory, **config))
     outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--second-pass", "--silent")
-    refuses(outcome, "Component 'ner' cannot be calibrated where it stands:")
+    refuses(outcome, says("C034", component="ner"))
     assert f"'{factory}' sets entities before 'ner', and a second pass cannot tell them from its own" in outcome.text
     assert "leave out --second-pass" in outcome.text
 
@@ -710,7 +721,7 @@ def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_
         calib("threshold", copy, entity_test, "-p", 0.8),
         calib("info", copy),
     ):
-        refuses(outcome, "The labels of component 'ner' were removed or reordered since 'calib_ent' was fitted ('LOC' is gone)")
+        refuses(outcome, says("C020", component="ner", name="calib_ent", detail="'LOC' is gone"))
 
 
 def poison_last_layer(name):
@@ -728,7 +739,7 @@ def poison_last_layer(name):
 @pytest.mark.parametrize("options", [[], ["--second-pass"]])
 def test_the_scores_of_a_recognizer_are_no_numbers(options, calibrated_ner, entity_dev, tmp_path, out):
     bad = save_recognizer("ner", tmp_path / "bad", poison_last_layer("ner"))
-    sentence = "The logits of component 'ner' hold NaN or infinite values in the document that begins"
+    sentence = says("C024", component="ner")
     refuses(calib("fit", bad, entity_dev, out, "-C", "ner", *options), sentence)
     nlp = spacy.load(calibrated_ner)
     poison_last_layer("ner")(nlp)
@@ -745,7 +756,7 @@ def test_the_scores_of_a_beam_recognizer_are_no_numbers(tmp_path, out):
     bad = save_recognizer("beam_ner", tmp_path / "bad", poison_last_layer("beam_ner"))
     refuses(
         calib("fit", bad, save_docs(tmp_path / "few.spacy", entity_docs(2, 45)), out, "-C", "beam_ner"),
-        "The logits of component 'beam_ner' hold NaN or infinite values",
+        says("C024", component="beam_ner"),
     )
 
 
@@ -760,7 +771,7 @@ def test_the_scores_of_a_span_categorizer_are_no_numbers(factory, span_gold, tmp
 def test_the_recognizer_is_disabled(entity_dev, tmp_path, out):
     path = save_recognizer("ner", tmp_path / "disabled", lambda nlp: nlp.disable_pipe("ner"))
     outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--silent")
-    refuses(outcome, "No document in the data could be scored by component 'ner': 'ner' did not run on the Doc")
+    refuses(outcome, "could score no document of the data: 'ner' did not run on the Doc")
 
 
 # Entities: the data
@@ -772,7 +783,9 @@ def test_the_data_has_no_gold_entities(component, dev, entity_dev, span_gold, ou
     layer = {"ner": "ner", "spancat": f"spans:{SPANS_KEY}"}[component]
     model = request.getfixturevalue(f"{component}_model")
     sentence = f"The data has no gold {layer} annotation for component '{component}'"
-    refuses(calib("fit", model, dev, out, "-C", component), f"{sentence}, but gold for 'tagger'; give data annotated with it")
+    refuses(
+        calib("fit", model, dev, out, "-C", component), f"{sentence}, but has gold for 'tagger'; give data annotated with it"
+    )
     data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
     refuses(calib("fit", model, data, out, "-C", component, "-t", dev), sentence)
 

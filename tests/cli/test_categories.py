@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import CONTEXT, calib, docs_in, ok, refuses, save_docs, scaling, setting
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_fit_refuses_gold_that_does_not_fit(folder, tmp_path):
     both = changed(folder, tmp_path, lambda doc: doc.cats.update(film=1.0, music=1.0))
     refuses(fit(both), "has several categories with the highest value (film, music), but")
     foreign = changed(folder, tmp_path, lambda doc: setattr(doc, "cats", {"cinema": 1.0}))
-    refuses(fit(foreign), "None of the gold categories in the data (cinema) is one of component 'textcat', which knows film,")
+    refuses(fit(foreign), says("C263", unknown="cinema", component="textcat"))
     unknown = changed(folder, tmp_path, lambda doc: doc.cats.update(dict.fromkeys(doc.cats, 0.0), cinema=1.0))
     refuses(fit(unknown), "None of the 1 gold labels in the data (cinema) is known to component 'textcat'")
     refuses(
@@ -64,7 +65,7 @@ def test_fit_refuses_gold_that_does_not_fit(folder, tmp_path):
 
 def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
     for option, said in (
-        (CONTEXT, "The setting context looks at tokens"),
+        (CONTEXT, says("C264", setting="context")),
         ("--gold-preproc", "must be left out for a component that labels whole"),
     ):
         outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", option)
@@ -72,19 +73,19 @@ def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
     for option in (setting("normalize", "true"), setting("sets.alpha", "0.1"), scaling("Matrix")):
         given = ("--component", "textcat_multilabel", "--method", "isotonic", option)
         outcome = calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given)
-        refuses(outcome, "is about the one right label of a document, but of cats:multi a document may have several")
+        refuses(outcome, says("C072", unit="document", layer="cats:multi"))
 
 
 def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
     refuses(
         calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
-        "labels are those of documents, so that there are no tokens to show",
+        says("C265", own="document", given="token"),
     )
-    refuses(calib("select", fitted, folder / "test.spacy", "--unit", "sentence"), "so that there are no sentences to show")
+    refuses(calib("select", fitted, folder / "test.spacy", "--unit", "sentence"), says("C265", given="sentence"))
     picture = tmp_path / "one.png"
     refuses(
         calib("evaluate", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--unit", "token"),
-        "no tokens to show; leave --unit",
+        says("C265", given="token"),
     )
     for command in ("evaluate", "rank"):
         refuses(calib(command, fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
@@ -213,6 +214,4 @@ def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path
 
 
 def test_categories_have_no_outside(folder, fitted):
-    refuses(
-        calib("threshold", fitted, folder / "test.spacy", "--recall", 0.9), "no cut-off bounds what is missed; give --precision"
-    )
+    refuses(calib("threshold", fitted, folder / "test.spacy", "--recall", 0.9), says("C310"))

@@ -65,12 +65,12 @@ def test_info_tells_each_feature_in_words(with_neighbours, tmp_path):
         "log loss of held-out documents from",
         "What context looks at",
         "the tags before and behind",
-        "confidence in the token before",
+        "confidence in the previous token",
         "have another likeliest tag by the calibrated scores",
     ):
         assert part in outcome.text
     held = json.loads((tmp_path / "info.json").read_text())["calib"]["context"]
-    assert held["columns"] == ["confidence in the token before", "confidence in the token behind"]
+    assert held["columns"] == ["confidence in the previous token", "confidence in the next token"]
     assert held["forms"] > 0
 
 

@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.sentences import says
 
 CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
@@ -96,11 +97,11 @@ def test_a_calib_pipe_that_was_never_fitted(changed_model, model, test_file):
 def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_test, ner_model, tmp_path):
     refuses(
         calib("evaluate", model, test_file, "--component", "ner"),
-        "has no component 'ner'; of those that it has, calib can read:",
+        says("C317", component="ner"),
     )
     refuses(calib("evaluate", model, test_file, "--attr", "calib"), "The pipeline has no fitted calib pipe")
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    refuses(calib("evaluate", tmp_path / "blank", test_file), "calib can read none of those that it has")
+    refuses(calib("evaluate", tmp_path / "blank", test_file), says("C318"))
     refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")
     for output in (("-o", tmp_path / "out.html"), ("-k", "top", "-o", tmp_path / "out.svg")):
         refuses(calib("evaluate", model, test_file, *output), "The pipeline has no fitted calib pipe")

@@ -8,6 +8,7 @@ from spacy.tokens import Doc, DocBin
 
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold, setting
 from tests.conftest import gold_doc, made_up_sentences
+from tests.sentences import says
 
 
 def loaded(path):
@@ -264,7 +265,7 @@ def test_a_pipe_whose_state_cannot_be_read_is_fitted_anew(calibrated_copy, dev, 
         file.unlink()
     else:
         file.write_bytes(unreadable)
-    refuses(calib("info", calibrated_copy), "fit the pipe again or copy the folder anew.")
+    refuses(calib("info", calibrated_copy), says("C010"))
     outcome = ok(calib("fit", calibrated_copy, dev, tmp_path / "again", "--method", "isotonic"))
     assert "cannot be read" in outcome.text
     assert "It is left out of the new pipeline unless it is the one that is fitted." in outcome.text

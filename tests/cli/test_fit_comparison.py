@@ -114,7 +114,7 @@ def test_texts_of_the_older_fit_are_no_fair_comparison(calibrated, dev, tmp_path
     assert result == {
         "winner": "fit",
         "written": "fit",
-        "why": "it was fitted on 100 % of the words of these texts, where it looks too good",
+        "why": "it was fitted on 100 % of the words of these texts, so its scores look too good there",
     }
     outcome = ok(calib("fit", calibrated, dev, tmp_path / "out", "--force", *ISOTONIC))
     assert "⚠ The new fit is not compared with the calibration that is in 'calib': it was fitted on 100 %" in outcome.text

@@ -7,7 +7,7 @@ import copy
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting.new_calib import own_block
+from spacy_calib.cli.fitting.new_calib import old_block
 from spacy_calib.cli.fitting.settings import DEFAULTS, merge_settings, pipe_settings
 from spacy_calib.cli.shared.options import split_overrides
 from spacy_calib.errors import CalibError
@@ -69,8 +69,8 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
         (["--components", 3], 2, "--components"),
         (["-Z"], 2, "-Z"),
         (["one_too_many"], 2, "one_too_many"),
-        (["--components.tagger.threshold", 0.1], 1, "--components.tagger.threshold is no setting of the pipe 'calib' that is fitted"),
-        (["--training.dropout", 0.1], 1, "settings of it begin with --components.calib."),
+        (["--components.tagger.threshold", 0.1], 1, "--components.tagger.threshold is no setting of the pipe 'calib', which is being fitted"),
+        (["--training.dropout", 0.1], 1, "its settings begin with --components.calib."),
         (["--components.calib", 3], 1, "--components.calib is no setting"),
         (["--components.calib.", 3], 1, "--components.calib. is no setting"),
         (["--components.calib.treshold", 0.1], 1, "treshold"),
@@ -204,7 +204,7 @@ def test_the_pipe_is_found_by_its_prefix_or_by_what_it_reads(attr, component, na
     ):
         read = {"@calib_sources": "spacy-calib.Softmax.v1", "component": source}
         nlp.add_pipe("calib", name=pipe, config={"attr": prefix, "source": read})
-    found = own_block(nlp, attr, component)
+    found = old_block(nlp, attr, component)
     assert (found and found[0]) == name
     if found:
         assert "factory" not in found[1]
@@ -214,7 +214,7 @@ def test_the_pipe_is_found_by_its_prefix_or_by_what_it_reads(attr, component, na
 def test_the_first_pipe_of_the_default_component_counts_where_none_has_the_default_prefix(trained_bytes):
     nlp = revive(trained_bytes)
     nlp.add_pipe("calib", name="other", config={"attr": "other"})
-    assert own_block(nlp)[0] == "other"
+    assert old_block(nlp)[0] == "other"
 
 
 # Reading the command line

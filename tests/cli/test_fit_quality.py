@@ -11,6 +11,7 @@ from spacy_calib.calibration.fit_summaries import HeldOut
 from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, ok, refuses, scaling, setting
 from tests.cli.test_fit_command import loaded, some_docs
 from tests.conftest import made_up_sentences
+from tests.sentences import says
 
 SCALINGS = ("Temperature", "Vector", "Matrix")
 EVERYTHING = [
@@ -110,7 +111,7 @@ def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
     assert f"The sets can promise nothing for {what}" in outcome.text
     shown = calib("info", tmp_path / "out").text
-    assert f"99.8 % of tokens, coverage: {coverage}; no promise for " in shown
+    assert f"99.8 % of tokens, coverage: {coverage}; not guaranteed for " in shown
 
 
 def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, dev, tmp_path):
@@ -118,7 +119,7 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
     below, few = 0.9 / n_tokens, 5 / n_tokens
     refuses(
         calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", below), "-m", "platt"),
-        f"Sets that miss at most {below:g} of the tokens are to be made of {n_tokens} tokens, and {ceil(1 / below) - 1} at least",
+        says("C131", alpha=below, n=n_tokens, least=ceil(1 / below) - 1),
     )
     assert not (tmp_path / "out").exists()
     outcome = ok(calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", few), "-m", "platt"))
@@ -150,7 +151,7 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
     assert None not in {token._.calib_set for token in tokens_of(tmp_path / "out")}
     named, others = ", ".join(held["unreached"]), held["tags"] - len(held["unreached"])
     assert f"{named}; it holds for each of the other {others}" in outcome.text
-    assert f"no promise for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
+    assert f"not guaranteed for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
 
 
 @pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])
@@ -249,12 +250,12 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
 
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
-    monkeypatch.setattr("spacy_calib.pipe.calibrator_fit.judge_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
+    monkeypatch.setattr("spacy_calib.pipe.calibrator_fit.evaluate_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
 
 
 def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev, tmp_path, monkeypatch):
     judged(monkeypatch, 0.288, 0.999, 0.2, 88)
-    sentence = "Isotonic calibrated on 88 tokens loses more than the raw scores on parts of the data held out in turn (log loss 0.288 raw, 0.999 calibrated)"
+    sentence = says("C130", method="Isotonic", n=88, rows="tokens", calibrated=0.999, raw=0.288)
     refuses(calib("fit", model, dev, tmp_path / "out", "--method", "isotonic"), sentence)
     assert not (tmp_path / "out").exists()
 
@@ -280,8 +281,8 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is none"),
-        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is none; registered are:"),
+        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
+        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
         ([setting("scaling", "")], "scaling is '', but a block with @calib_scalings is wanted"),
         ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
         ([setting("normalize", "")], "normalize must be true, false or \"other\""),

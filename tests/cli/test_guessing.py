@@ -65,12 +65,12 @@ def test_no_dictionary_and_no_text_tells_what_is_in_a_state(fitted, secret):
 def test_with_the_salt_of_a_pipeline_a_guess_tells_frequent_words_alone(fitted):
     """What privacy.md admits: a word that was met three times or more."""
     nlp = spacy.load(fitted)
-    known = nlp.get_pipe("calib").tokens.context.known_
+    known = nlp.get_pipe("calib").tokens.context.vocabulary_
 
     def guessed(words):
         from spacy_calib.pipe.doc_words import words_of
 
-        forms, endings = known.places(words_of([Doc(nlp.vocab, words=words)]))
+        forms, endings = known.find_indices(words_of([Doc(nlp.vocab, words=words)]))
         return (forms >= 0).tolist(), (endings >= 0).tolist()
 
     assert guessed([RARE]) == ([False], [False])

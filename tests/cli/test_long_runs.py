@@ -102,7 +102,7 @@ def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelle
     options = [labelled if one == "labelled" else one for one in options]
     wanted = told(command, calibrated, texts, options=options)
     seen = request.getfixturevalue("short_zones")
-    monkeypatch.setattr(scoring, "BLOCK", 100)
+    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
     assert close(told(command, calibrated, texts, options=options), wanted)
     own = {f"new{i}" for i in LABELLED} if labelled in options else set()  # gold is read as a whole
     assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before - own)
@@ -112,7 +112,7 @@ def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelle
 def test_a_random_order_does_not_depend_on_blocks(calibrated, texts, command, short_zones, monkeypatch):
     found = []
     for size in (100, 150):
-        monkeypatch.setattr(scoring, "BLOCK", size)
+        monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", size)
         found.append(told(command, calibrated, texts, "--order", "random"))
     assert close(found[0], found[1])
     rows = found[0]["ranked" if command == "rank" else "rows"]
@@ -120,7 +120,7 @@ def test_a_random_order_does_not_depend_on_blocks(calibrated, texts, command, sh
 
 
 def test_too_few_words_for_any_of_many_texts(calibrated, texts, short_zones, monkeypatch):
-    monkeypatch.setattr(scoring, "BLOCK", 100)
+    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
     refuses(calib("select", calibrated, texts, "--max-words", 2), "has more words than the 2 of --max-words")
 
 
@@ -150,7 +150,7 @@ def test_a_text_that_cannot_be_read_leaves_the_pipeline_as_it_was(calibrated, tm
 
 
 def test_the_best_of_blocks_are_written_as_docs(calibrated, texts, short_zones, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "BLOCK", 100)
+    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
     found = told("select", calibrated, texts, "--output", tmp_path / "batch.spacy")
     docs = docs_in(tmp_path / "batch.spacy")
     assert [doc.text.strip() for doc in docs] == [row["text"] for row in found["rows"]]
@@ -161,7 +161,7 @@ def test_blocks_without_anything_to_choose_are_counted(calibrated, texts, reques
     wanted = calib("select", calibrated, texts, "--min-words", 500)
     assert "None of the " in wanted.text
     request.getfixturevalue("short_zones")
-    monkeypatch.setattr(scoring, "BLOCK", 100)
+    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
     assert calib("select", calibrated, texts, "--min-words", 500) == wanted
 
 

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
 from tests.cli.conftest import calib, ok, refuses, save_docs, scores_at, setting
+from tests.sentences import says
 
 pytestmark = pytest.mark.usefixtures("registered_until_the_end")
 CODE = Path(__file__).with_name("plugin_scores.py")
@@ -83,7 +84,7 @@ def test_cut_offs_of_entities(calibrated, place, tmp_path):
 def test_what_is_missed_cannot_be_bounded_where_nothing_is_said_of_tokens_outside(calibrated, place, tmp_path):
     """Cut-offs were found among the tokens of found entities alone, and a promise was made for all."""
     test = place / "test.spacy"
-    refuses(calib("threshold", calibrated["spans"], test, "--recall", "0.9", "--code", CODE), "component 'guess' gives none")
+    refuses(calib("threshold", calibrated["spans"], test, "--recall", "0.9", "--code", CODE), says("C308", component="guess"))
     outcome = fit(place, "spans", tmp_path / "m", f"{SOURCE}outside", "true", "--method", "isotonic")
     assert outcome.code == 0, outcome.text
     outcome = ok(calib("threshold", tmp_path / "m", test, "--recall", "0.9", "--code", CODE))
@@ -115,7 +116,7 @@ def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_pa
     assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
 
 
-def test_further_scores_of_documents(place, tmp_path):
+def test_get_further_scores_documents(place, tmp_path):
     """Categories are right as often as the second score says, of which the first knows nothing."""
     plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)
     for name in ("dev", "test"):
@@ -143,11 +144,14 @@ def test_further_scores_of_documents(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), "Further scores (known) are of the one category"),
-        ((setting("source.@calib_sources", "cats"),), "must be a function of the registry calib_sources, but 'cats' is none"),
+        ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), says("C740", given="known")),
+        (
+            (setting("source.@calib_sources", "cats"),),
+            "must be a function of the registry calib_sources, but 'cats' is not registered",
+        ),
         ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
         ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
-        (scores_at("Span", "trust"), "at doc.spans['trust'].attrs['scores'], so there is nothing to learn"),
+        (scores_at("Span", "trust"), says("C285", where="doc.spans['trust'].attrs['scores']")),
         (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
         (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
         (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
@@ -180,12 +184,12 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((f"{SOURCE}labels", '["PERSON"]'), "[C284] The source knows none of the labels"),
+        ((f"{SOURCE}labels", '["PERSON"]'), says("C284")),
         ((f"{SOURCE}labels", "[]"), "labels must be a list of distinct labels"),
-        ((setting("normalize", "true"),), "The setting normalize weighs the labels of a token against each other"),
-        ((setting("sets.alpha", "0.2"),), "The setting sets weighs"),
+        ((setting("normalize", "true"),), says("C287", setting="normalize")),
+        ((setting("sets.alpha", "0.2"),), says("C287", setting="sets")),
     ],
 )
 def test_refusals(place, tmp_path, more, sentence):
-    refuses(fit(place, "spans", tmp_path / "m", *more), sentence.removeprefix("[C284] "))
+    refuses(fit(place, "spans", tmp_path / "m", *more), sentence)
     assert not (tmp_path / "m").exists()

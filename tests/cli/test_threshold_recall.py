@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.calibration.recall_threshold import find_recall_threshold
 from tests.cli.conftest import annotated, bare_docs, calib, docs_in, entity_docs, ok, refuses, save_docs, token_scores
+from tests.sentences import says
 
 RECALL = 0.9
 
@@ -49,7 +50,7 @@ def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
     assert (misses["recall"], misses["confidence"], misses["per"]) == (RECALL, 0.95, "all")
     assert misses["cutoffs"] == {"all": row["cutoff"]}
     assert row["cutoff"] == pytest.approx(expected.cutoff, abs=1e-6)
-    assert (row["tokens"], row["found"], row["recall"]) == (expected.tokens, expected.found, pytest.approx(expected.recall))
+    assert (row["tokens"], row["found"], row["recall"]) == (expected.tokens, expected.n_found, pytest.approx(expected.recall))
     assert row["recall"] >= RECALL
     assert misses["scored"] == len(wanted)
     assert row["low"] <= row["share"] <= row["high"] < 1
@@ -202,7 +203,7 @@ def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ([], "There is no share to reach; give --precision (of accepted entities that are right), --recall"),
+        ([], says("C307")),
         (["-r", 0], "Option --recall must be between 0 and 1, but 0.0 was given."),
         (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
         (["-r", "nan"], "Option --recall must be between 0 and 1, but nan was given."),
@@ -220,5 +221,5 @@ def test_gold_without_entities(calibrated_ner, tmp_path):
     data = save_docs(tmp_path / "none.spacy", docs)
     refuses(
         calib("threshold", calibrated_ner, data, "-r", 0.9),
-        "The gold has no entities (9 tokens), so that nothing tells",
+        says("C800", what="The gold has no entities (9 tokens)"),
     )

@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 import spacy_calib
 from spacy_calib.errors import CalibError
+from tests.sentences import says
 
 from .conftest import calib, docs_in, fitted_to, ok, refuses, save_docs
 
@@ -94,10 +95,10 @@ def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     assert "left out" not in outcome.text
     refuses(
         calib("threshold", two_pipes, tags, "--precision", 0.5),
-        "no gold ner annotation for component 'ner', but gold for 'tagger'",
+        says("C080", layer="ner", component="ner", others="'tagger'"),
     )
     refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
-    refuses(refused, "'calib' calibrates 'tagger', which finds no entities")
+    refuses(refused, says("C065", name="calib", component="tagger"))
 
 
 def test_info_expect_count_and_view_take_one_by_component(two_pipes, texts, monkeypatch):
@@ -157,7 +158,7 @@ def test_fit_takes_the_calibrated_component_that_the_gold_is_of(
         outcome = ok(calib("fit", calibrated_ner, gold, tmp_path / gold.stem, *options))
         assert "The gold is of" not in outcome.text
         assert "Calibrated tagger on" in outcome.text
-    refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "name that: --component ner")
+    refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "choose that: --component ner")
     setting = "--components.calib.source.component=tagger"
     refuses(calib("fit", calibrated_ner, entities, tmp_path / "b", *options, setting), "no gold tag annotation")
 
@@ -216,7 +217,7 @@ def test_each_component_takes_its_labels_of_a_map(ner_model, entity_dev, tmp_pat
 
 
 def test_python_gets_the_sentence_too(two_pipes, entity_test, tmp_path):
-    with pytest.raises(CalibError, match="Several calib pipes are possible"):
+    with pytest.raises(CalibError, match=says("C077")):
         spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted")
     with pytest.warns(UserWarning, match="CW14"):
         assert spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted", component="ner").name == "calib_ent"

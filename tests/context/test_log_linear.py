@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.context import log_linear
-from spacy_calib.context.blocks import N_SCORES, Block, PairInputs
-from spacy_calib.context.log_linear import LogLinear, PairData, Weights, fit_pairs
-from spacy_calib.schema import Misfit
+from spacy_calib.context.blocks import N_SCORES, PairInputs, WeightBlock
+from spacy_calib.context.log_linear import BlockWeights, LogLinear, PairData, fit_pairs
+from spacy_calib.schema import InvalidState
 
 
 def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
@@ -23,16 +23,18 @@ def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
 
 def of_words(n_words: int, codes, log_odds=None) -> PairInputs:
     """Inputs of a model with a weight for each word and, with log-odds, a line."""
-    blocks = [Block("rival", n_words)] if log_odds is None else [Block("line", 1, 2, 0.0), Block("rival", n_words)]
+    blocks = (
+        [WeightBlock("rival", n_words)] if log_odds is None else [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", n_words)]
+    )
     return inputs_of(blocks, codes, () if log_odds is None else (np.ones(len(codes)), log_odds))
 
 
 def test_a_prediction_by_hand():
     weights = {
-        "line": Weights(np.array([0]), np.array([[0.25, -1.0]]), 1),
-        "tag": Weights(np.array([1]), np.array([[0.0, 0.125, 0.0, 2.0]]), 2),
-        "rival": Weights(np.array([2]), np.array([[0.5]]), 4),
-        "ending": Weights(np.array([1]), np.array([[4.0]]), 2),
+        "line": BlockWeights(np.array([0]), np.array([[0.25, -1.0]]), 1),
+        "tag": BlockWeights(np.array([1]), np.array([[0.0, 0.125, 0.0, 2.0]]), 2),
+        "rival": BlockWeights(np.array([2]), np.array([[0.5]]), 4),
+        "ending": BlockWeights(np.array([1]), np.array([[4.0]]), 2),
     }
     log_odds = np.array([0.0, 1.0, 2.0])
     # the second rival was not met in the fit; the block of endings says nothing about the first two pairs
@@ -45,8 +47,8 @@ def test_a_prediction_by_hand():
 
 def test_weights_of_many_codes_are_looked_up_one_by_one(monkeypatch):
     weights = {
-        "tag": Weights(np.array([0]), np.zeros((1, 4)), 1),
-        "rival": Weights(np.array([1, 5, 900]), np.array([[1.0], [2.0], [3.0]]), 1000),
+        "tag": BlockWeights(np.array([0]), np.zeros((1, 4)), 1),
+        "rival": BlockWeights(np.array([1, 5, 900]), np.array([[1.0], [2.0], [3.0]]), 1000),
     }
     inputs = inputs_of((), np.array([-1, 0, 1, 5, 899, 900, 999]))
     expected = sigmoid(np.array([0.0, 0, 1, 2, 0, 3, 0]))
@@ -68,7 +70,7 @@ def made_up(n: int = 4000, seed: int = 0):
 def test_weights_are_those_of_scikit_learn():
     _, word, hits, documents = made_up()
     data = PairData(np.zeros(len(word)), of_words(6, word), hits, documents)
-    found = log_linear._fit(data, 3.0, 1e-12)
+    found = log_linear._fit_model(data, 3.0, 1e-12)
     # The penalty on a weight is ridge / 2 times its square; that of scikit-learn 1 / (2 C) times.
     theirs = LogisticRegression(C=1 / 3, fit_intercept=False, tol=1e-10).fit(np.eye(6)[word], hits)
     assert found.weights["rival"].values[:, 0] == pytest.approx(theirs.coef_[0], abs=1e-4)
@@ -85,7 +87,7 @@ def test_words_that_say_nothing_are_held_back():
     log_odds, word, _, documents = made_up()
     hits = np.random.default_rng(5).random(len(log_odds)) < sigmoid(0.5 * log_odds + 0.3)
     n = len(log_odds)
-    blocks = [Block("line", 1, 2, 0.0), Block("rival", n), Block("ending", 6)]
+    blocks = [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", n), WeightBlock("ending", 6)]
     inputs = inputs_of(blocks, [np.arange(n) // 2, word], (np.ones(n), log_odds))
     model, _ = fit_pairs(PairData(log_odds, inputs, hits, documents))
     assert model.ridge >= 100
@@ -106,7 +108,7 @@ def test_of_one_document_little_more_than_a_line_is_learned():
 def test_saved_weights_that_do_not_fit_together_are_refused(wrong):
     held = {"codes": np.array([1, 3]), "values": np.zeros((2, 1)), "size": 4}
     log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": held}})
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         log_linear.LogLinear.read({"ridge": 1.0, "weights": {"word": {**held, **wrong}}})
 
 

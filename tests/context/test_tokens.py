@@ -6,26 +6,26 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.recalibrators.logistic import log_odds
-from spacy_calib.calibration.steps import ASKED, Predictions
-from spacy_calib.context.blocks import View, pair_inputs
-from spacy_calib.context.features import NO_ENTRY, Document, Hints, Neighbours, TokenScores
-from spacy_calib.context.fit import Comparison, fit_token_context
+from spacy_calib.calibration.steps import OUTPUT_ONLY, Predictions
+from spacy_calib.context.blocks import TokenView, pair_inputs
+from spacy_calib.context.features import NO_ENTRY, DocumentConfidence, FurtherScoresFeature, NeighbourConfidence, TokenScores
+from spacy_calib.context.fit import ContextComparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
-from spacy_calib.context.tokens import TagsOfSpans, TokenContext, replace_top
+from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import leading
-from spacy_calib.schema import Misfit
+from spacy_calib.pairs.build import find_top
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Pairs
 from tests.context.made_up import words_and_pairs, words_of
 
-EVERY = (Neighbours(), Document(), Hints())
+EVERY = (NeighbourConfidence(), DocumentConfidence(), FurtherScoresFeature())
 
 
 def fitted(when: str = "always", n_docs: int = 60, **settings):
     words, pairs, documents = words_and_pairs(n_docs)
     made = fit_token_context(
-        TokenContext(EVERY, when), pairs, Pairs.none(), documents, words, n_tags=2, salt="salt", **settings
+        TokenContext(EVERY, when), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
     )
     return made, words, pairs
 
@@ -40,7 +40,7 @@ def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), (
         Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
     )
     return context.apply(
-        given.with_asked(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
+        given.with_output_only(*(np.array(part, dtype=kind) for part, kind in zip(below, (int, int, float), strict=True)))
     )
 
 
@@ -70,7 +70,7 @@ def test_empty_docs_part_no_neighbours():
 def test_document_means_are_shrunk_towards_those_of_average_tokens():
     tokens = token_scores(words_of([[1, 2, -3], [4]]), [0, 1], [0, 0], [0.6, 0.8])
     # (.6 + .8 + 10 * .9) / (2 + 10), and of a Doc without scores .9
-    (means,) = tokens.document_means(np.array([0.6, 0.8, 0.0, 0.0]), added=np.array([[10.0], [9.0]]))
+    (means,) = tokens.document_means(np.array([0.6, 0.8, 0.0, 0.0]), prior_sums=np.array([[10.0], [9.0]]))
     assert means == pytest.approx([10.4 / 12] * 3 + [0.9])
 
 
@@ -120,23 +120,23 @@ def test_tokens_without_entries_and_empty_docs():
     scores = looked_at(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
     assert np.isfinite(scores).all()
     assert 0 < scores[2] < 1
-    assert len(moved(found.context, words_of([]), Pairs.none())) == 0
+    assert len(moved(found.context, words_of([]), Pairs.empty())) == 0
 
 
 def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
     found, words, _ = fitted()
     seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
     assert np.isfinite(seen.scores).all()
-    places = found.context.known_.places(words_of([[1, 2]]))
+    places = found.context.vocabulary_.find_indices(words_of([[1, 2]]))
     pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
     inputs = pair_inputs(found.context.blocks, seen.view.tokens, places, seen.view.columns, pair, 2)
-    weights = {block.name: found.context.model_.weights[block.name].find(inputs.of_block(block)[0]) for block in inputs.blocks}
+    weights = {block.name: found.context.model_.weights[block.name].find(inputs.inputs_of(block)[0]) for block in inputs.blocks}
     assert not any(weights[name].any() for name in ("tag", "form", "ending", "rival"))
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
     few, words, pairs = fitted(n_docs=1)
-    assert few.why == "one document, and two are wanted"
+    assert few.why == "one document, but at least two are needed"
     assert np.array_equal(few.held_out, pairs.scores)
     assert np.array_equal(moved(few.context, words, pairs), pairs.scores)
     several, _, _ = fitted(n_docs=12, overlapping=True)
@@ -155,13 +155,13 @@ def test_no_worse_is_so_in_the_mean():
     hits, documents = np.array([True, True, False, False]), np.array([0, 0, 1, 1])
     without = np.array([0.8, 0.8, 0.2, 0.2])
     # Log loss falls by log(.9/.8) in one document and rises by log(.8/.7) in the other.
-    compared = Comparison.from_scores(without, np.array([0.9, 0.9, 0.3, 0.3]), hits, documents)
+    compared = ContextComparison.from_scores(without, np.array([0.9, 0.9, 0.3, 0.3]), hits, documents)
     fall, rise = np.log(0.9 / 0.8), np.log(0.8 / 0.7)
     mean = (rise - fall) / 2
     assert compared.with_context - compared.without == pytest.approx(mean)
     assert compared.error == pytest.approx(np.sqrt(2 * (2 * rise - 2 * mean) ** 2) / 4)
     assert not compared.no_worse  # one standard error would have kept it
-    assert Comparison.from_scores(without, without, hits, documents).no_worse
+    assert ContextComparison.from_scores(without, without, hits, documents).no_worse
 
 
 def test_what_was_learned_survives_saving():
@@ -176,13 +176,13 @@ def test_what_was_learned_survives_saving():
 @pytest.mark.parametrize("change", [{"centers": np.zeros(9)}, {"columns": [["entropy", "x"]]}, {"n_tags": 3}, {"model": 3}])
 def test_a_state_that_does_not_fit_together_is_refused(change):
     state = fitted()[0].context.state()["learned"]
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         TokenContext(EVERY).load_learned({**state, **change})
 
 
 def test_columns_of_a_feature_that_is_not_there_are_refused():
     state = fitted()[0].context.state()["learned"]
-    with pytest.raises(Misfit, match="features in the settings"):
+    with pytest.raises(InvalidState, match="features in the settings"):
         TokenContext(EVERY[:1]).load_learned({**state, "model": None})
 
 
@@ -198,26 +198,26 @@ def test_settings_out_of_range():
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
     found, words, pairs = fitted()
-    others = np.flatnonzero(~leading(pairs.rows, pairs.scores))
+    others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
     seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
-    assert np.array_equal(seen.scores[seen.levels == ASKED], seen.scores[seen.kept][others])
+    assert np.array_equal(seen.scores[seen.levels == OUTPUT_ONLY], seen.scores[seen.kept_indices][others])
 
 
 def test_what_a_fit_says_does_not_depend_on_its_salt():
     words, pairs, documents = words_and_pairs()
     found = [
-        fit_token_context(TokenContext(EVERY), pairs, Pairs.none(), documents, words, n_tags=2, salt=salt).context
+        fit_token_context(TokenContext(EVERY), pairs, Pairs.empty(), documents, words, n_tags=2, salt=salt).context
         for salt in ("", "one", "other")
     ]
-    assert len({context.known_.forms.tobytes() for context in found}) == 3
+    assert len({context.vocabulary_.forms.tobytes() for context in found}) == 3
     first = moved(found[0], words, pairs)
     assert all(np.array_equal(moved(context, words, pairs), first) for context in found)
 
 
 def view_of(n_tokens, rows, tags, scores):
     tokens = token_scores(words_of([[1] * n_tokens]), rows, tags, scores)
-    return View(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=np.intp), np.array(scores) / 2)
+    return TokenView(tokens, np.zeros((0, n_tokens)), np.zeros(n_tokens, dtype=np.intp), np.array(scores) / 2)
 
 
 @pytest.mark.parametrize(
@@ -229,21 +229,21 @@ def view_of(n_tokens, rows, tags, scores):
     ],
 )
 def test_which_labels_of_tokens_are_those_of_spans(tags, prefixed, labels):
-    made = TagsOfSpans.from_labels(tags, prefixed, labels)
+    made = LabelMatch.from_labels(tags, prefixed, labels)
     for tag, number in zip(tags, made.tags.tolist(), strict=True):
         own = [label for label, other in zip(labels, made.labels.tolist(), strict=True) if other == number]
         assert own == [label for label in labels if label in ("", tag[2:] if prefixed else tag)]
 
 
 def test_labels_that_share_a_counterpart_share_its_scores():
-    made = TagsOfSpans.from_labels(("O", "LOC", "PER"), False, ("LOC", "PER", "LOC"))
+    made = LabelMatch.from_labels(("O", "LOC", "PER"), False, ("LOC", "PER", "LOC"))
     view = view_of(2, [0, 0, 1], [1, 2, 0], [0.6, 0.3, 0.9])
     # halves of .6, .3 and .6; at the other token LOC has no score, of the label that came later nothing is known
     assert made.scores(view, np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 3])).tolist() == [0.3, 0.15, 0.3, 0.0, 1.0]
 
 
 def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted():
-    made = TagsOfSpans.from_labels(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
+    made = LabelMatch.from_labels(("O", "B-A", "I-A", "U-B"), True, ("A", "B"))
     view = view_of(3, [0, 0, 0, 2], [0, 1, 2, 9], [0.2, 0.5, 0.3, 0.9])
     assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
 
@@ -251,7 +251,9 @@ def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted()
 def test_labels_beside_one_that_moved_share_what_it_leaves():
     """.4 of .4 becomes all of .7; .3 and .2 of .5 share .2. What leads nothing, and what is asked for below the threshold, keeps its proportion."""
     rows, scores = np.array([0, 0, 1, 1, 1, 2]), np.array([0.6, 0.4, 0.5, 0.3, 0.2, 0.004])
-    found = replace_top(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
+    found = replace_top_scores(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
     assert found == pytest.approx([0.3, 0.7, 0.8, 0.12, 0.08, 0.004])
     # a certain label leaves nothing, and what rounding left beside it stays a probability
-    assert replace_top(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx([0.5, 5e-6])
+    assert replace_top_scores(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx(
+        [0.5, 5e-6]
+    )

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.doc.predicted_labels import CarriedReader, join
+from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from tests.conftest import examples_for, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_doc, make_calib
 
@@ -20,8 +20,8 @@ def texts(n, seed=5):
 
 
 def read(calib, docs):
-    reader = CarriedReader(calib.attr, calib.lookup.labels())
-    return join([reader.read(doc) for doc in docs])
+    reader = PredictedLabelReader(calib.attr, calib.lookup.labels())
+    return join_labels([reader.read(doc) for doc in docs])
 
 
 def check_against_attributes(calib, docs):

@@ -38,7 +38,7 @@ CUTOFF = {"ner": 0.6, "spans:sc": 0.85}
 class Drawn(Source):
     """A source that gives each span on the Doc a probability that no other span ever gets; the word after one is a candidate."""
 
-    alone = ("O",)
+    singleton_labels = ("O",)
 
     def __init__(self, layer: str):
         self.of = get_annotation(layer)
@@ -57,7 +57,7 @@ class Drawn(Source):
         return [""] * len(docs)
 
     def raw_span_scores(self, spans):
-        return spans.own
+        return spans.scores
 
     def read(self, pipe, docs):
         given, offset = [], 0
@@ -83,7 +83,7 @@ class WithoutSpans(Drawn):
         return ()
 
     def read(self, pipe, docs):
-        return SparseScores(super().read(pipe, docs).above(0.0))
+        return SparseScores(super().read(pipe, docs).marginals_above(0.0))
 
 
 def other_pipe(nlp: Language, layer: str) -> Calibrator:

@@ -124,7 +124,7 @@ def test_older_versions_read_the_same_without_zones(blank, small, monkeypatch, v
 
 def test_lemmas_of_rules_are_let_go(blank, monkeypatch):
     lemmatizer = blank.add_pipe("lemmatizer", config={"mode": "lookup"})
-    monkeypatch.setattr(zones, "_MOST_LEMMAS", 3)
+    monkeypatch.setattr(zones, "_MAX_LEMMAS", 3)
     with memory_zone(blank):
         lemmatizer.cache.update({i: ["x"] for i in range(3)})
     assert len(lemmatizer.cache) == 3

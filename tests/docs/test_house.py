@@ -1,13 +1,12 @@
-"""What scripts/house.py reads from the code."""
+"""What scripts/tools/house.py reads from the code."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import house
-import house_drawing
 import pytest
+from tools import house, house_drawing
 
 from tests import test_imports
 from tests.docs.pages import DOCS, ROOT

@@ -79,7 +79,7 @@ def test_labels_of_a_doc_that_has_some_stay(tmp_path):
     source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A", "B"], "key": "p"}
     nlp = spacy.blank("xx")
     calib = nlp.add_pipe("calib", config={"source": source})
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     doc = Doc(nlp.vocab, words=["x", "y"], tags=["B", ""])
     doc.user_data["p"] = np.array([[0.9, 0.1], [0.8, 0.2]])
     calib(doc)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.errors.visible import csv_lines, guarded, shown_path, unguarded, visible
+from spacy_calib.errors.visible import csv_lines, guard_cell, shown_path, unguard_cell, visible
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def cells(text):
 @given(st.lists(st.tuples(READABLE, READABLE), max_size=5))
 def test_what_was_written_is_read(rows):
     found = cells(csv_text(("a", "b"), rows))
-    assert [tuple(map(unguarded, row)) for row in found[1:]] == rows
+    assert [tuple(map(unguard_cell, row)) for row in found[1:]] == rows
     for row in found[1:]:
         assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in row if not NEGATIVE.fullmatch(cell))
 
@@ -71,13 +71,13 @@ def test_a_bare_return_is_quoted():
     "cell", ["=1+1", "-LRB-", "-", "-1+1", "-5 %", "-1\n", "'-1", "+49", "@SUM(A1)", "\tx", "\rx", "＝1", "'=1", "''-x"]
 )
 def test_formulas_are_guarded(cell):
-    assert guarded(cell) == f"'{cell}"
-    assert unguarded(guarded(cell)) == cell
+    assert guard_cell(cell) == f"'{cell}"
+    assert unguard_cell(guard_cell(cell)) == cell
 
 
 @pytest.mark.parametrize("cell", ["", "-1", "-1.5e-3", "-.5", "-inf", "a=b", "'s", "''", "'quoted'"])
 def test_other_cells_stay(cell):
-    assert guarded(cell) == unguarded(cell) == cell
+    assert guard_cell(cell) == unguard_cell(cell) == cell
 
 
 def test_numbers_are_no_formulas_and_a_nul_does_not_end_a_cell():

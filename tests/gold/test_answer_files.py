@@ -9,8 +9,9 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
-from spacy_calib.gold.tool_exports import Mark, TextAnswers
+from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
 from tests.answers import write
+from tests.sentences import says
 
 TEXT = "Anna met Bob in Rome"
 ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label": "P"}
@@ -54,7 +55,14 @@ def argilla(text, value):
         ),
         # The entity that our queue asked for was given another end.
         (
-            [{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {"unit": "entity", "asked": "0 4 P"}}],
+            [
+                {
+                    "text": TEXT,
+                    "spans": [{**ANNA, "end": 8}],
+                    "answer": "accept",
+                    "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"},
+                }
+            ],
             {"Anna met": True, "Anna": False},
             {},
             False,
@@ -137,16 +145,16 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
     [
         (json.dumps(RIGHT) + "\n" + json.dumps(RIGHT)[:40], "line 2 is no JSON, or cut off"),
         (json.dumps([STUDIO, STUDIO])[:-9], "it is no JSON, or cut off"),
-        ('{"text": "only a text"}', "Line 1 of .* is no answer that Prodigy"),
-        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', "Line 1 of .* is no answer that Prodigy"),
+        ('{"text": "only a text"}', says("C082")),
+        ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', says("C082")),
         (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
-        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"of two projects: numbers \[1, 2\]"),
+        (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"to two projects: numbers \[1, 2\]"),
         (
             json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
             r"two projects: spans \(line 1\) and categories \(line 2\)",
         ),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
-        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), "nothing but white space"),
+        (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), says("C695", start=4, end=5)),
         (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
         (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
         (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
@@ -155,19 +163,18 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         (json.dumps({"text": ["x"], "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
         (json.dumps({"text": "a \ud800", "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
         (json.dumps({"text": "a", "label": "x\ud800", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({"text": "a", "label": "x", "answer": "accept", "meta": 2}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({**RIGHT, "meta": {"drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({**RIGHT, "meta": {"drawn": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
-        (json.dumps({**RIGHT, "meta": {"drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
+        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
+        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
         (
             json.dumps([studio([region(0, 4, ["P"], "Bob")])]),
-            r"\[C785\].*marked 'Bob' in record 1, but characters 0 to 4 of its text are 'Anna'",
+            says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna"),
         ),
-        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), r"\[C786\].*several fields with text \(title, body\)"),
+        (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), says("C786", fields="title, body")),
         (
             json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]),
-            r"\[C786\].*several fields with text \(title, body\)",
+            says("C786", fields="title, body"),
         ),
     ],
 )
@@ -178,15 +185,45 @@ def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "meta",
+    [{"drawn": "doubt", "asked": "0 4 P", "focus": "Anna", "unit": "token", "doc": 3}, {"asked": 7, "drawn": [1]}, "a note", 2],
+)
+def test_meta_of_others_is_left_alone(meta, tmp_path):
+    """What a user keeps beside a text may be called as what our queues write there; only theirs has the mark."""
+    doccano = {"id": 1, "text": TEXT, "label": [[9, 12, "P"]]}
+    studio_task = studio([region(9, 12, ["P"])], {"text": TEXT, "meta": meta})
+    argilla = {"fields": {"text": TEXT}, "responses": {"label": [{"value": [{"start": 9, "end": 12, "label": "P"}]}]}}
+    by_tool = [
+        {"text": TEXT, "spans": [BOB], "answer": "accept", "meta": meta},
+        {**doccano, "meta": meta},
+        {**doccano, **(meta if isinstance(meta, dict) else {})},
+        studio_task,
+        {**argilla, "metadata": meta},
+    ]
+    for record in by_tool:
+        (answer,) = read_answers(write(tmp_path / "a.json", [record], array=True))
+        assert (answer.spans, answer.whole, answer.meta) == ({Mark(9, 12, "P"): True}, True, {})
+
+
+def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_path, monkeypatch):
+    """As many categories as texts would else make a value for each of them in each text."""
+    records = [{"id": i, "text": f"text {i}", "label": [f"c{i}"]} for i in range(4)]
+    for most, lacks in ((4, {f"c{i}": False for i in range(4)}), (3, {"c2": False})):
+        monkeypatch.setattr("spacy_calib.gold.answer_files._MANY_CATEGORIES", most)
+        answers = read_answers(write(tmp_path / "a.jsonl", records), {"c2", "other"})
+        assert [answer.cats for answer in answers] == [{**lacks, f"c{i}": True} for i in range(4)]
+
+
 def test_what_was_said_later_counts():
     first, second = (
         TextAnswers("a b", {Mark(0, 1, "P"): True}),
         TextAnswers("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}),
     )
-    assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
-    assert first.joined(TextAnswers("a b", whole=True)).spans == {}
+    assert first.add(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
+    assert first.add(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
-    assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
+    assert [one.add(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
         *["doubt"] * 2, "random",
     ]  # fmt: skip
 

@@ -14,12 +14,13 @@ from spacy_calib.annotations import CatsAnnotation, get_annotation, has_gold
 from spacy_calib.annotations.base import REJECTED, REJECTED_CATS, REJECTED_TOKENS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.answered_docs import AnswerForm, answered_doc, answered_docs
+from spacy_calib.gold.answered_docs import AnswerForm, _exclusive, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.reading import GoldReader
-from spacy_calib.gold.tool_exports import Mark, TextAnswers
+from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
 from spacy_calib.types import Marginals
 from tests.answers import write
+from tests.sentences import says
 
 TEXT = "Anna Lee met Bob in New Rome ."
 ANNA, LEE, BOB, ROME = Mark(0, 4, "P"), Mark(0, 8, "P"), Mark(13, 16, "P"), Mark(20, 28, "L")
@@ -132,7 +133,7 @@ def answered(file, *records):
             "text": TEXT,
             "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
             "answer": said,
-            "meta": {"unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
+            "meta": {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
         }
         for asked, left, said in records
     ]
@@ -156,7 +157,7 @@ def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_ab
 
 
 def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
-    with pytest.warns(UserWarning, match="nothing is known: 1 in .*a.jsonl"):
+    with pytest.warns(UserWarning, match=says("CW55", n=1)):
         gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
     assert tags_of(gold, *"VN") == ["", "", True, False]
 
@@ -204,3 +205,21 @@ def test_sentences_of_answers_are_not_taken_apart(tmp_path):
 def test_a_label_with_the_signs_of_features_is_one_all_the_same(label):
     doc = answered_doc(spacy.blank("xx"), TextAnswers("Anna", {Mark(0, 4, label): True}, whole=True))
     assert (doc[0].tag_, doc.ents[0].label_) == (label, label)
+
+
+def test_of_spans_that_overlap_the_one_that_the_pipeline_knows_is_taken():
+    """By the rule itself: of each span all that overlap it."""
+    doc, rng = spacy.blank("en").make_doc("a b c d e f"), np.random.default_rng(0)
+    for _ in range(300):
+        places = {
+            (start, min(6, start + length), "PQR"[label])
+            for start, length, label in rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
+        }
+        spans = [Span(doc, *place) for place in sorted(places)]
+        entities, doubtful = _exclusive(doc, spans, {"P"})
+        for span in spans:
+            others = [
+                other.label_ for other in spans if other is not span and other.start < span.end and span.start < other.end
+            ]
+            taken = not others or (span.label_ == "P" and "P" not in others)
+            assert (span in entities, span in doubtful) == (taken, not taken and ("P" not in others or span.label_ == "P"))

@@ -36,7 +36,7 @@ def test_tokens_are_what_the_attributes_say(scored):
         corpus.right == RIGHT, [token.tag_ == gold for token, gold in zip(tokens, golds, strict=True)]
     )
     assert corpus.has_gold
-    assert corpus.counted.all()
+    assert corpus.is_counted.all()
 
 
 def test_scores_are_those_of_the_views(scored):
@@ -87,8 +87,8 @@ def test_docs_without_scores_and_without_tokens_keep_their_place(fitted):
     assert np.unique(corpus.docs).tolist() == [1, 2, 3]
     unscored = corpus.docs == 2
     assert np.isnan(corpus.calibrated[unscored]).all()
-    assert not corpus.counted[unscored].any()
-    assert corpus.counted[~unscored].all()
+    assert not corpus.is_counted[unscored].any()
+    assert corpus.is_counted[~unscored].all()
     assert corpus.starts[corpus.doc_starts[[1, 2, 3]]].all()
 
 
@@ -106,7 +106,7 @@ def test_a_label_set_afterwards_below_the_threshold_has_no_score(scored):
     corpus = scored_corpus(examples, "calib", get_annotation("tag"))
     assert corpus.names[corpus.labels[0]] == "NOT-A-TAG"
     assert np.isnan(corpus.calibrated[0])
-    assert not corpus.counted[0]
+    assert not corpus.is_counted[0]
 
 
 def test_sentences_come_from_the_gold_where_only_that_has_them(fitted):
@@ -124,7 +124,7 @@ def test_sentences_come_from_the_gold_where_only_that_has_them(fitted):
 def test_white_space_carries_a_label_but_is_not_counted(fitted):
     doc = Doc(fitted.vocab, words=["the", "\n", "dog"], spaces=[False, False, False])
     corpus = scored_corpus([Example(fitted(doc), doc.copy())], "calib", get_annotation("tag"))
-    assert corpus.counted.tolist() == [True, False, True]
+    assert corpus.is_counted.tolist() == [True, False, True]
 
 
 def test_wrong_and_unknown_gold_are_told_apart(fitted):

@@ -7,6 +7,7 @@ import spacy
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import IN_LINE, ORIGIN, name_of, names_under, value_of
+from tests.sentences import says
 
 
 def doc_with(text="a dog", **held):
@@ -32,15 +33,13 @@ def test_what_is_a_name():
 def test_docs_are_grouped_where_some_share_a_name():
     assert names_under([doc_with(by="a"), doc_with(), doc_with(by="a")], "by") == ["a", None, "a"]
     assert names_under([doc_with(by="a"), doc_with(by="b")], "by") == ["a", "b"]
-    with pytest.raises(CalibError, match="No document has anything under the key 'of'"):
+    with pytest.raises(CalibError, match=says("C601", key="of")):
         names_under([doc_with(by="a"), doc_with(of=[])], "of")
-    with pytest.raises(CalibError, match="Each of the 3 documents has a value of its own under the key 'by'"):
+    with pytest.raises(CalibError, match=says("C602", n=3, key="by")):
         names_under([doc_with(by=name) for name in "abc"], "by")
 
 
 def test_a_function_that_fails_is_named(register):
     register("calib_keys", "broken", lambda doc: 1 / 0)
-    with pytest.raises(
-        CalibError, match=r"registered in calib_keys as 'broken' failed on the Doc that begins 'a dog'.*division by zero"
-    ):
+    with pytest.raises(CalibError, match=r"\[C600\].*'broken' .* failed on the Doc that begins 'a dog'.*division by zero"):
         value_of(doc_with(), "broken")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from spacy_calib.gold.places import MisplacedError, place_of
+from spacy_calib.gold.places import Coverage, MisplacedError, place_of
 
 LINES = "Name:\r\nAnn Lee\r\nCity:\r\nParis"
 TWICE = "A &amp; B\r\n😀 &lt;Ann Lee&gt;\r\nAnn Lee"
@@ -48,3 +49,12 @@ def test_both_places_of_the_same_words_are_told_apart():
 def test_other_words_are_refused(start, end, said):
     with pytest.raises(MisplacedError):
         place_of("Ann Lee", start, end, said)
+
+
+def test_stretches_that_overlap():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        places = [(start, start + length, "P") for start, length in rng.integers(1, 8, (rng.integers(4), 2)).tolist()]
+        start, length = rng.integers(1, 16, 2).tolist()
+        expected = any(first < start + length and start < end for first, end, _ in places)
+        assert Coverage(places).overlaps((start, start + length)) == expected

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import brier, calibration_error, gmce, log_loss, smce
 from spacy_calib.metrics.by_document import (
-    Resampled,
+    ResampledFigure,
     ResampledMean,
     document_bootstrap,
     error_interval,
@@ -23,9 +23,9 @@ from spacy_calib.metrics.by_document import (
     paired_difference,
     resample_error,
     resample_mean,
-    resamples,
 )
 from spacy_calib.metrics.calibration_errors import error_of_table
+from spacy_calib.metrics.error_sums import resamples
 from spacy_calib.metrics.proper import log_losses, squared_losses
 from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups
@@ -38,7 +38,7 @@ GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
 
 def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     whole = np.concatenate(list(resamples(7, 50, seed=3)), axis=1)
-    monkeypatch.setattr(sys.modules[Resampled.__module__], "_CELLS_AT_ONCE", 20)
+    monkeypatch.setattr(sys.modules[resamples.__module__], "_CELLS_AT_ONCE", 20)
     parts = list(resamples(7, 50, seed=3))
     assert len(parts) == 25
     assert np.array_equal(np.concatenate(parts, axis=1), whole)
@@ -360,7 +360,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
     ],
 )
 def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low, high):
-    found = Resampled(0.0, np.arange(float(n_samples)), n_documents).interval()
+    found = ResampledFigure(0.0, np.arange(float(n_samples)), n_documents).interval()
     assert (found.low, found.high) == (low, high)
 
 

@@ -12,9 +12,9 @@ from spacy_calib.metrics.comparison import (
     compare_spans,
     compare_units,
     error_row,
-    found_rows,
     part_row,
     same_units,
+    span_rows,
     unit_rows,
 )
 from spacy_calib.metrics.proper import log_losses
@@ -146,14 +146,14 @@ def test_an_error_needs_no_pairs_in_each_document():
 def test_precision_recall_and_f_by_hand():
     # right, found, in the gold: of two documents
     model, other = np.array([[2.0, 1], [4, 1], [3, 3]]), np.array([[3.0, 3], [3, 3], [3, 3]])
-    rows = {row["figure"]: row for row in found_rows(model, other)}
+    rows = {row["figure"]: row for row in span_rows(model, other)}
     assert rows["precision"]["model"] == 3 / 5
     assert rows["recall"]["model"] == 3 / 6
     assert rows["f"]["model"] == 6 / 11
     assert [rows[name]["other"] for name in rows] == [1, 1, 1]
     assert rows["f"]["difference"] == pytest.approx(5 / 11)
-    assert [row["low"] for row in found_rows(model[:, :1], other[:, :1])] == [None] * 3
-    assert found_rows(model, np.array([[0.0, 0], [0, 0], [3, 3]])) == []
+    assert [row["low"] for row in span_rows(model[:, :1], other[:, :1])] == [None] * 3
+    assert span_rows(model, np.array([[0.0, 0], [0, 0], [3, 3]])) == []
 
 
 def test_a_part_is_tested_by_document():

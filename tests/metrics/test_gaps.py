@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.errors import CalibError
-from spacy_calib.metrics.gaps import gap_of, stand
+from spacy_calib.metrics.gaps import find_discoveries, gap_of
 
 
 def test_a_gap_by_hand():
@@ -37,7 +37,7 @@ def test_true_scores_are_called_off_at_most_as_often_as_said_and_wrong_ones_near
 
 def test_of_many_findings_those_stand_that_benjamini_and_hochberg_keep():
     # .05 x 1/4, 2/4, 3/4, 4/4 = .0125, .025, .0375, .05: the third is below its own, and takes the first two with it.
-    assert stand([0.036, 0.2, 0.03, 0.012]).tolist() == [True, False, True, True]
-    assert stand([]).tolist() == []
+    assert find_discoveries([0.036, 0.2, 0.03, 0.012]).tolist() == [True, False, True, True]
+    assert find_discoveries([]).tolist() == []
     with pytest.raises(CalibError, match="numbers from 0 to 1"):
-        stand([0.5, 1.5])
+        find_discoveries([0.5, 1.5])

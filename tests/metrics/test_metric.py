@@ -7,7 +7,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.calibration_errors import CalibrationError
-from spacy_calib.metrics.metric import figure_of, listed, losses, title_of
+from spacy_calib.metrics.metric import figure_of, losses, select_listed, title_of
 from spacy_calib.metrics.proper import Brier, LogLoss
 
 
@@ -25,7 +25,7 @@ METRICS = {"brier": Brier(), "smce": CalibrationError(), "nll": LogLoss(), "wors
 
 
 def test_what_the_table_of_errors_shows_is_not_listed_again():
-    assert list(listed(METRICS)) == ["brier", "nll", "worst", "else.Bare.v1"]
+    assert list(select_listed(METRICS)) == ["brier", "nll", "worst", "else.Bare.v1"]
 
 
 def test_losses_are_those_of_means_and_log_loss_leads():
@@ -42,4 +42,4 @@ def test_a_metric_of_elsewhere_gives_a_plain_number_and_a_title():
 @pytest.mark.parametrize("short", ["smce", "gmce", "ece"])
 def test_the_name_of_another_figure_is_refused(short):
     with pytest.raises(CalibError, match=rf"\[C190\] The metric 'WorstGap' has the short name '{short}'"):
-        listed({short: WorstGap()})
+        select_listed({short: WorstGap()})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import calibration_error, gmce, noise_floor
 from spacy_calib.metrics.calibration_errors import mean_of
-from spacy_calib.metrics.noise_floors import NoiseFloor, _draw_hits, mean_gmce_floor
+from spacy_calib.metrics.noise_floors import NoiseFloor, _sample_hits, mean_gmce_floor
 from spacy_calib.types import Groups
 
 from ..strategies import arrays, bernoulli, make_pairs, score_arrays
@@ -99,7 +99,7 @@ def test_hits_are_drawn_for_every_pair_of_its_bin(scores, n_bins):
     # Drawn sums are whole, at most the pairs of the bin, at least those with score 1, and never those with score 0.
     order = np.sort(scores)
     bins = (order * 4).astype(int) * n_bins // 5
-    drawn = _draw_hits(order, bins, 30, np.random.default_rng(0))
+    drawn = _sample_hits(order, bins, 30, np.random.default_rng(0))
     for b in range(drawn.shape[1]):
         inside = order[bins == b]
         assert (drawn[:, b] >= np.count_nonzero(inside == 1)).all()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_bins import Synthetic
 
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics import accuracy, brier, calibration_error, log_loss
@@ -159,17 +158,20 @@ def test_the_order_of_the_pairs_does_not_matter(given_pairs, binner):
 
 
 def test_the_estimates_approach_the_truth():
-    source = Synthetic(2.0, 1.0, "power", 2.0)
-    found = decompose(*source.draw(200_000, np.random.default_rng(0)), make_binner(50))
+    rng = np.random.default_rng(0)
+    scores = rng.beta(2.0, 1.0, 200_000)
+    found = decompose(scores, rng.random(200_000) < scores**2, make_binner(50))
     # The standard error of a mean of 200,000 numbers in [0, 1] is at most 0.0011. A score s has the density 2 s and is right as often as s^2:
-    # the mean of s^2 (1 - s^2) is 2/4 - 2/6.
+    # the mean of s^2 (1 - s^2) is 2/4 - 2/6, that of (s - s^2)^2 is 2/4 - 4/5 + 2/6.
     assert found.refinement == pytest.approx(1 / 6, abs=0.005)
-    assert math.sqrt(found.reliability) == pytest.approx(source.error(), abs=0.01)
+    assert math.sqrt(found.reliability) == pytest.approx(math.sqrt(1 / 30), abs=0.01)
     assert found.sharpness == pytest.approx(1 / 18, abs=0.003)
 
 
 def test_ten_adaptive_bins_where_nothing_is_said():
-    scores, hits = Synthetic().draw(500, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    scores = rng.beta(0.3, 0.1, 500)
+    hits = rng.random(500) < scores
     assert decompose(scores, hits) == decompose(scores, hits, make_binner(10))
     assert decompose(scores, hits).bins == 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.metrics.sentences import never_right, warning_of, worse_of
+from spacy_calib.metrics.sentences import never_right, warn_of_higher_loss, warn_of_never_right
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 
@@ -38,11 +38,11 @@ def test_a_score_that_is_not_the_highest_predicts_nothing():
 
 
 def test_what_is_said_of_them():
-    assert warning_of([]) is None
+    assert warn_of_never_right([]) is None
     one = {"label": "PERSON", "predicted": 1200, "promised": 300.4}
-    assert "PERSON (1,200 times), though by the scores 300 of these should be." in warning_of([one])
-    assert "though" not in warning_of([{**one, "promised": 0.2}])
-    assert "and 2 more" in warning_of([one] * 10)
+    assert "PERSON (1,200 times), though by the scores 300 of these should be." in warn_of_never_right([one])
+    assert "though" not in warn_of_never_right([{**one, "promised": 0.2}])
+    assert "and 2 more" in warn_of_never_right([one] * 10)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_what_is_said_of_them():
     ],
 )
 def test_worse_than_raw(value, low, high, said):
-    found = worse_of({"nll": {"value": value, "low": low, "high": high}})
+    found = warn_of_higher_loss({"nll": {"value": value, "low": low, "high": high}})
     assert found is None if said is None else said in found

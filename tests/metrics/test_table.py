@@ -76,7 +76,7 @@ def test_with_documents_the_rows_hold_the_intervals_of_the_true_error(pairs):
     assert (whole["true_low"], whole["true_high"]) == (of_all.low, of_all.high)
     of_mean = mean_gmce_interval(pairs, GROUPS, documents, calibrated, n_bins=5, seed=3)
     assert (mean["true_low"], mean["true_high"]) == (of_mean.low, of_mean.high)
-    in_a = GROUPS.of(pairs.tags) == 0
+    in_a = GROUPS.find(pairs.tags) == 0
     of_a = error_interval(calibrated[in_a], pairs.hits[in_a], documents[in_a], n_bins=5, seed=3)
     assert (groups[0]["true_low"], groups[0]["true_high"]) == (of_a.low, of_a.high)
     # The scores are true: the interval comes near 0, where sampling the bins cannot.

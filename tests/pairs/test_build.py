@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import spacy_calib.pairs.build
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import check_threshold, concatenate, from_dense, from_sparse, leading, pair_up, top_pairs
+from spacy_calib.pairs.build import check_threshold, concatenate, find_top, from_dense, from_sparse, pair_up, top_pairs
 
 from ..strategies import make_pairs, pairs_of_tokens, tied_score
 
@@ -92,7 +92,7 @@ def test_of_tied_tags_the_lowest_column_is_on_top_whatever_the_order_of_the_rows
 def test_the_leading_entries_are_the_top_pairs_where_columns_ascend(pairs):
     order = np.lexsort((pairs.tags, pairs.rows))
     pairs = pairs.take(order)
-    assert np.flatnonzero(leading(pairs.rows, pairs.scores)).tolist() == sorted(top_pairs(pairs).tolist())
+    assert np.flatnonzero(find_top(pairs.rows, pairs.scores)).tolist() == sorted(top_pairs(pairs).tolist())
 
 
 def entries(marginals):

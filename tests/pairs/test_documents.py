@@ -15,7 +15,7 @@ from spacy_calib.pairs.documents import (
     DocumentNumbers,
     SourceDocument,
     by_unit,
-    counted,
+    count_in_words,
     cross_fit,
     folds_of,
     runs_of,
@@ -50,7 +50,7 @@ def test_the_unit_is_named_by_what_is_known(units, named):
 
 def test_words_for_tables():
     assert by_unit(DOCUMENT, 2077) == "by document (2,077)"
-    assert [counted(DOC, 1), counted(DOC, 1208), counted(SENTENCE, 2)] == [
+    assert [count_in_words(DOC, 1), count_in_words(DOC, 1208), count_in_words(SENTENCE, 2)] == [
         "1 Doc of the file",
         "1,208 Docs of the file",
         "2 sentences",
@@ -106,7 +106,7 @@ def test_folds_keep_documents_whole_follow_one_another_and_are_balanced(sizes, n
 
 @given(sizes=st.lists(st.one_of(st.integers(1, 3), st.integers(50, 200)), min_size=2, max_size=12), n_folds=st.integers(2, 8))
 def test_no_fold_is_empty(sizes, n_folds):
-    """A document as long as several folds used to leave those folds empty: fitted for nothing, and counted in the report."""
+    """A document as long as several folds used to leave those folds empty: fitted for nothing, and count_in_words in the report."""
     folds = folds_of(documents_of(*sizes), min(n_folds, len(sizes)))
     assert np.bincount(folds).min() > 0
 

@@ -43,7 +43,7 @@ def test_labels_are_mapped_and_merged():
     assert (names, columns.tolist()) == (("O", "PER", "LOC"), [0, 1, 0, 2, 2, 0])
     assert map_label({"NN": ""}, "NN") == ""
     assert merge_labels(["NN", "VB"], ["", "VB"])[1].tolist() == [-1, 0]
-    assert [map_label(table, label, "O", prefixed=True) for label in ("B-PERSON", "U-DATE", "O", "L-ORG")] == [
+    assert [map_label(table, label, "O", has_prefix=True) for label in ("B-PERSON", "U-DATE", "O", "L-ORG")] == [
         "B-PER",
         "O",
         "O",
@@ -61,7 +61,7 @@ def test_the_suggested_map_leaves_shared_labels_alone_and_names_those_that_stand
         ("O", "O"): 900,
     }
     gold = {"ORG": 300, "MISC": 96, "LOC": 200, "PER": 9, "O": 950}
-    unknown = UnknownGold.of(found, 105, gold, ("O", "ORG", "GPE", "LOC", "DATE"))
-    assert unknown.words()["map"] == "GPE=LOC,DATE="
+    unknown = UnknownGold.from_confusions(found, 105, gold, ("O", "ORG", "GPE", "LOC", "DATE"))
+    assert unknown.message_fields()["map"] == "GPE=LOC,DATE="
     assert unknown.pairs == [("ORG", "MISC", 96), ("GPE", "PER", 9)]
     assert unknown.share == 105 / 605

@@ -38,5 +38,5 @@ def test_a_comma_may_be_a_label(given, table):
 
 
 def test_the_map_for_unknown_gold_is_one_that_can_be_given_back():
-    unknown = UnknownGold.of({(",", "Comma"): 9, ("DATE", "O"): 2}, 9, {"Comma": 9, "O": 2}, (",", "DATE", "O"))
-    assert unknown.words()["map"] == 'map.json, a file with {",": "Comma", "DATE": ""}'
+    unknown = UnknownGold.from_confusions({(",", "Comma"): 9, ("DATE", "O"): 2}, 9, {"Comma": 9, "O": 2}, (",", "DATE", "O"))
+    assert unknown.message_fields()["map"] == 'map.json, a file with {",": "Comma", "DATE": ""}'

@@ -53,13 +53,13 @@ def test_five_documents_make_scores_true(fitted):
     calib, others = fitted.get_pipe("calib"), odd_examples(fitted, 20, 7)
     before, hits = judged(fitted, others)
     assert before.mean() - hits.mean() > 0.1
-    maps, seen = calib.tokens.maps, calib.learned.seen
+    maps, seen = calib.tokens.maps, calib.learned.seen_texts
     assert calib.adapt(odd_examples(fitted, 5, 3)) is calib
     after, _ = judged(fitted, others)
     assert abs(after.mean() - hits.mean()) < 0.05
     assert log_losses(after, hits).mean() < 0.95 * log_losses(before, hits).mean()
     assert calib.tokens.maps is maps
-    assert len(calib.learned.seen.digests) > len(seen.digests)
+    assert len(calib.learned.seen_texts.digests) > len(seen.digests)
     (made,) = calib.fit_info.adaptations
     assert made["docs"] == 5
     assert made["tokens"]["after"]["log_loss"] < made["tokens"]["before"]["log_loss"]
@@ -99,7 +99,7 @@ def test_labels_below_the_threshold_are_adapted_too(nlp):
     (adaptation,) = calib.tokens.adaptations
     leads = np.arange(len(doc)) > 0  # the label of the first one is not the likeliest
     tags = np.array([calib.labels.index(token.tag_) for token in doc])
-    np.testing.assert_allclose(after, adaptation.move(before, leads, tags), atol=1e-12)
+    np.testing.assert_allclose(after, adaptation.adjust(before, leads, tags), atol=1e-12)
 
 
 def test_an_adaptation_that_fails_changes_nothing(fitted):
@@ -163,7 +163,7 @@ def test_an_adaptation_stands_after_the_context(nlp):
     (adaptation,) = calib.tokens.adaptations
     tags = np.array([calib.labels.index(token.tag_) for token in doc])
     after = [token._.calib_score for token in calib(doc)]
-    np.testing.assert_allclose(after, adaptation.move(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
+    np.testing.assert_allclose(after, adaptation.adjust(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
     assert calib.fit_info.adaptations[0]["tokens"]["entries"] == sum(len(example.predicted) for example in examples) - 12
 
 

@@ -13,7 +13,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.calibration.selector import Selector
-from spacy_calib.context.features import Neighbours
+from spacy_calib.context.features import NeighbourConfidence
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.pipe import calibrator_fit
@@ -69,7 +69,7 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
 
     monkeypatch.setattr(calibrator_fit, "fit_token_context", refused)
     monkeypatch.setattr(calibrator_fit, "fit_span_context", watched)
-    nlp, features = spacy.blank("xx"), [Neighbours()]
+    nlp, features = spacy.blank("xx"), [NeighbourConfidence()]
     examples = [one for _ in range(4) for one in draw_examples(nlp, "ner")]
     selection = Selector({"platt": Platt()})
     settings = {"grouping": make_shared_grouping(), "recalibrator": Identity(), "selection": selection}

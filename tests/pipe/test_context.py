@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_calib.context.features import FEATURES, FromDocs
+from spacy_calib.context.features import FEATURES, DocFunction
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
@@ -62,7 +62,7 @@ def test_the_fit_says_what_it_learned(in_context):
     about = in_context.get_pipe("calib").fit_info.context
     assert about["kept"]
     assert about["forms"] > 5
-    assert about["columns"][-2:] == ["confidence in the token before", "confidence in the token behind"]
+    assert about["columns"][-2:] == ["confidence in the previous token", "confidence in the next token"]
     assert "the document's mean confidence" in about["columns"]
     assert set(in_context.get_pipe("calib").tokens.context.model_.weights) == {
         "line", "bends", "tag", "rival", "ending", "form", "before", "behind", "shape", "features",
@@ -82,7 +82,7 @@ def test_a_single_document_gets_no_context_and_says_why(nlp):
     with nlp.select_pipes(disable=["calib"]):
         calib.fit(run_upstream(nlp, examples_for(nlp, 1, seed=2)))
     assert calib.tokens.context is None
-    assert "wanted" in calib.fit_info.context["why"]
+    assert "needed" in calib.fit_info.context["why"]
     assert nlp("the dog saw")[0]._.calib_score is not None
 
 
@@ -156,7 +156,7 @@ def lengths(docs):
 def with_function(nlp: Language, function, features=(), n: int = 120) -> Calibrator:
     """A pipe whose context looks at a function of Docs, which no config can name."""
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    calib.context = TokenContext([*features, FromDocs("mine", function)])
+    calib.context = TokenContext([*features, DocFunction("mine", function)])
     with nlp.select_pipes(disable=["calib"]):
         examples = run_upstream(nlp, examples_for(nlp, n, seed=2))
     return calib.fit(examples)
@@ -203,7 +203,7 @@ def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp):
 
 def test_features_are_named_in_the_config_and_saved(nlp):
     calib = with_context(nlp, {**CONTEXT, "features": ["neighbours", "document"]}).get_pipe("calib")
-    assert calib.fit_info.context["columns"][:2] == ["confidence in the token before", "confidence in the token behind"]
+    assert calib.fit_info.context["columns"][:2] == ["confidence in the previous token", "confidence in the next token"]
     saved = calib.to_bytes()
     state = load(saved, name="calib", path="memory")
     assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always", "shrink": 0.0}

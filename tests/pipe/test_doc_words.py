@@ -30,7 +30,7 @@ def test_tokens_that_may_carry_no_label_do_not_count(docs):
 
 
 def test_batches_joined_are_the_whole(docs):
-    whole, parts = words_of(docs), words_of([]).joined([words_of(docs[:1]), words_of(docs[1:])])
+    whole, parts = words_of(docs), words_of([]).concatenate([words_of(docs[:1]), words_of(docs[1:])])
     assert (whole.starts == parts.starts).all()
     assert (whole.forms == parts.forms).all()
 

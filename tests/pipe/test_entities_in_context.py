@@ -10,11 +10,11 @@ from spacy.training import Example
 
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.context.tokens import SpanContext, TokenContext
+from spacy_calib.context.tokens import SpanContextModel, TokenContext
 from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.types import Marginals, Spans
 from tests.doc.test_span_attributes import Drawn
@@ -130,6 +130,6 @@ def test_it_survives_saving(in_context):
 )
 def test_labels_of_tokens_that_go_with_no_label_of_spans_are_no_state(in_context, name, damaged):
     state = in_context.spans.context.state()
-    assert SpanContext.read(state).state()["columns"] == state["columns"]
-    with pytest.raises(Misfit):
-        SpanContext.read({**state, "tags": {**state["tags"], name: damaged(state["tags"])}})
+    assert SpanContextModel.read(state).state()["columns"] == state["columns"]
+    with pytest.raises(InvalidState):
+        SpanContextModel.read({**state, "tags": {**state["tags"], name: damaged(state["tags"])}})

@@ -8,7 +8,7 @@ from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.pipe.calibrator_fit import summarize_fit
 from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")
@@ -85,14 +85,14 @@ def test_what_was_written_is_read_as_the_same(info):
 def test_no_key_may_be_missing(key):
     plain = INFO.state()
     del plain[key]
-    with pytest.raises(Misfit, match=f"'fit_info.{key}' is not there"):
+    with pytest.raises(InvalidState, match=f"'fit_info.{key}' is not there"):
         FitInfo.read(plain, "fit_info")
 
 
 def test_a_row_that_is_not_whole_is_refused():
     plain = INFO.state()
     del plain["table"][0]["pairs"]
-    with pytest.raises(Misfit, match=r"fit_info.table\[0\].pairs"):
+    with pytest.raises(InvalidState, match=r"fit_info.table\[0\].pairs"):
         FitInfo.read(plain, "fit_info")
 
 

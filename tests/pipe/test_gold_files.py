@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.gold.reading import document_of, from_files
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
 from tests.conftest import examples_for, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
@@ -24,7 +24,7 @@ def files(nlp):
 
 def test_a_fit_knows_the_file_of_each_document_and_shares_none(nlp, files):
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    inputs = gather(calib, from_files(files), FitArguments())
+    inputs = read_fit_inputs(calib, from_files(files), FitArguments())
     assert (inputs.n_docs, inputs.unit) == (60, "document")
     assert inputs.files.tolist() == [0] * 40 + [1] * 20
     assert inputs.doc_documents.tolist() == np.repeat(np.arange(60), 2).tolist()
@@ -32,7 +32,7 @@ def test_a_fit_knows_the_file_of_each_document_and_shares_none(nlp, files):
 
 def test_one_after_the_other_they_share_documents(nlp, files):
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    inputs = gather(calib, [*files[0], *files[1]], FitArguments())
+    inputs = read_fit_inputs(calib, [*files[0], *files[1]], FitArguments())
     assert (inputs.n_docs, set(inputs.files.tolist())) == (40, {0})
 
 

@@ -143,7 +143,7 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     found = nlp.get_pipe("calib").tokens.scaling
     assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
-    assert len(data.pairs) > len(data.kept) + 100
+    assert len(data.pairs) > len(data.kept_indices) + 100
 
 
 def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_threshold():

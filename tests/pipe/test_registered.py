@@ -67,7 +67,7 @@ class Shared(Scaling):
     def _scale(self, rows, tags, scores, counted):
         return (1 - self.share_) * scores + self.share_ / 8
 
-    def _learned(self):
+    def _learned_state(self):
         return {"share_": self.share_}
 
     def load_learned(self, learned):

@@ -13,7 +13,7 @@ from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.calibrator_fit import conventions_in
-from spacy_calib.pipe.fit_inputs import FitArguments, gather
+from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
 from tests.conftest import examples_for, made_once, revive, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
@@ -89,7 +89,7 @@ def test_half_of_the_way_is_halfway_between_the_maps_and_the_line(nlp, plain, ha
 
 
 def test_the_line_is_platts_of_the_fit_data_where_conventions_agree(nlp, halfway):
-    inputs = gather(halfway, examples(nlp), FitArguments())
+    inputs = read_fit_inputs(halfway, examples(nlp), FitArguments())
     differ = [row for convention in conventions_in(inputs) for row in convention.rows.tolist()]
     pairs = inputs.data.kept_pairs
     own = np.flatnonzero(~np.isin(pairs.rows, differ))
@@ -137,7 +137,7 @@ def test_a_changed_state_is_refused(halfway, part, changed, why):
     state = deepcopy(halfway._state())
     state["context"][part].update(changed)
     with pytest.raises((CalibError, ValueError), match=why):
-        halfway._made(state)
+        halfway._read_state(state)
 
 
 def test_a_setting_out_of_range_is_refused(nlp):
@@ -154,7 +154,7 @@ def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
     assert (context.shrink, context.line_.tolist()) == (0.5, line)
     tags = np.array([halfway.labels.index(token.tag_) for token in doc])
     after = [token._.halfway_score for token in halfway(doc)]
-    np.testing.assert_allclose(after, adaptation.move(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
+    np.testing.assert_allclose(after, adaptation.adjust(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
     assert np.abs(np.array(after) - before).max() > 1e-4
 
 

@@ -16,7 +16,7 @@ from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.record.fit_record import FitRecord, read_record
 from spacy_calib.pipe.state import STATE
-from spacy_calib.schema import Misfit, Saved
+from spacy_calib.schema import InvalidState, Serializable
 from tests.pipe.pipelines import PIPELINES
 
 
@@ -48,7 +48,7 @@ def with_element(array: np.ndarray, index: int, value: Any) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["isotonic", "auto", "context", "ner"])
 def test_damage_with_a_right_checksum_is_refused_or_harmless(fuzz, pipelines, name):
-    """A hundred of the cases of scripts/fuzz_state.py, from 900,000 on."""
+    """A hundred of the cases of scripts/tools/fuzz_state.py, from 900,000 on."""
     fuzzer = fuzz.Fuzzer(pipelines[name])
     bad = {seed: wrong for seed in range(900_000, 900_100) if (wrong := fuzzer.try_one(seed)[1])}
     assert not bad
@@ -83,7 +83,7 @@ DAMAGE = [
     ("ner", "span_maps.0.weights", lambda n: n[:-1], "'weights' has"),
     ("ner", "span_maps", lambda n: n[:1], "a list of 2"),
     ("ner", "cutoffs.cutoffs.all", lambda n: 1.5, "cutoffs.cutoffs.all' is not a number from 0 to 1"),
-    ("ner", "fit_info.spans.labels", lambda n: n[:-1], "the labels of spans"),
+    ("ner", "fit_info.spans.labels", lambda n: n[:-1], "span labels"),
 ]  # fmt: skip
 
 
@@ -100,7 +100,6 @@ def test_a_refused_load_names_the_place_and_leaves_the_pipe_as_it_was(pipelines,
     with pytest.raises(CalibError, match=why) as caught:
         pipe.from_bytes(saved.dump(state))
     assert caught.value.code == "C010"
-    assert "fit the pipe again or copy the folder anew" in str(caught.value)
     after = (pipe.learned, pipe.tokens, pipe.spans, pipe.spans.cutoffs)
     assert all(one is other for one, other in zip(after, parts, strict=True))
     assert pipe.to_bytes() == before
@@ -140,7 +139,7 @@ def test_the_collector_is_left_as_it_was(pipelines, keep):
 
 def undeclared(given: Any, read: Any, where: str = "") -> list[str]:
     """Keys of a saved state that its schema leaves out."""
-    if isinstance(read, Saved):
+    if isinstance(read, Serializable):
         return undeclared(given, read.state(), where)
     if isinstance(given, dict):
         gone = [f"{where}.{key}" for key in given if key not in read]
@@ -200,7 +199,7 @@ def test_no_key_may_be_missing(pipelines, name):
         if "learned" in place.split(".")[:-1]:  # the class of a part reads it
             continue
         value = table.pop(key)
-        with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
+        with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):
             STATE(state, "state")
         table[key] = value
 
@@ -211,7 +210,7 @@ def test_no_key_of_a_record_may_be_missing(pipelines):
     assert len(places) > 30
     for table, key, place in places:
         value = table.pop(key)
-        with pytest.raises(Misfit, match=re.escape(f"'{place}' is not there")):
+        with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):
             FitRecord.read(state, "record")
         table[key] = value
 

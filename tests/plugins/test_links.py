@@ -14,12 +14,12 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_calib.annotations.base import NIL, NOT_THOSE
+from spacy_calib.annotations.base import NIL, ONLY_REJECTED
 from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.expect.expect_command import expect
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn
-from spacy_calib.plugins.report.view_server import Viewer, ways_of
+from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, ok, refuses, save_docs
@@ -32,7 +32,7 @@ CALIB = {"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}}
 def test_candidates_have_the_scores_that_spacys_formula_gives():
     nlp = linking()
     linker, doc = nlp.get_pipe("entity_linker"), nlp(TEXT)
-    options = Options.of(linker, [doc])
+    options = Options.from_docs(linker, [doc])
     assert [entity.text for entity in doc.ents] == ["Georgia", "Zorb"]
     assert options.names == ["Georgia-place", "Georgia-band", "Georgia-firm", NIL, NIL]
     assert options.rows.tolist() == [2, 9]
@@ -61,7 +61,7 @@ def test_what_scores_highest_is_what_spacy_chooses(settings):
     nlp = linking(**settings)
     linker = nlp.get_pipe("entity_linker")
     docs = [nlp(doc.text) for doc in link_docs(30, 3)]
-    options, wanted = Options.of(linker, docs), linker.predict(docs)
+    options, wanted = Options.from_docs(linker, docs), linker.predict(docs)
     source = EntityLinkerSource()
     read = source.read(linker, docs)
     likeliest = {}
@@ -114,7 +114,7 @@ def test_a_fit_learns_six_numbers_and_nothing_of_the_gold(fitted):
 def test_a_link_is_true_more_or_less_as_often_as_it_says(fitted):
     said, own, right = [], [], []
     examples = examples_of(fitted, 200, 99)
-    options = Options.of(fitted.get_pipe("entity_linker"), [example.predicted for example in examples])
+    options = Options.from_docs(fitted.get_pipe("entity_linker"), [example.predicted for example in examples])
     highest = np.maximum.reduceat(options.score, options.starts[:-1])
     for example in examples:
         doc = fitted.get_pipe("calib")(example.predicted)
@@ -152,9 +152,12 @@ def test_another_entity_at_the_same_place_has_no_links(fitted):
         doc.ents = [Span(doc, start, end, label="NAME", kb_id=doc.ents[0].kb_id)]
         assert (doc.ents[0]._.calib_link, doc.ents[0]._.calib_links) == (None, None)
         assert doc._.calib.ents == ()
+        assert doc._.calib.rows.tolist() == []
     doc = fitted(TEXT)
-    doc.ents = []
+    doc.ents = doc.ents[1:]
     assert doc[2:3]._.calib_links is None
+    assert (doc[2]._.calib_scores, doc[2]._.calib_score, doc[9]._.calib_scores) == (None, None, doc.ents[0]._.calib_links)
+    assert doc._.calib.rows.tolist() == [9]
     doc = fitted(TEXT)
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:3])
@@ -223,6 +226,10 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
             doc.ents = [*kept, Span(doc, entity.start, entity.end + 1, label="NAME", kb_id=entity.kb_id)]
         return doc
 
+    def removed(rng: random.Random, doc: Doc) -> Doc:
+        doc.ents = [entity for entity in doc.ents if rng.random() < 0.5]
+        return doc
+
     def linked(rng: random.Random, doc: Doc) -> Doc:
         for entity in doc.ents:
             doc[entity.start].ent_kb_id_ = rng.choice([f"{entity.text}-place", NIL, "nowhere"])
@@ -233,7 +240,10 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
         rng = random.Random(number)
         doc = drawn(rng)
         for _ in range(rng.randint(1, 4)):
-            doc = rng.choice([cut, joined, merged, widened, linked])(rng, doc)
+            doc = rng.choice([cut, joined, merged, widened, removed, linked])(rng, doc)
+            starts = {entity.start for entity in doc.ents}
+            assert not any(token._.calib_scores for token in doc if token.i not in starts)
+            assert doc._.calib is None or starts.issuperset(doc._.calib.rows.tolist())
             for entity in doc.ents:
                 beside = [doc[i].text for i in (entity.start - 1, entity.end) if 0 <= i < len(doc)]
                 own = [truth[entity.text, word] for word in beside if (entity.text, word) in truth]
@@ -346,8 +356,8 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     asked = hashes[np.arange(m), options.score.reshape(m, 4).argmax(axis=1)]
     rejected = {(row, int(asked[row])) for row in np.flatnonzero(asked != gold)}
     full, partial = (
-        _learn(options, _GoldOptions.of(options, known, answers), towards, None, None)
-        for known, answers in ((gold, ()), (np.where(asked == gold, gold, NOT_THOSE), rejected))
+        _learn(options, _GoldOptions.from_links(options, known, answers), towards, None, None)
+        for known, answers in ((gold, ()), (np.where(asked == gold, gold, ONLY_REJECTED), rejected))
     )
     assert full[1] == pytest.approx([covered, 0.5], abs=0.02)
     said = []
@@ -382,13 +392,13 @@ def test_a_pipeline_without_entities_or_with_gold_without_links_says_so(folder, 
 def test_a_side_task_of_training_is_no_tagger():
     from spacy.pipeline.multitask import MultitaskObjective
 
-    from spacy_calib.sources.find import find_component, source_for
+    from spacy_calib.sources.find import find_component, source_name_for
     from spacy_calib.sources.softmax import SoftmaxSource
 
     nlp = linking()
     side = MultitaskObjective(nlp.vocab, nlp.get_pipe("entity_linker").model, target="tag")
     nlp._components.append(("nn_labeller", side))
-    assert source_for(side) == "spacy-calib.Softmax.v1"
+    assert source_name_for(side) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'nn_labeller' .MultitaskObjective. .*it is a side task of training"):
         find_component(nlp, SoftmaxSource("nn_labeller"), "", ())
 
@@ -400,5 +410,5 @@ def test_a_text_without_entities_is_read_and_has_no_links(fitted):
     assert (none._.calib.ents, len(none._.calib), none._.calib.scored.any()) == ((), 0, False)
     assert [token._.calib_score for token in none] == [None] * len(none)
     assert [ent._.calib_links for ent in some.ents] == [ent._.calib_links for ent in fitted(TEXT).ents]
-    for way in ways_of(fitted):
+    for way in list_views(fitted):
         assert Viewer(fitted).show(none.text, way)["summary"] == "Nothing in it has a score."

@@ -317,7 +317,7 @@ def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_
 
 
 def test_accepted_entities_need_cutoffs(engine_class, nlp):
-    with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False as long as the pipe 'calib' has no cut-offs"):
+    with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False until the pipe 'calib' has cut-offs"):
         engine_class(nlp=nlp, accepted_only=True)
 
 
@@ -349,10 +349,10 @@ def test_flagged_stretches_are_reported_too(analyzing, engine_class, own_nlp, pe
 
 def test_flagged_stretches_need_cutoffs_and_are_not_what_is_accepted(engine_class, nlp):
     with pytest.raises(
-        CalibError, match=r"\[C001\] flagged must be False as long as .* \(`python -m spacy calib threshold --recall` finds"
+        CalibError, match=r"\[C001\] flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"
     ):
         engine_class(nlp=nlp, flagged=True)
-    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False beside accepted_only"):
+    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False with accepted_only"):
         engine_class(nlp=nlp, flagged=True, accepted_only=True)
 
 

@@ -60,7 +60,7 @@ def viewed(made: Made) -> Outcome:
     """What the page of `calib view` answers, of each thing that the pipeline says."""
     viewer, docs = Viewer(spacy.load(made.fitted)), DocBin().from_disk(made.few).get_docs(Language().vocab)
     text = " ".join(doc.text for doc in docs)
-    shaded = [viewer.show(text, way)[kind] for way in viewer.ways for kind in ("calibrated", "raw")]
+    shaded = [viewer.show(text, way)[kind] for way in viewer.views for kind in ("calibrated", "raw")]
     return Outcome(int(not all("data-score=" in one for one in shaded)), " ".join(shaded))
 
 

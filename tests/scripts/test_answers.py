@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sequences.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
 
-from spacy_calib.plugins.events.forecasters.trees import Tree
+from spacy_calib.plugins.events.forecasters.trees import DecisionTree
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 
@@ -53,7 +53,7 @@ def chains_of(lengths, width, seed=0):
     rng = np.random.default_rng(seed)
     potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
     scores = [rng.normal(size=(n, width)) for n in lengths]
-    return scores, potentials, Chains.of(scores, potentials)
+    return scores, potentials, Chains.from_scores(scores, potentials)
 
 
 def score(scores, potentials, labels):
@@ -96,7 +96,7 @@ def steps(n: int, seed: int = 0) -> Rows:
 
 def test_calibration_error_falls_with_the_size_and_sharpness_stays():
     fit, test = steps(1200), steps(3000, seed=1)
-    points = size_curve(Tree(), fit, test, (20, 500), 5, np.random.default_rng(0), sizes=(5, 20, 80))
+    points = size_curve(DecisionTree(), fit, test, (20, 500), 5, np.random.default_rng(0), sizes=(5, 20, 80))
     small, large = ([one for one in points if one.units == n] for n in (20, 500))
     assert len(small) == len(large) == 5
     assert np.mean([one.parts.calibration for one in large]) < 0.3 * np.mean([one.parts.calibration for one in small])

@@ -73,7 +73,7 @@ def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
     for name in ("rows", "tags", "scores", "hits"):
         np.testing.assert_array_equal(np.load(tmp_path / f"test_{name}.npy"), getattr(task.test, name))
         np.testing.assert_array_equal(np.load(tmp_path / f"fit_{name}.npy"), getattr(task.fit_pairs, name))
-    np.testing.assert_array_equal(np.load(tmp_path / "fit_groups.npy"), task.groups.of(task.fit_pairs.tags))
+    np.testing.assert_array_equal(np.load(tmp_path / "fit_groups.npy"), task.groups.find(task.fit_pairs.tags))
 
 
 def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):

@@ -15,7 +15,7 @@ from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
 from spacy.vocab import Vocab
 
-from spacy_calib.plugins.sequence.features import Sparse
+from spacy_calib.plugins.sequence.features import SparseFeatures
 
 TAGS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 
@@ -82,7 +82,9 @@ def data():
         labels = rng.integers(0, 2, 4)
         seen = np.where(rng.random(4) < 0.85, labels, 1 - labels)
         rows.append(
-            Sparse(np.stack([np.zeros(4, dtype=int), 1 + seen, at + np.arange(4)], axis=1).reshape(-1), np.arange(5) * 3)
+            SparseFeatures(
+                np.stack([np.zeros(4, dtype=int), 1 + seen, at + np.arange(4)], axis=1).reshape(-1), np.arange(5) * 3
+            )
         )
         gold.append(labels)
         at += 4

@@ -64,7 +64,7 @@ labels = {labels}
 @pytest.mark.parametrize("labels", ['["$"]', '["NN","PRP$"]', '["$$$"]', '["${x}"]'])
 def test_a_config_with_a_dollar_sign_says_how_to_write_it(tmp_path, labels):
     (tmp_path / "own.cfg").write_text(WRITTEN.format(labels=labels))
-    with pytest.raises(CalibError, match=r'C114.*own\.cfg.*twice.*labels = "labels\.json"'):
+    with pytest.raises(CalibError, match=r'C114.*own\.cfg.*double it.*labels = "labels\.json"'):
         settings_from_file(tmp_path / "own.cfg")
 
 
@@ -84,5 +84,5 @@ def test_other_labels_of_a_config_are_not_overwritten(tmp_path):
 
 def test_a_label_that_no_config_can_hold_is_refused():
     """The pipeline was saved, and could not be loaded."""
-    with pytest.raises(CalibError, match=r"C111.*'\$\{x\}' cannot be kept in a config"):
+    with pytest.raises(CalibError, match=r"C111.*'\$\{x\}' cannot be stored in a config"):
         pipeline(["NN", "${x}"])

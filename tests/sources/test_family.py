@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.base import Source
-from spacy_calib.sources.find import find_component, registered_sources, source_for
+from spacy_calib.sources.find import find_component, registered_sources, source_name_for
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
@@ -157,7 +157,7 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     assert len(set(labels)) == len(labels)
     assert source.missing(pipe, [docs[0], docs[2]]) == ["", ""]
     scores = source.read(pipe, docs)
-    marginals = scores.above(0.0)
+    marginals = scores.marginals_above(0.0)
     n_units = source.annotation(pipe).n_units
     assert scores.n_tokens == marginals.n_tokens == sum(map(n_units, docs))
     some = not source.distributions or source.annotation(pipe).spans_are_units
@@ -169,9 +169,9 @@ def test_reads_probabilities_and_changes_no_doc(case, world):
     if not source.annotation(pipe).overlapping:
         assert np.bincount(marginals.rows, weights=marginals.scores).max() <= 1 + 1e-6
     cut = float(np.median(marginals.scores))
-    kept = scores.above(cut)
+    kept = scores.marginals_above(cut)
     assert len(kept) == np.count_nonzero(marginals.scores >= cut)
-    assert scores.at(kept.rows, kept.tags) == pytest.approx(kept.scores)
+    assert scores.scores_at(kept.rows, kept.tags) == pytest.approx(kept.scores)
     assert [doc.to_bytes() for doc in docs] == before
 
 
@@ -184,7 +184,7 @@ def test_reads_each_doc_as_if_it_were_alone(case, world):
     def table(docs: list[Doc]) -> Any:
         scores = source.read(pipe, docs)
         dense = np.zeros((scores.n_tokens, len(columns)))
-        marginals = scores.above(1e-5)
+        marginals = scores.marginals_above(1e-5)
         dense[marginals.rows, marginals.tags] = marginals.scores
         return dense
 
@@ -242,11 +242,11 @@ def test_a_component_is_found_again_after_a_rename(case, world):
 def test_a_source_claims_its_component(name, factory):
     pipe = spacy.blank("xx").add_pipe(factory)
     claiming = [other for other, source in registered_sources().items() if source.claims(pipe)]
-    assert claiming == [name] == [source_for(pipe)]
+    assert claiming == [name] == [source_name_for(pipe)]
 
 
 def test_what_none_claims_is_left_to_the_source_of_softmax_heads():
-    assert source_for(spacy.blank("xx").add_pipe("sentencizer")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(spacy.blank("xx").add_pipe("sentencizer")) == "spacy-calib.Softmax.v1"
 
 
 class Sentences(Source):
@@ -291,9 +291,9 @@ def registered_outside():
 def test_a_source_from_outside_goes_before_ours(registered_outside):
     nlp = spacy.blank("xx")
     registered_outside("another.Sentences.v1", Sentences)
-    assert source_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
-    assert source_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
-    assert source_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
+    assert source_name_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
+    assert source_name_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
     with pytest.raises(CalibError, match="C022.*'tagger' .Tagger.* spancat_singlelabel, .*sentencizer"):
         find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
 
@@ -303,7 +303,7 @@ def test_a_source_that_needs_settings_is_not_asked(registered_outside):
         return Sentences(component)
 
     registered_outside("another.Sentences.v1", make_source)
-    assert source_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
+    assert source_name_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
 
 
 def test_two_sources_from_outside_that_claim_one_component_are_both_named(registered_outside):
@@ -311,4 +311,4 @@ def test_two_sources_from_outside_that_claim_one_component_are_both_named(regist
     registered_outside("third.Sentences.v1", Sentences)
     pipe = spacy.blank("xx").add_pipe("tagger")
     with pytest.raises(CalibError, match="C200.*'tagger'.*another.Sentences.v1, third.Sentences.v1"):
-        source_for(pipe)
+        source_name_for(pipe)

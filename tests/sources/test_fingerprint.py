@@ -92,10 +92,10 @@ def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):
     )
     tagger, expected = fitted.get_pipe("tagger"), fitted.get_pipe("calib").learned.weights
     watch = WeightWatch()
-    assert [watch.changed(expected, fitted, tagger) for _ in range(5)] == [False] * 5
+    assert [watch.has_changed(expected, fitted, tagger) for _ in range(5)] == [False] * 5
     assert len(calls) == 1
     train(fitted, "tagger")
-    assert [watch.changed(expected, fitted, tagger) for _ in range(5)] == [True] * 5
+    assert [watch.has_changed(expected, fitted, tagger) for _ in range(5)] == [True] * 5
     assert len(calls) == 2
 
 

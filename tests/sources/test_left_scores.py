@@ -62,7 +62,7 @@ def test_no_probability(value):
 
 def test_missing_array_gives_none_and_a_warning():
     nlp, calib = blank_with_calib("probs")
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match="no array at doc.user_data"):
         doc = calib(Doc(nlp.vocab, words=["x"], tags=["A"]))
     assert doc[0]._.calib_score is None

@@ -12,7 +12,7 @@ from spacy_calib.annotations import MappedAnnotation, get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores
 from spacy_calib.sources.left_scores import DocTensorSource
-from spacy_calib.sources.mapped import MappedScores, MappedSource, biluo_prefixes, check_labels, map_of, with_map
+from spacy_calib.sources.mapped import MappedScores, MappedSource, biluo_prefixes, check_map_labels, map_of, with_map
 from tests.cli.conftest import entity_docs, revive_recognizer
 
 NLP = spacy.blank("xx")
@@ -23,14 +23,14 @@ def test_probabilities_of_merged_labels_add_up():
     probabilities = np.array([[0.5, 0.3, 0.15, 0.05], [0.004, 0.007, 0.0, 0.989], [np.nan] * 4])
     column = np.array([0, 1, 1, -1])
     mapped = MappedScores(DenseScores(probabilities), column, False, None)
-    found = mapped.above(0.01)
+    found = mapped.marginals_above(0.01)
     assert list(zip(found.rows.tolist(), found.tags.tolist(), found.scores.round(9).tolist(), strict=True)) == [
         (0, 0, 0.5), (0, 1, 0.45),
     ]  # fmt: skip
     assert found.n_tokens == 3
-    assert mapped.at(np.array([0, 1, 2]), np.array([1, 1, 0]))[:2] == pytest.approx([0.45, 0.007])
-    assert np.isnan(mapped.at(np.array([2]), np.array([1]))).all()
-    assert MappedScores(DenseScores(probabilities), column, True, None).above(0.2).scores.tolist() == [0.5, 0.3]
+    assert mapped.scores_at(np.array([0, 1, 2]), np.array([1, 1, 0]))[:2] == pytest.approx([0.45, 0.007])
+    assert np.isnan(mapped.scores_at(np.array([2]), np.array([1]))).all()
+    assert MappedScores(DenseScores(probabilities), column, True, None).marginals_above(0.2).scores.tolist() == [0.5, 0.3]
 
 
 def test_a_layer_maps_what_is_predicted_and_not_the_gold():
@@ -85,7 +85,7 @@ def test_entities_of_a_recognizer_keep_their_labels_and_lose_those_without_count
 
 def summed(scores):
     """The probabilities of each token, together."""
-    sums, entries = np.zeros(scores.n_tokens), scores.above(0.0)
+    sums, entries = np.zeros(scores.n_tokens), scores.marginals_above(0.0)
     np.add.at(sums, entries.rows, entries.scores)
     return sums
 
@@ -99,8 +99,8 @@ def test_a_map_replaces_another_and_names_known_labels():
     mapped = with_map(with_map(plain, {"A": "C"}), {"B": "D"})
     assert (map_of(mapped), mapped.labels(None), map_of(plain)) == ({"B": "D"}, ("A", "D"), None)
     assert with_map(mapped, None) is plain
-    check_labels(plain, None, {"A": "C"})
+    check_map_labels(plain, None, {"A": "C"})
     with pytest.raises(CalibError, match=r"\[C165\].*'X'.*A, B"):
-        check_labels(plain, None, {"X": "C"})
+        check_map_labels(plain, None, {"X": "C"})
     with pytest.raises(CalibError, match=r"\[C163\].*lemma"):
-        check_labels(DocTensorSource(["A"], layer="lemma"), None, {"A": "C"})
+        check_map_labels(DocTensorSource(["A"], layer="lemma"), None, {"A": "C"})

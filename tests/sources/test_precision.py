@@ -45,7 +45,7 @@ def test_a_fit_warns_once(nlp):
     calib = nlp.add_pipe("calib", after="tagger")
     with nlp.select_pipes(disable=["calib"]):
         examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    with pytest.warns(UserWarning, match=r"CW24.* 'calib' was fitted to scores of 'tok2vec', which computes at half precision"):
+    with pytest.warns(UserWarning, match=r"CW24.* 'calib' was fitted to scores of 'tok2vec', computed at half precision"):
         calib.fit(examples)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -58,7 +58,7 @@ def test_lemmas_merge_the_trees_that_give_them(nlp):
     logits = pipe.model.predict([doc])[0].astype(np.float64)
     exp = np.exp(logits - logits.max(axis=1, keepdims=True))
     p = exp / exp.sum(axis=1, keepdims=True)
-    merged = source.read(pipe, [doc]).above(0.0)
+    merged = source.read(pipe, [doc]).marginals_above(0.0)
     for row, token in enumerate(doc):
         expected: dict[str, float] = {}
         for column, tree in enumerate(pipe.labels):
@@ -81,7 +81,7 @@ def test_the_tag_of_a_lemma_is_the_likeliest_of_its_trees():
     source, head = SoftmaxSource("trainable_lemmatizer"), pipe.model.get_ref("output_layer")
     for likelier in (0, 1):
         head.set_param("b", np.eye(2, dtype="f")[likelier])
-        merged = source.read(pipe, [Doc(nlp.vocab, words=["ss"])]).above(0.0)
+        merged = source.read(pipe, [Doc(nlp.vocab, words=["ss"])]).marginals_above(0.0)
         assert (list(merged.names), merged.tags.tolist()) == (["s"], [likelier])
         assert merged.scores == pytest.approx([1.0])
 
@@ -100,11 +100,11 @@ def test_counting_trees_does_not_add_trees(nlp):
 def test_head_that_normalizes_is_not_normalized_twice(nlp):
     doc = nlp(TEXT)
     pipe = nlp.get_pipe("tagger")
-    plain = SoftmaxSource().read(pipe, [doc]).above(0.0)
+    plain = SoftmaxSource().read(pipe, [doc]).marginals_above(0.0)
     pipe.model.get_ref("output_layer").attrs["softmax_normalize"] = True
-    normalized = SoftmaxSource().read(pipe, [doc]).above(0.0)
+    normalized = SoftmaxSource().read(pipe, [doc]).marginals_above(0.0)
     assert normalized.scores == pytest.approx(plain.scores, abs=1e-6)
-    forced = SoftmaxSource(normalized=True).read(pipe, [doc]).above(0.0)
+    forced = SoftmaxSource(normalized=True).read(pipe, [doc]).marginals_above(0.0)
     assert forced.scores == pytest.approx(plain.scores, abs=1e-6)
 
 
@@ -115,7 +115,7 @@ def test_temperature_of_the_head(nlp):
     pipe.model.get_ref("output_layer").attrs["softmax_temperature"] = 2.0
     exp = np.exp(logits / 2)
     expected = exp / exp.sum(axis=1, keepdims=True)
-    assert SoftmaxSource().read(pipe, [doc]).above(0.0).scores == pytest.approx(expected.ravel())
+    assert SoftmaxSource().read(pipe, [doc]).marginals_above(0.0).scores == pytest.approx(expected.ravel())
 
 
 def test_model_without_a_softmax_layer_needs_the_setting():
@@ -177,14 +177,14 @@ def test_to_numpy(wrap):
 def test_logits_in_blocks_give_what_one_block_gives():
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(50, 7)).astype("f") * 4
-    whole = LogitScores(logits).above(0.01)
+    whole = LogitScores(logits).marginals_above(0.01)
     small = LogitScores(logits)
     small._CELLS = 21
-    parts = small.above(0.01)
+    parts = small.marginals_above(0.01)
     assert np.array_equal(whole.rows, parts.rows)
     assert np.array_equal(whole.tags, parts.tags)
     assert np.array_equal(whole.scores, parts.scores)
-    assert LogitScores(logits[:0]).above(0.01).n_tokens == 0
+    assert LogitScores(logits[:0]).marginals_above(0.01).n_tokens == 0
 
 
 @pytest.mark.parametrize(("cells", "rows"), [(21, 3), (7, 1), (6, 1), (0, 1)])
@@ -193,7 +193,7 @@ def test_a_block_of_logits_has_as_many_rows_as_fit_and_at_least_one(monkeypatch,
     scores._CELLS = cells
     taken, above = [], scores._above
     monkeypatch.setattr(scores, "_above", lambda logits, *rest: taken.append(len(logits)) or above(logits, *rest))
-    assert scores.above(0.01).n_tokens == 4
+    assert scores.marginals_above(0.01).n_tokens == 4
     assert taken == [min(rows, 4 - at) for at in range(0, 4, rows)]
 
 
@@ -205,23 +205,23 @@ def test_logits_far_from_zero_give_the_same_probabilities(offset):
     # Of one row alone, or of one that stands beside a row of another size.
     moved = logits + np.where(np.arange(40) % 3, offset, 0.0)[:, None]
     for given in (logits + offset, moved):
-        found = LogitScores(given).above(0.0)
+        found = LogitScores(given).marginals_above(0.0)
         assert found.scores == pytest.approx(wanted.ravel(), rel=1e-9)
         for threshold in wanted.ravel()[:20].tolist():
-            kept = LogitScores(given).above(threshold)
+            kept = LogitScores(given).marginals_above(threshold)
             assert kept.scores.min() >= threshold
             assert len(kept) == np.count_nonzero(found.scores >= threshold)
-        assert LogitScores(given).at(found.rows, found.tags) == pytest.approx(found.scores, rel=1e-12)
+        assert LogitScores(given).scores_at(found.rows, found.tags) == pytest.approx(found.scores, rel=1e-12)
 
 
 def test_huge_logits_do_not_overflow():
-    scores = LogitScores(np.array([[3e38, -3e38, 0.0]], dtype="f")).above(0.0)
+    scores = LogitScores(np.array([[3e38, -3e38, 0.0]], dtype="f")).marginals_above(0.0)
     assert scores.scores.tolist() == [1.0, 0.0, 0.0]
 
 
 def test_sparse_scores_at():
     marginals = Marginals(np.array([0, 0, 2]), np.array([1, 3, 0]), np.array([0.5, 0.25, 0.75]), 3, ["a", "b", "c"])
     sparse = SparseScores(marginals)
-    assert sparse.at(np.array([0, 2, 1]), np.array([3, 0, 0])).tolist() == [0.25, 0.75, 0.0]
-    assert sparse.above(0.5).names == ["a", "c"]
-    assert DenseScores(np.array([[0.5, 0.5]])).at(np.array([0]), np.array([1])).tolist() == [0.5]
+    assert sparse.scores_at(np.array([0, 2, 1]), np.array([3, 0, 0])).tolist() == [0.25, 0.75, 0.0]
+    assert sparse.marginals_above(0.5).names == ["a", "c"]
+    assert DenseScores(np.array([[0.5, 0.5]])).scores_at(np.array([0]), np.array([1])).tolist() == [0.5]

@@ -57,14 +57,14 @@ def test_a_span_has_the_score_of_its_start_times_that_of_its_end_and_what_was_le
     }
     read = SpanFinderSource(lowest=0.2).read(finder, [doc])
     got = dict(
-        zip(zip(read.spans.starts.tolist(), read.spans.ends.tolist(), strict=True), read.spans.own.tolist(), strict=True)
+        zip(zip(read.spans.starts.tolist(), read.spans.ends.tolist(), strict=True), read.spans.scores.tolist(), strict=True)
     )
     assert got == pytest.approx({key: score for key, score in every.items() if key in found or score >= 0.2})
-    chosen = {key for key, is_chosen in zip(got, read.spans.chosen.tolist(), strict=True) if is_chosen}
+    chosen = {key for key, is_chosen in zip(got, read.spans.on_doc.tolist(), strict=True) if is_chosen}
     assert chosen == found
     assert 0 < len(found) < len(got)
     inside = [max((score for (start, end), score in got.items() if start <= i < end), default=0.0) for i in range(len(doc))]
-    assert read.at(np.arange(len(doc)), np.ones(len(doc), dtype=np.intp)) == pytest.approx(inside)
+    assert read.scores_at(np.arange(len(doc)), np.ones(len(doc), dtype=np.intp)) == pytest.approx(inside)
 
 
 def test_gold_spans_are_right_whatever_their_labels_and_one_that_ends_elsewhere_is_not():

@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.sentences import says
 from tests.sources.test_spancat import KEY, TEXT, examples_for, train, with_calib
 
 GROUPING = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
@@ -276,7 +277,7 @@ def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
 
 def test_not_fitted_it_says_that_labels_are_learned(conf):
     nlp, calib = pipe_for(score="_.conf")
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match=r"\[CW02\].*its labels are learned by the fit"):
         doc = calib(span_examples(1, 0)[0].predicted)
     assert doc._.calib is None
@@ -290,9 +291,7 @@ def test_not_fitted_it_says_that_labels_are_learned(conf):
     [(1.5, "1.5"), (-0.1, "-0.1"), (float("nan"), "nan"), (np.float32("inf"), "inf"), ("high", "'high'"), (True, "True"), ([0.5, 0.1], r"\[0.5, 0.1\]")],
 )  # fmt: skip
 def test_what_is_no_probability_is_refused(conf, given, shown):
-    sentence = (
-        rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but a number in \[0, 1\] is wanted, or None"
-    )
+    sentence = rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but must be a number in \[0, 1\], or None"
     _, calib = fitted(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     doc.ents[1]._.conf = given
@@ -307,7 +306,7 @@ def test_what_is_no_probability_is_refused(conf, given, shown):
 def test_single_precision_may_pass_one():
     doc = span_examples(1, 1, "x")[0].predicted
     doc.spans["x"].attrs["scores"] = np.array([1.0000001, 0.5, -1e-8], dtype=np.float32)
-    assert SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc]).spans.own.tolist() == [1.0, 0.5, 0.0]
+    assert SpanScoresSource(spans_key="x", labels=LABELS).read(None, [doc]).spans.scores.tolist() == [1.0, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("values", [[0.5, 0.5], np.array([0.5] * 4), [], 0.5])
@@ -326,7 +325,7 @@ def test_one_number_is_the_score_of_the_only_span(value):
     doc = span_examples(1, 1, "x")[0].predicted
     doc.spans["x"] = [doc[0:1]]
     doc.spans["x"].attrs["scores"] = value
-    assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.own.tolist() == [0.5]
+    assert SpanScoresSource(spans_key="x", labels=("",)).read(None, [doc]).spans.scores.tolist() == [0.5]
 
 
 def test_an_extension_that_does_not_exist():
@@ -354,7 +353,7 @@ def test_a_function_that_gives_no_pairs(given):
         return given
 
     doc = span_examples(1, 1, write=False)[0].predicted
-    with pytest.raises(CalibError, match=r"^\[C286\] What the function scores gave is .*, but pairs \(span, score\)"):
+    with pytest.raises(CalibError, match=says("C286")):
         SpanScoresSource(score=scores, labels=LABELS).read(None, [doc])
 
 
@@ -366,7 +365,7 @@ def test_labels_that_are_not_those_of_the_component(conf):
 
 def test_a_component_that_left_nothing(conf):
     nlp, calib = pipe_for(score="_.conf")
-    with pytest.raises(CalibError, match=r"^\[C285\] Nothing in the fit data has a score at span._.conf, so there is nothing"):
+    with pytest.raises(CalibError, match=says("C285", where="span._.conf")):
         calib.fit(span_examples(10, 0, write=False))
 
 
@@ -379,7 +378,7 @@ def test_settings_that_weigh_labels_are_refused(conf, setting):
     }
     nlp = spacy.blank("xx")
     calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: made[setting]})
-    with pytest.raises(CalibError, match=rf"^\[C287\] The setting {setting} weighs .* leave {setting} out"):
+    with pytest.raises(CalibError, match=says("C287", setting=setting)):
         calib.fit(span_examples(30, 0))
 
 

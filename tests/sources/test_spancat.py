@@ -172,7 +172,7 @@ def test_the_fit_learns_spans_and_tokens(fitted):
     assert sum(row.pairs for row in table[1:]) == table[0].pairs == spans.spans
     assert table[0].calibrated < table[0].raw
     assert calib.tokens.maps.groups.names[0] == "O"
-    assert calib.tokens.maps.groups.alone == 1
+    assert calib.tokens.maps.groups.n_singletons == 1
 
 
 def run_pipeline(nlp, examples) -> None:
@@ -377,8 +377,8 @@ def test_spans_that_the_component_left_out_are_candidates_where_they_are_asked_f
     spans = read.spans
     keys = list(zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True))
     expected = {key: score for key, score in suggested.items() if key in found or score >= 0.02}
-    assert dict(zip(keys, spans.own.tolist(), strict=True)) == pytest.approx(expected)
-    assert {key for key, chosen in zip(keys, spans.chosen.tolist(), strict=True) if chosen} == found
+    assert dict(zip(keys, spans.scores.tolist(), strict=True)) == pytest.approx(expected)
+    assert {key for key, chosen in zip(keys, spans.on_doc.tolist(), strict=True) if chosen} == found
     assert len(keys) > len(found)
     plain = SpancatSource("spancat").read(pipe, [doc])
     assert len(plain.spans) == len(found)
@@ -394,4 +394,4 @@ def test_texts_too_short_for_the_suggester_have_no_candidates():
     gold.spans["sc"] = [Span(gold, 0, 3, "P")]
     nlp.initialize(lambda: [Example(doc, gold)])
     read = SpancatSource("spancat", lowest=0.1).read(pipe, [nlp("Hi"), nlp("Yo")])
-    assert (len(read.spans), read.above(0.0).n_tokens) == (0, 2)
+    assert (len(read.spans), read.marginals_above(0.0).n_tokens) == (0, 2)

@@ -10,11 +10,12 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 
 from spacy_calib.calibration.recalibrators.logistic import sigmoid
-from spacy_calib.context.features import Document
+from spacy_calib.context.features import DocumentConfidence
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.unit_scores import TextcatSource
 from tests.categories import SMALL_TABLE, bare, categorized, category_docs, fitted_categorizer, model_of, revive_categorizer
+from tests.sentences import says
 
 SOURCE = {"@calib_sources": "spacy-calib.Textcat.v1"}
 FACTORIES = ("textcat", "textcat_multilabel")
@@ -135,21 +136,17 @@ def test_what_is_about_one_right_label_is_refused_for_several(setting):
     nlp = revive_categorizer("textcat_multilabel")
     examples = categorized(nlp, category_docs(20, 36, several=True, vocab=nlp.vocab))
     (name,) = setting
-    with pytest.raises(
-        CalibError, match=f"C072.*setting {name} .*label of a document, but of cats:multi a document may have several"
-    ):
+    with pytest.raises(CalibError, match=says("C072", setting=name, unit="document", layer="cats:multi")):
         calib_of(nlp, "textcat_multilabel", **setting).fit(examples)
 
 
 def test_a_context_is_refused_where_it_is_asked_for(nlp):
     calib = calib_of(nlp)
     examples = categorized(nlp, category_docs(30, 37, vocab=nlp.vocab))
-    calib.context = TokenContext([Document()], "always")
-    with pytest.raises(
-        CalibError, match="C264.*context looks at tokens, but component 'textcat' gives probabilities of whole doc"
-    ):
+    calib.context = TokenContext([DocumentConfidence()], "always")
+    with pytest.raises(CalibError, match=says("C264", setting="context", component="textcat")):
         calib.fit(examples)
-    calib.context = TokenContext([Document()], "no_worse")
+    calib.context = TokenContext([DocumentConfidence()], "no_worse")
     assert calib.fit(examples).tokens.context is None
 
 

@@ -1,1 +1,1 @@
-"""A few labelled documents of a new kind -> what is added to the calibration of the old one. Arrays in, arrays out."""
+"""Adaptation of a calibration to a new domain, by a few labelled documents. No Docs are needed."""

@@ -1,4 +1,4 @@
-"""Fitting an adaptation, and how well it does on labelled documents that it did not see."""
+"""Fitting an adaptation, and its cross-validation over the labelled documents."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ...pairs.documents import cross_fit, folds_of
 from ...types import Floats, Groups, Ints
 from .adaptation import Adaptation, GoldEntries, Prior
 
-# With fewer documents each is left out by itself.
+# Cross-validation over documents has so many folds; with fewer documents each is a fold.
 _FOLDS = 10
-# A bin of the calibration error holds at least so many entries, and there are at most so many bins.
+# Minimum number of entries in a bin of the calibration error, and maximum number of bins.
 _PER_BIN, _BINS = 50, 10
-# Smaller offsets, in log-odds, are not named.
-_NAMED = 0.1
+# Smaller offsets, in log-odds, are not reported.
+_LEAST_OFFSET = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptationFit:
-    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation learned from all of them."""
+    """The entries of the labelled documents, groups of their tags, the prior, and the adaptation fitted to all of them."""
 
     entries: GoldEntries
     groups: Groups
@@ -34,52 +34,48 @@ class AdaptationFit:
     adaptation: Adaptation
 
     @classmethod
-    def of(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationFit:
+    def from_entries(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationFit:
         return cls(entries, groups, prior, Adaptation.fit(entries, groups, prior))
 
     @cached_property
     def held_out(self) -> Floats | None:
-        """The score of each entry by an adaptation that did not see its document; None with less than two documents."""
+        """Out-of-fold score of each entry, by cross-validation over documents; None with fewer than two documents."""
         entries = self.entries
         if len(np.unique(entries.documents)) < 2:
             return None
 
-        def score(outside: Ints, inside: Ints) -> Floats:
-            own = entries.take(inside)
-            return Adaptation.fit(entries.take(outside), self.groups, self.prior).move(own.scores, own.leads, own.tags)
+        def score(train: Ints, test: Ints) -> Floats:
+            adaptation, fold = Adaptation.fit(entries.take(train), self.groups, self.prior), entries.take(test)
+            return adaptation.adjust(fold.scores, fold.is_top, fold.tags)
 
         return cross_fit(folds_of(entries.documents, _FOLDS), score)
 
     def describe(self, labels: Sequence[str]) -> dict[str, Any]:
-        """What was learned, in the form ADAPTED: "entries" that lead and how many are "right", both lines, the
-        "offsets" of labels that lead (added to their log-odds), and how the scores do "before" and, held out, "after".
-
-        labels (Sequence[str]): Of the tags.
-        """
-        leads = np.flatnonzero(self.entries.leads)
-        after = self.held_out
+        """Summarize the adaptation, and its cross-validation on top entries, in the form ADAPTED. labels: Of the tags."""
+        top = np.flatnonzero(self.entries.is_top)
+        held_out, top_entries = self.held_out, self.entries.take(top)
         return {
-            "entries": len(leads),
-            "right": int(self.entries.hits[leads].sum()),
+            "entries": len(top),
+            "right": int(top_entries.hits.sum()),
             "leading": vars(self.adaptation.leading.line),
             "other": vars(self.adaptation.other.line),
-            "offsets": self._named_offsets(np.unique(self.entries.tags[leads]), labels),
-            "before": judge(self.entries.scores[leads], self.entries.take(leads)),
-            "after": None if after is None else judge(after[leads], self.entries.take(leads)),
+            "offsets": self._named_offsets(np.unique(top_entries.tags), labels),
+            "before": evaluate_scores(top_entries.scores, top_entries),
+            "after": None if held_out is None else evaluate_scores(held_out[top], top_entries),
         }
 
     def _named_offsets(self, tags: Ints, labels: Sequence[str]) -> dict[str, float]:
-        """Label -> offset, of leading entries with these tags, the greatest first."""
+        """Return label -> offset of top entries with these tags, largest absolute value first."""
         offsets = self.adaptation.leading.offsets
         if offsets is None:
             return {}
-        values = offsets.offsets(tags, self.groups.of(tags).astype(np.intp))
+        values = offsets.offsets(tags, self.groups.find(tags).astype(np.intp))
         order = np.argsort(-np.abs(values), kind="stable")
-        return {labels[tags[i]]: float(values[i]) for i in order.tolist() if abs(values[i]) >= _NAMED}
+        return {labels[tags[i]]: float(values[i]) for i in order.tolist() if abs(values[i]) >= _LEAST_OFFSET}
 
 
-def judge(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
-    """Mean score "expected", "log_loss", "ece", and "gap" with its 95 % interval by document; None without entries."""
+def evaluate_scores(scores: Floats, entries: GoldEntries) -> dict[str, Any] | None:
+    """Return "expected" (mean score), "log_loss", "ece", and "gap" with its 95 % interval by document; None without entries."""
     if not len(entries):
         return None
     interval = mean_interval(scores - entries.hits, entries.documents)

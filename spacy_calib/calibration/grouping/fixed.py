@@ -1,4 +1,4 @@
-"""The two ends: all tags in one group (shared class-wise binning, SCW), and one group per tag."""
+"""Groupings without frequencies: all tags in one group (shared class-wise binning, SCW), and one group per tag."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .tag_frequency import tag_frequency_groups
 
 
 def shared_group(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """One group that holds every tag (Patel et al. 2021; Kranzlein et al. 2021, section 3.2)."""
+    """Put all tags into one group (Patel et al. 2021; Kranzlein et al. 2021, section 3.2)."""
     return tag_frequency_groups(labels, counts, n_groups=1)
 
 
 def make_shared_grouping() -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.SCW.v1."""
+    """Make the grouping that puts all tags into one group. Registered as spacy-calib.SCW.v1."""
     return shared_group
 
 
 def one_group_per_tag(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """A recalibrator for every tag (Zadrozny and Elkan 2002); tags with too few pairs fall back to the pooled map."""
+    """Put each tag into its own group (Zadrozny and Elkan 2002); a tag with too few pairs uses the pooled map."""
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
     return Groups(tuple(labels), np.arange(len(labels)), frequency)
 
 
 def make_one_vs_rest_grouping() -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.OneVsRest.v1."""
+    """Make the grouping of one group per tag. Registered as spacy-calib.OneVsRest.v1."""
     return one_group_per_tag

@@ -1,4 +1,4 @@
-"""Groups that the user names."""
+"""Groups of tags that the user names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...types import Groups
 
 
 def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Mapping[str, str]) -> Groups:
-    """Group tags as the user's mapping says; a tag that it leaves out has no group and uses the pooled map.
+    """Group tags by the user's mapping; a tag that it leaves out has no group and uses the pooled map.
 
     mapping (Mapping[str, str]): Tag -> name of its group. Groups are ordered by their first tag in the mapping.
     RAISES C001: the mapping names none of the labels.
@@ -27,5 +27,5 @@ def mapped_groups(labels: Sequence[str], counts: Mapping[str, int], mapping: Map
 
 
 def make_mapping_grouping(mapping: dict[str, str]) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.Mapping.v1. mapping (Dict[str, str]): Tag -> name of its group."""
+    """Make the grouping of a mapping, tag -> name of its group. Registered as spacy-calib.Mapping.v1."""
     return partial(mapped_groups, mapping=mapping)

@@ -1,4 +1,4 @@
-"""Grouping by structure: tags that share a part (CCG result, lexical category, part of speech, entity type)."""
+"""Grouping of structured tags by a part that they share (CCG result, lexical category, part of speech, entity type)."""
 
 # No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
 import re
@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import calib_error
 from ...pairs.bins import check_count
 from ...types import Groups
-from .tag_frequency import group_beside, tag_frequency_groups
+from .tag_frequency import group_with_singletons, tag_frequency_groups
 
 Split = Callable[[str], str]
 
@@ -20,18 +20,18 @@ _LEX_POSITION = r"^[OoBbIi][_~]?"
 
 
 def _main_slash(category: str) -> int:
-    """Where the last slash outside all brackets stands; -1 where there is none."""
+    """Return the index of the last slash outside all brackets; -1 if there is none."""
     depth = 0
-    for place in range(len(category) - 1, -1, -1):
-        character = category[place]
+    for i in range(len(category) - 1, -1, -1):
+        character = category[i]
         depth += (character in ")]") - (character in "([")
         if character in "/\\" and depth == 0:
-            return place
+            return i
     return -1
 
 
 def ccg_result(category: str) -> tuple[str, int]:
-    """Result and number of arguments of a CCG category: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2). Others: themselves and 0."""
+    """Return (result, number of arguments) of a CCG category: "(S[dcl]\\NP)/NP" -> ("S[dcl]", 2); (tag, 0) for another tag."""
     if category.count("(") != category.count(")"):
         return category, 0
     arity = 0
@@ -58,18 +58,18 @@ def _ccg_arity(category: str) -> str:
 
 
 def feature_value(tag: str, name: str = "POS") -> str:
-    """One feature of "Number=Sing|POS=NOUN" or "NOUN|Number=Sing" (a field without a name is POS); "_" for none."""
+    """Return a feature of "Number=Sing|POS=NOUN" or "NOUN|Number=Sing" (a field without a name is POS); "_" for none."""
     for field in tag.split("|"):
-        given, sign, value = field.partition("=")
-        if sign and given == name:
+        key, sign, value = field.partition("=")
+        if sign and key == name:
             return value
-        if not sign and name == "POS" and given:
-            return given
+        if not sign and name == "POS" and key:
+            return key
     return "_"
 
 
 def matched_part(tag: str, pattern: re.Pattern[str]) -> str:
-    """The first non-empty group of the pattern that took part, the whole match without groups, or else the tag itself."""
+    """Return the first non-empty group of the match, the whole match if the pattern has no groups, the tag without a match."""
     part = pattern.search(tag)
     if part is None:
         return tag
@@ -81,7 +81,7 @@ def _matching(pattern: str) -> Split:
     return partial(matched_part, pattern=re.compile(pattern))
 
 
-# Scheme -> part -> what gives the sub-tag of a tag; the first part is the default. "feats" knows every feature besides.
+# Scheme -> part -> function (tag) -> sub-tag; the first part is the default. "feats" has every other feature, too.
 _SCHEMES: dict[str, dict[str, Split]] = {
     "ccg": {"result": _ccg_atom, "featured_result": _ccg_featured_atom, "arity": _ccg_arity},
     "lextag": {
@@ -97,7 +97,7 @@ _SCHEMES: dict[str, dict[str, Split]] = {
 
 
 def find_split(scheme: str, part: str | None = None) -> Split:
-    """The function that gives a tag's sub-tag; see `make_subtag_grouping`. RAISES C001: no such scheme, or part of it."""
+    """Return the function (tag) -> sub-tag of a scheme and its part. RAISES C001: no such scheme, or part of it."""
     if scheme not in _SCHEMES:
         raise calib_error("C001", name="scheme", wanted=f"one of {', '.join(_SCHEMES)}", given=repr(scheme))
     parts = _SCHEMES[scheme]
@@ -110,8 +110,8 @@ def find_split(scheme: str, part: str | None = None) -> Split:
     return parts[part]
 
 
-def _each_alone(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
-    """One group per label, named by it, the most frequent first, equal ones by name."""
+def _singleton_groups(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
+    """Put each label into its own group, named by it; the most frequent first, equally frequent ones by name."""
     order = sorted(range(len(labels)), key=lambda i: (-counts.get(labels[i], 0), labels[i]))
     of_tag = np.empty(len(labels), dtype=np.intp)
     of_tag[order] = np.arange(len(labels))
@@ -119,17 +119,16 @@ def _each_alone(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
 
 
 def subtag_groups(labels: Sequence[str], counts: Mapping[str, int], split: Split, n_groups: int | None = 5) -> Groups:
-    """Tag frequency groups (Kranzlein et al. 2021, section 3.3) of sub-tags; a tag is in the group of its sub-tag.
+    """Put each tag into the tag frequency group (Kranzlein et al. 2021, section 3.3) of its sub-tag.
 
     A sub-tag is as frequent as its labels together; tags that the model does not know take no part.
 
-    labels (Sequence[str]): As columns. counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
-    split (Callable): Label -> sub-tag. n_groups (int | None): G; None gives each sub-tag a group of its own, named by
-        it.
+    labels (Sequence[str]): The tags, as columns. counts (Mapping[str, int]): Gold frequency; a missing tag counts 0.
+    split (Callable): Label -> sub-tag. n_groups (int | None): G; None puts each sub-tag into its own group, named by it.
     RETURNS (Groups): Of the labels.
     RAISES C001: n_groups is neither None nor a whole number of at least 1, or the split gives no string.
     """
-    grouping: Callable[[Sequence[str], Mapping[str, int]], Groups] = _each_alone
+    grouping: Callable[[Sequence[str], Mapping[str, int]], Groups] = _singleton_groups
     if n_groups is not None:
         grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     subtags: dict[str, Any] = {label: split(label) for label in labels}
@@ -137,7 +136,7 @@ def subtag_groups(labels: Sequence[str], counts: Mapping[str, int], split: Split
         if not isinstance(subtag, str):
             raise calib_error("C001", name=f"the sub-tag of {label!r}", wanted="a string", given=repr(subtag))
     known_labels = {label: counts.get(label, 0) for label in labels}
-    return group_beside(grouping, labels, known_labels, key=subtags.__getitem__)
+    return group_with_singletons(grouping, labels, known_labels, key=subtags.__getitem__)
 
 
 def make_subtag_grouping(
@@ -147,7 +146,7 @@ def make_subtag_grouping(
     split: Split | None = None,
     n_groups: int | None = 5,
 ) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.Subtags.v1. Groups tags that share a part: give one of scheme, pattern and split.
+    """Make the grouping of tags that share a part. Registered as spacy-calib.Subtags.v1. Give one of scheme, pattern and split.
 
     scheme (str | None): What the tags are made of. A tag that is not of this form is its own sub-tag.
         "ccg": CCG categories. Parts: result ("(S[dcl]\\NP)/NP" -> "S"), featured_result ("S[dcl]"), arity ("2").
@@ -166,14 +165,11 @@ def make_subtag_grouping(
     RAISES C001: none or several of scheme, pattern and split; a part without a scheme; an unknown scheme or part; a
         pattern that does not compile; n_groups neither None nor a whole number of at least 1.
     """
-    given = {"scheme": scheme, "pattern": pattern, "split": split}
-    schemes = [name for name, value in given.items() if value is not None]
-    if len(schemes) != 1:
+    settings = {"scheme": scheme, "pattern": pattern, "split": split}
+    ways = [name for name, value in settings.items() if value is not None]
+    if len(ways) != 1:
         raise calib_error(
-            "C001",
-            name="The way to split tags",
-            wanted="one of scheme, pattern and split",
-            given=" and ".join(schemes) or "none",
+            "C001", name="The way to split tags", wanted="one of scheme, pattern and split", given=" and ".join(ways) or "none"
         )
     if n_groups is not None:
         check_count("n_groups", n_groups)

@@ -39,46 +39,49 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Tag frequency groups from the frequencies that other groups keep: to judge an SCW map by groups (section 4.2).
+    """Make tag frequency groups from the frequencies in other groups, to evaluate an SCW map by group (section 4.2).
 
     groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
+    n_groups (int): G, at least 1. Groups of one label that precede the others stay.
     RAISES C001: n_groups is not a whole number of at least 1.
     """
     counts = dict(zip(labels, groups.counts.tolist(), strict=False))
-    alone = [labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.alone]
-    return group_beside(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, alone)
+    singleton_labels = [
+        labels[column] for column, group in enumerate(groups.of_tag.tolist()) if 0 <= group < groups.n_singletons
+    ]
+    return group_with_singletons(partial(tag_frequency_groups, n_groups=n_groups), labels, counts, singleton_labels)
 
 
 def make_tag_frequency_grouping(n_groups: int = 5) -> Callable[[Sequence[str], Mapping[str, int]], Groups]:
-    """Registered as spacy-calib.TFG.v1. n_groups (int): G, at least 1."""
+    """Make the grouping of tag frequency groups. Registered as spacy-calib.TFG.v1. n_groups (int): G, at least 1."""
     check_count("n_groups", n_groups)
     return partial(tag_frequency_groups, n_groups=n_groups)
 
 
-def group_beside(
+def group_with_singletons(
     grouping: Callable[[Sequence[str], Mapping[str, int]], Groups],
     labels: Sequence[str],
     counts: Mapping[str, int],
-    alone: Sequence[str] = (),
+    singleton_labels: Sequence[str] = (),
     key: Callable[[str], str] = str,
 ) -> Groups:
-    """Group the keys of the labels by any grouping, and give each label of `alone` a group of its own in front.
+    """Put some labels into their own groups, which come first, and group the keys of the others by any grouping.
 
-    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): As columns. counts: Gold frequency.
-    alone (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key share a
-        group; the frequency of a key is that of its labels together.
+    grouping (Callable): (labels, counts) -> Groups. labels (Sequence[str]): The tags, as columns. counts: Gold frequency.
+    singleton_labels (Sequence[str]): Those that are not among the labels take no part. key (Callable): Labels with one key
+        share a group; the frequency of a key is that of its labels together.
     """
-    alone = [label for label in alone if label in set(labels)]
-    keys = list(dict.fromkeys(key(label) for label in labels if label not in alone))
-    of_key: Counter[str] = Counter()
+    singletons = [label for label in singleton_labels if label in set(labels)]
+    keys = list(dict.fromkeys(key(label) for label in labels if label not in singletons))
+    key_counts: Counter[str] = Counter()
     for label, count in counts.items():
-        if label not in alone:
-            of_key[key(label)] += count
-    other_groups = grouping(keys, of_key)
+        if label not in singletons:
+            key_counts[key(label)] += count
+    key_groups = grouping(keys, key_counts)
     column = {name: i for i, name in enumerate(keys)}
     of_tag = []
     for label in labels:
-        group = -1 if label in alone else int(other_groups.of_tag[column[key(label)]])
-        of_tag.append(alone.index(label) if label in alone else -1 if group < 0 else len(alone) + group)
+        group = -1 if label in singletons else int(key_groups.of_tag[column[key(label)]])
+        of_tag.append(singletons.index(label) if label in singletons else -1 if group < 0 else len(singletons) + group)
     frequency = np.array([counts.get(label, 0) for label in labels], dtype=np.intp)
-    return Groups((*alone, *other_groups.names), np.array(of_tag, dtype=np.intp), frequency, len(alone))
+    return Groups((*singletons, *key_groups.names), np.array(of_tag, dtype=np.intp), frequency, len(singletons))

@@ -1,4 +1,4 @@
-"""Maps from a score to a probability, learned from pairs. One file per method; all share the contract in `base`."""
+"""Recalibrators: maps from a score to a probability, learned from pairs. One file per method; `base` has their contract."""
 
 from .base import Recalibrator
 from .binning import HistogramBinning, ScalingBinning

@@ -1,4 +1,4 @@
-"""The contract of a recalibrator: two one-dimensional arrays in, a map out."""
+"""The contract of a recalibrator: fitted to n scores and hits, it maps scores to probabilities."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import calib_error
-from ...schema import registered
+from ...schema import registered_part
 from ...types import Floats, Ints, as_hits, as_probabilities, as_weights
 from ..saved import Part
 
-# Several fitted maps as one function: (n scores, the number of the map that each belongs to) -> n calibrated log-odds.
+# Several fitted maps as one function: (n scores, index of each score's map) -> n calibrated log-odds.
 MapTable = Callable[[Floats, Ints], Floats]
 
-# The form of a saved map: the registered name, settings, and what its class learned.
-MAP = registered("@calib_recalibrators")
+# The form of a saved map: registered name, settings, learned attributes.
+MAP = registered_part("@calib_recalibrators")
 
 
 class Recalibrator(Part):
-    """A map score -> probability. Settings are constructor arguments; what was learned ends in an underscore.
+    """A map score -> probability. Constructor arguments are its settings; learned attributes end in an underscore.
 
     registered (str): Name in the registry `calib_recalibrators`, by which a saved map finds its class.
-    short (str): Name on the command line and in the settings of `auto`; "" where that is the registered name.
-    n_parameters (int): About how many free numbers a fit has; `info` shows it.
+    short (str): Name on the command line and in the settings of `auto`; "" if that is the registered name.
+    n_parameters (int): Approximate number of free parameters; `info` shows it.
     monotone (bool): Whether the map never falls as the score rises.
-    min_pairs (int): The smallest number of pairs for a sensible fit: a group with fewer uses the pooled map.
+    min_pairs (int): Minimum number of pairs for a fit: a group with fewer uses the pooled map.
     """
 
     kind = "@calib_recalibrators"
@@ -52,15 +52,15 @@ class Recalibrator(Part):
         return self
 
     def predict(self, scores: ArrayLike) -> Floats:
-        """The calibrated probabilities of n scores, of any range. RAISES C001: values out of [0, 1]. C004: not fitted."""
+        """Return the calibrated probabilities of n scores. RAISES C001: values out of [0, 1]. C004: not fitted."""
         if not self.fitted:
             raise calib_error("C004", what=type(self).__name__)
         return self._predict(as_probabilities("scores", scores))
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Fitted maps of this method as one function, which is faster than one map after the other.
+        """Combine fitted maps of this method into one function, which is faster than one map after the other.
 
-        RETURNS (MapTable | None): None where the method has no such function, or a map is of another method.
+        RETURNS (MapTable | None): None if the method has no such function, or a map is of another method.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""Histogram binning, the share of hits in the score's bin; and scaling binning, the mean of a scaling map there."""
+"""Histogram binning (the share of hits in the score's bin) and scaling binning (the mean of a scaling map in it)."""
 
 # No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
 from typing import Any
@@ -15,21 +15,21 @@ from .isotonic import IsotonicRegression
 
 
 def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:
-    """Give each empty bin the value of the nearest bin that holds pairs, of two equally near ones the lower."""
+    """Give each empty bin the value of the nearest bin with pairs, of two equally near ones the lower."""
     is_filled = np.flatnonzero(counts > 0)
     nearest = is_filled[np.abs(is_filled[None, :] - np.arange(len(counts))[:, None]).argmin(axis=1)]
     return values[nearest]
 
 
-# The form of learned bins: their lower ends but the first (infinite where a bin is empty), and a probability of each.
+# The form of learned bins: their lower ends but the first (infinite if a bin is empty), and the probability of each.
 BINS = record(
     {"edges_": floats(0.0, np.inf, rising="never falls"), "values_": floats(0.0, 1.0)},
-    lambda held: lengths({"values_": len(held["edges_"]) + 1}, held),
+    lambda fields: lengths({"values_": len(fields["edges_"]) + 1}, fields),
 )
 
 
 class HistogramBinning(Recalibrator):
-    """Zadrozny and Elkan (2001), over adaptive bins (Kranzlein et al. 2021, section 2.2).
+    """Histogram binning (Zadrozny and Elkan 2001) over adaptive bins (Kranzlein et al. 2021, section 2.2).
 
     n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
     edges_ (Floats): Lower ends of the bins but the first, shape (n_bins - 1,).
@@ -60,11 +60,11 @@ class HistogramBinning(Recalibrator):
         bins = assign(scores, self.edges_)
         mass = np.ones(len(scores)) if weights is None else weights
         counts = np.bincount(bins, weights=mass, minlength=len(self.edges_) + 1)
-        sums = np.bincount(bins, weights=mass * self._aims(scores, hits, weights), minlength=len(self.edges_) + 1)
+        sums = np.bincount(bins, weights=mass * self._targets(scores, hits, weights), minlength=len(self.edges_) + 1)
         self.values_ = fill_empty_bins(sums / np.maximum(counts, np.finfo(np.float64).tiny), counts)
 
-    def _aims(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
-        """What is averaged in each bin."""
+    def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
+        """Return the value of each pair that is averaged in its bin, shape (n,)."""
         return hits.astype(np.float64)
 
     def _predict(self, scores: Floats) -> Floats:
@@ -72,13 +72,14 @@ class HistogramBinning(Recalibrator):
 
 
 class ScalingBinning(HistogramBinning):
-    """Kumar et al. (2019), with the bins over the raw scores as in Kranzlein et al. (2021, section 2.2).
+    """Scaling binning (Kumar et al. 2019), with bins over the raw scores as in Kranzlein et al. (2021, section 2.2).
 
-    The means come from the scores that the map was fitted on, never from those being transformed.
+    The means are of the scores that the map was fitted on, never of the scores being transformed.
 
-    n_bins, bin_size, edges_: As of HistogramBinning. values_ (Floats): Mean scaled score per bin.
+    n_bins (int): Adaptive bins. bin_size (int | None): Pairs per bin; replaces n_bins.
     scaling (Recalibrator | None): Prototype of the paper's scaling function: a recalibrator (None: isotonic
         regression), not the setting `scaling` of the pipe.
+    edges_ (Floats): Lower ends of the bins but the first. values_ (Floats): Mean scaled score per bin.
     RAISES C001: n_bins or bin_size is not a whole number of at least 1, or scaling is no recalibrator.
     """
 
@@ -104,5 +105,5 @@ class ScalingBinning(HistogramBinning):
         if self.monotone:  # the means of equal numbers may differ by a rounding error
             self.values_ = np.maximum.accumulate(self.values_)
 
-    def _aims(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
+    def _targets(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> Floats:
         return self.scaling.clone().fit(scores, hits, weights).predict(scores)

@@ -10,7 +10,7 @@ from .base import Recalibrator
 
 
 class Identity(Recalibrator):
-    """Gives every score back as it is: a baseline, and the map of a pipe that is not fitted."""
+    """The map that returns each score unchanged: a baseline, and the map of a pipe that is not fitted."""
 
     registered = "spacy-calib.Identity.v1"
     short = "identity"

@@ -1,4 +1,4 @@
-"""Isotonic regression: of all maps that never fall the one of least squared error, by scikit-learn."""
+"""Isotonic regression, by scikit-learn: the map of minimum squared error among those that never fall."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...types import Floats
 from .base import Recalibrator
 
 
-def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """Distinct scores, ascending, with the mass and the mass of hits at each; n > 0 scores. weights: Above 0, or None."""
+def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:
+    """Return (distinct scores, ascending; sum of the weights at each; that of the hits) of n > 0 scores."""
     x, hit, mass = collapse(scores, hits) if weights is None else (scores, hits, weights)
     hit_mass = mass * hit
     if (x[1:] < x[:-1]).any():
@@ -24,12 +24,15 @@ def masses(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = Non
     return x[starts], np.add.reduceat(mass, starts), np.add.reduceat(hit_mass, starts)
 
 
-def _one_value_per_point(held: dict[str, Any]) -> str:
-    return lengths({"y_": len(held["x_"])}, held) if len(held["x_"]) else "there are no points"
+def _one_value_per_point(fields: dict[str, Any]) -> str:
+    return lengths({"y_": len(fields["x_"])}, fields) if len(fields["x_"]) else "there are no points"
 
 
 class IsotonicRegression(Recalibrator):
-    """Zadrozny and Elkan (2002): a piecewise linear map through points, x_ ascending, y_ never falling, flat beyond them."""
+    """Isotonic regression (Zadrozny and Elkan 2002): a piecewise linear map through points, constant beyond them.
+
+    x_ (Floats): Scores of the points, ascending. y_ (Floats): Their probabilities, never falling.
+    """
 
     registered = "spacy-calib.Isotonic.v1"
     short = "isotonic"
@@ -44,9 +47,9 @@ class IsotonicRegression(Recalibrator):
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
         from sklearn.isotonic import isotonic_regression
 
-        x, mass, hit_mass = masses(scores, hits, weights)
+        x, mass, hit_mass = sum_by_score(scores, hits, weights)
         y = np.clip(isotonic_regression(hit_mass / mass, sample_weight=mass), 0.0, 1.0)
-        # Inside a level stretch only its two ends matter.
+        # Of a stretch of equal values only the two ends matter.
         keep = np.ones(len(y), dtype=bool)
         keep[1:-1] = (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])
         self.x_, self.y_ = x[keep], y[keep]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...schema import Misfit, floats
+from ...schema import InvalidState, floats
 from ...types import Floats, Ints
 from .base import MapTable, Recalibrator
-from .isotonic import masses
+from .isotonic import sum_by_score
 
 # Scores are clipped to this distance from 0 and 1 before their logarithm is taken, as in the log loss.
 CLIP = 1e-6
@@ -26,28 +26,31 @@ _STEPS = 100
 _TOLERANCE = 1e-7
 # A step that moves no log-odds by more than this is taken whole, without asking whether it lowers the loss.
 _NEAR = 0.1
-# How many rows are looked at together, so that a fit needs little memory beside its features.
-_AT_ONCE = 1 << 20
+# Rows that are processed together, so that a fit needs little memory in addition to its features.
+_CHUNK_ROWS = 1 << 20
 
 
 def log_odds(scores: Floats, clip: float = CLIP) -> Floats:
-    """log(q / (1 - q)), scores clipped to this distance from 0 and 1."""
+    """Return log(q / (1 - q)) of scores clipped to this distance from 0 and 1."""
     probabilities = np.minimum(np.maximum(scores, clip), 1 - clip)  # several times as fast as np.clip for a few
     return np.log(probabilities) - np.log1p(-probabilities)
 
 
 def sigmoid(margins: Floats) -> Floats:
-    """1 / (1 + exp(-x)) without overflow."""
+    """Return 1 / (1 + exp(-x)) without overflow."""
     return 1.0 / (1.0 + np.exp(np.minimum(-margins, 700.0)))
 
 
 def softplus(margins: Floats) -> Floats:
-    """log(1 + exp(x)) without overflow; several times as fast as logaddexp(0, x)."""
+    """Return log(1 + exp(x)) without overflow; several times as fast as logaddexp(0, x)."""
     return np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
 
 
 def combine(features: Floats, coefficients: Floats) -> Floats:
-    """features @ coefficients, column by column: a row's result depends on that row alone. coefficients: (k,), or (n, k)."""
+    """Return features @ coefficients, (n,), added up by column, so that a row's result depends on that row alone to the bit.
+
+    features (Floats): Shape (n, k). coefficients (Floats): Shape (k,), or (n, k) for different ones in each row.
+    """
     margins = features[:, 0] * coefficients[..., 0]
     for column in range(1, features.shape[1]):
         margins += features[:, column] * coefficients[..., column]
@@ -57,53 +60,56 @@ def combine(features: Floats, coefficients: Floats) -> Floats:
 def fit_logistic(
     features: Floats, hits: NDArray[Any], weights: Floats | None, prior_mean: Floats, prior: float | Floats
 ) -> Floats:
-    """Coefficients of least log loss plus prior / 2 times the squared distance from prior_mean, by Newton's method.
+    """Fit a logistic regression with a Gaussian prior on its coefficients, by Newton's method.
+
+    It minimizes the log loss plus prior / 2 times the squared distance of the coefficients from prior_mean.
 
     features (Floats): Shape (n, k). hits: (n,), booleans or shares of hits. weights (Floats | None): (n,).
-    prior_mean (Floats): (k,). prior (float | Floats): Above 0, for all or for each, (k,); 0 for no prior.
+    prior_mean (Floats): (k,). prior (float | Floats): Precision, for all or for each, (k,); 0 for no prior.
+    RETURNS (Floats): The coefficients, shape (k,).
     """
     columns = np.asfortranarray(features)  # sums over contiguous columns, without BLAS: see `combine`
     mass = np.ones(len(hits)) if weights is None else weights
-    k, pieces = len(prior_mean), [slice(start, start + _AT_ONCE) for start in range(0, max(1, len(hits)), _AT_ONCE)]
+    k, chunks = len(prior_mean), [slice(start, start + _CHUNK_ROWS) for start in range(0, max(1, len(hits)), _CHUNK_ROWS)]
     coefficients = prior_mean.copy()
 
     def loss(size: float, step: Floats) -> float:
-        """The loss after a step of this size."""
+        """Return the penalized loss after a step of this size."""
         total = 0.5 * np.sum(prior * (coefficients - size * step - prior_mean) ** 2)
-        for piece in pieces:
-            margins = combine(columns[piece], coefficients) - size * combine(columns[piece], step)
-            total += (mass[piece] * softplus(margins) - mass[piece] * hits[piece] * margins).sum()
+        for chunk in chunks:
+            margins = combine(columns[chunk], coefficients) - size * combine(columns[chunk], step)
+            total += (mass[chunk] * softplus(margins) - mass[chunk] * hits[chunk] * margins).sum()
         return float(total)
 
     for _ in range(_STEPS):
-        gradient, hessian = _derivatives(columns, hits, mass, coefficients, pieces)
+        gradient, hessian = _derivatives(columns, hits, mass, coefficients, chunks)
         gradient += prior * (coefficients - prior_mean)
         hessian.flat[:: k + 1] += prior
         step = np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64)
-        farthest = max(float(np.abs(combine(columns[piece], step)).max(initial=0.0)) for piece in pieces)
+        largest_change = max(float(np.abs(combine(columns[chunk], step)).max(initial=0.0)) for chunk in chunks)
         size = 1.0
-        # A step that moves no margin far hardly changes the curvature: Newton's method needs no guard there, and the
-        # loss could no longer tell which way is down.
-        if farthest > _NEAR:
+        # After a short step the curvature is nearly the same: Newton's method is safe, while differences of the loss would be
+        # rounding noise.
+        if largest_change > _NEAR:
             current = loss(0.0, step)
             while loss(size, step) > current and size > 1e-8:
                 size /= 2
         coefficients = coefficients - size * step
-        if farthest < _TOLERANCE:
+        if largest_change < _TOLERANCE:
             break
     return coefficients
 
 
 def _derivatives(
-    columns: Floats, hits: NDArray[Any], mass: Floats, coefficients: Floats, pieces: Sequence[slice]
+    columns: Floats, hits: NDArray[Any], mass: Floats, coefficients: Floats, chunks: Sequence[slice]
 ) -> tuple[Floats, Floats]:
-    """(gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). pieces: The rows, some at a time."""
+    """Return (gradient, Hessian) of the summed log loss, shapes (k,) and (k, k). chunks: Slices of the rows."""
     k = len(coefficients)
     gradient, hessian = np.zeros(k), np.zeros((k, k))
-    for piece in pieces:
-        rows, weights = columns[piece], mass[piece]
+    for chunk in chunks:
+        rows, weights = columns[chunk], mass[chunk]
         probabilities = sigmoid(combine(rows, coefficients))
-        residuals = weights * probabilities - weights * hits[piece]
+        residuals = weights * probabilities - weights * hits[chunk]
         curvature = weights * probabilities * (1.0 - probabilities)
         gradient += [(rows[:, i] * residuals).sum() for i in range(k)]
         for i in range(k):
@@ -114,77 +120,78 @@ def _derivatives(
 
 
 def minimize_smooth(
-    loss: Callable[[Floats], tuple[float, Floats]], begin: Floats, tolerance: float, most_steps: int, memory: int
+    loss: Callable[[Floats], tuple[float, Floats]], start: Floats, tolerance: float, most_steps: int, memory: int
 ) -> Floats:
-    """Weights of minimum loss, by L-BFGS.
+    """Return the weights of minimum loss, by L-BFGS.
 
-    loss (Callable): Weights -> (loss, its gradient). begin (Floats): Where the search begins. tolerance (float): It ends with a step that
-    lowers the loss by less than this share of it. memory (int): Pairs of steps and gradients that are kept.
+    loss (Callable): Weights -> (loss, its gradient). start (Floats): Initial weights. tolerance (float): The search ends with
+        a step that lowers the loss by less than this share of it. memory (int): Pairs of steps and gradients that are kept.
     """
     from scipy.optimize import minimize
 
     options = {"maxiter": most_steps, "ftol": tolerance, "gtol": 1e-3, "maxcor": memory}
     # The vectors are short: threads would mostly wait for one another.
-    with _libraries().limit(limits=1):
-        weights: Floats = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x
+    with _thread_pools().limit(limits=1):
+        weights: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
     return weights
 
 
 @cache
-def _libraries() -> Any:
-    """The libraries of linear algebra that are loaded; to look for them takes longer than a short search."""
+def _thread_pools() -> Any:
+    """Return the thread pools of the loaded libraries; cached, since finding them takes longer than a short minimization."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 class LogisticMap(Recalibrator):
-    """sigmoid(features(score) @ coefficients): `slopes` functions of the score that never fall, and perhaps a constant.
+    """The map sigmoid(features(score) @ coefficients_): functions of the score that never fall, and perhaps a constant.
 
     A slope that would be negative is left out and the rest fitted again (Kull et al. 2017, section 4).
 
-    coefficients_ (Floats): One for each function.
+    slopes (int): Number of functions. no_change (tuple): Coefficients of the map that returns each score.
+    coefficients_ (Floats): One for each function, then the constant.
     """
 
     _learned = ("coefficients_",)
     slopes: ClassVar[int]
-    unchanged: ClassVar[tuple[float, ...]]
+    no_change: ClassVar[tuple[float, ...]]
     coefficients_: Floats
 
     @abstractmethod
     def features(self, scores: Floats) -> Floats:
-        """The functions of the score, then a constant if there is one, shape (n, k)."""
+        """Return the functions of the score, then the constant if there is one, shape (n, k)."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
-        # Of equal scores only mass and hits matter; counted first, they make the order of rows irrelevant to the bit.
-        distinct, mass, hit_mass = masses(scores, hits, weights)
+        # Equal scores are merged first, so that the order of rows does not matter to the bit.
+        distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         features = self.features(distinct)
-        mean = np.array(self.unchanged)
-        used = np.ones(len(mean), dtype=bool)
+        mean = np.array(self.no_change)
+        is_used = np.ones(len(mean), dtype=bool)
         while True:
             coefficients = np.zeros(len(mean))
-            coefficients[used] = fit_logistic(features[:, used], hit_mass / mass, mass, mean[used], PRIOR)
+            coefficients[is_used] = fit_logistic(features[:, is_used], hit_mass / mass, mass, mean[is_used], PRIOR)
             falling = np.flatnonzero(coefficients[: self.slopes] < 0)
             if not len(falling):
                 break
-            used[falling[np.argmin(coefficients[falling])]] = False
-            if not used.any():
+            is_used[falling[np.argmin(coefficients[falling])]] = False
+            if not is_used.any():
                 coefficients[:] = 0.0
                 break
         self.coefficients_ = coefficients
 
-    def load_learned(self, learned: dict[str, Any]) -> LogisticMap:
-        """Take over what was learned. RAISES Misfit: not one coefficient for each function, or the map would fall."""
-        saved = learned.get("coefficients_")
-        if saved is not None:
-            coefficients = floats()(saved, "learned.coefficients_")
-            if len(coefficients) != len(self.unchanged) or (coefficients[: self.slopes] < 0).any():
-                raise Misfit("learned.coefficients_", f"{len(self.unchanged)} numbers, the first {self.slopes} of at least 0")
+    def load_learned(self, values: dict[str, Any]) -> LogisticMap:
+        if values.get("coefficients_") is not None:
+            coefficients = floats()(values["coefficients_"], "learned.coefficients_")
+            if len(coefficients) != len(self.no_change) or (coefficients[: self.slopes] < 0).any():
+                raise InvalidState(
+                    "learned.coefficients_", f"{len(self.no_change)} numbers, the first {self.slopes} of at least 0"
+                )
             self.coefficients_ = coefficients
         return self
 
     def as_table(self, maps: Sequence[Recalibrator]) -> MapTable | None:
-        """Coefficients of all maps in one table, from which each score takes its map's row."""
+        """Combine the coefficients of all maps into one table, from which each score takes its map's row."""
         if any(type(recalibrator) is not type(self) for recalibrator in maps):
             return None
         table = np.stack([recalibrator.coefficients_ for recalibrator in maps if isinstance(recalibrator, LogisticMap)])
@@ -198,39 +205,39 @@ class LogisticMap(Recalibrator):
 
 
 class Temperature(LogisticMap):
-    """sigmoid(a * log(q / (1 - q))), a = 1 / temperature at least 0 (Guo et al. 2017, of a binary score)."""
+    """Temperature scaling of a binary score: sigmoid(a * log(q / (1 - q))), a = 1 / temperature >= 0 (Guo et al. 2017)."""
 
     registered = "spacy-calib.Temperature.v1"
     short = "temperature"
     n_parameters = 1
     slopes = 1
-    unchanged = (1.0,)
+    no_change = (1.0,)
 
     def features(self, scores: Floats) -> Floats:
         return log_odds(scores)[:, None]
 
 
 class Platt(LogisticMap):
-    """sigmoid(a * log(q / (1 - q)) + c), a at least 0 (Platt 1999, on the log-odds of the score)."""
+    """Platt scaling on the log-odds of the score: sigmoid(a * log(q / (1 - q)) + c), a >= 0 (Platt 1999)."""
 
     registered = "spacy-calib.Platt.v1"
     short = "platt"
     n_parameters = 2
     slopes = 1
-    unchanged = (1.0, 0.0)
+    no_change = (1.0, 0.0)
 
     def features(self, scores: Floats) -> Floats:
         return np.stack([log_odds(scores), np.ones(len(scores))], axis=1)
 
 
 class Beta(LogisticMap):
-    """sigmoid(a * log q - b * log(1 - q) + c), a and b at least 0 (Kull, Silva Filho and Flach 2017, equation 4)."""
+    """Beta calibration: sigmoid(a * log q - b * log(1 - q) + c), a, b >= 0 (Kull, Silva Filho and Flach 2017, equation 4)."""
 
     registered = "spacy-calib.Beta.v1"
     short = "beta"
     n_parameters = 3
     slopes = 2
-    unchanged = (1.0, 1.0, 0.0)
+    no_change = (1.0, 1.0, 0.0)
 
     def features(self, scores: Floats) -> Floats:
         probabilities = np.clip(scores, CLIP, 1 - CLIP)

@@ -1,4 +1,4 @@
-"""Scalings of a token's log-probabilities, before the threshold cuts tags off. All share the contract in `base`."""
+"""Scalings of the log-probabilities of a token's tags, before the threshold cuts tags off. `base` has their contract."""
 
 from .base import FLOOR, Scaling
 from .log_linear import LogLinearScaling, MatrixScaling, TemperatureScaling, VectorScaling

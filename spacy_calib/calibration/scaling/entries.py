@@ -1,4 +1,4 @@
-"""The tags of a token beside one another: what a scaling is fitted on, and a fitted one made ready for many tokens at once."""
+"""The log-probabilities of all tags of a token as a scaling reads them, and a fitted scaling as products of matrices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ...types import Floats, Ints
 
-# So many tags of a token, the likeliest, bear on the others.
+# So many top tags of a token influence the others.
 MOST_INPUTS = 16
-# The probability of all tags below the floor together is taken to be at least this, so that its log is finite.
+# Lower bound of the probability of all tags below the floor together, so that its log is finite.
 LEAST_REST = 1e-6
-# A tag below the floor (the one that a token carries) is taken to have at least this probability.
+# Lower bound of the probability of a tag below the floor (a predicted label).
 LEAST = 1e-12
 # Codes are numbered by sorting where a table of them would have more cells.
 _LARGEST_TABLE = 1 << 22
@@ -22,15 +22,15 @@ _LARGEST_TABLE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Log-probabilities of the tags of n tokens, token by token, likeliest first; each token ends with its rest.
+    """Log-probabilities of the tags of n tokens, by token, highest first; each token ends with its rest.
 
     The rest is one more outcome: that the tag is none of those with an entry.
 
     starts (Ints): First entry of each token, shape (n,). tokens (Ints): Token of each entry, 0 to n - 1. tags (Ints):
         Its tag; n_tags for a rest, n_tags + 1 for all tags past the end.
     logs (Floats): Its log-probability. inputs (Floats): log(p / floor), 0 for a rest and below the floor.
-    origin (Ints): Place of each entry in what was given, -1 for a rest.
-    sources, targets (Ints): Pairs of entries of one token: how likely the source is bears on the target.
+    origin (Ints): Index of each entry in the arguments of `lay_out`, -1 for a rest.
+    sources, targets (Ints): Pairs of entries of one token: the input of the source influences the target.
     n_tags (int): Number of tags.
     """
 
@@ -49,15 +49,15 @@ class Entries:
 
     @property
     def codes(self) -> Ints:
-        """(tag of the source, tag of the target) as one number, for each pair of entries."""
+        """(Tag of the source, tag of the target) as one number, for each pair of entries."""
         return self.tags[self.sources] * (self.n_tags + 2) + self.tags[self.targets]
 
 
 def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, pairwise: bool = True) -> Entries:
-    """Entries of the tokens that have any. rows: Token of each score, in any order. pairwise: False leaves out pairs."""
+    """Sort the scores of tokens into Entries. rows: Token of each score, in any order. pairwise: False leaves out pairs."""
     distinct, token = np.unique(rows, return_inverse=True)
     n = len(distinct)
-    # Within a token: its tags, likeliest first; then the rest.
+    # Within a token: its tags, highest score first; then the rest.
     tokens = np.concatenate([token, np.arange(n)])
     columns = np.concatenate([np.minimum(tags, n_tags + 1), np.full(n, n_tags)])
     columns[: len(tags)][tags == n_tags] = n_tags + 1
@@ -65,22 +65,23 @@ def lay_out(rows: Ints, tags: Ints, scores: Floats, n_tags: int, floor: float, p
     is_rest = np.arange(len(tokens)) >= len(rows)
     order = np.lexsort((columns, -values, is_rest, tokens))
     tokens, columns, values, is_rest = tokens[order], columns[order], values[order], is_rest[order]
-    # Added up in this order, so that the order given does not matter.
+    # Added up in this order, so that the order of the arguments does not matter to the bit.
     values[is_rest] = np.maximum(1.0 - np.bincount(tokens, values, n), LEAST_REST)
     logs = np.log(values)
     starts = np.searchsorted(tokens, np.arange(n))
     inputs = np.where(is_rest, 0.0, np.maximum(logs - np.log(floor), 0.0))
     sources = targets = np.zeros(0, dtype=np.intp)
     if pairwise:
-        fan = np.minimum(np.bincount(token, minlength=n), MOST_INPUTS)[tokens]
-        targets = np.repeat(np.arange(len(tokens)), fan)
-        sources = np.arange(len(targets)) - np.repeat(np.cumsum(fan) - fan, fan) + np.repeat(starts[tokens], fan)
+        n_sources = np.minimum(np.bincount(token, minlength=n), MOST_INPUTS)[tokens]
+        targets = np.repeat(np.arange(len(tokens)), n_sources)
+        firsts = np.cumsum(n_sources) - n_sources
+        sources = np.arange(len(targets)) + np.repeat(starts[tokens] - firsts, n_sources)
     origin = np.where(is_rest, -1, order)
     return Entries(starts, tokens, columns, logs, inputs, origin, sources, targets, n_tags)
 
 
 def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
-    """np.unique with inverse, by a table instead of sorting millions. codes (Ints): In [0, size)."""
+    """Return np.unique(codes, return_inverse=True), by a table instead of sorting millions. codes (Ints): In [0, size)."""
     if size > _LARGEST_TABLE:
         return np.unique(codes, return_inverse=True)
     is_present = np.zeros(size, dtype=bool)
@@ -90,32 +91,32 @@ def number_codes(codes: Ints, size: int) -> tuple[Ints, Ints]:
 
 # Tables of weights with more cells than this are kept sparse; tokens are scaled in parts whose tables have no more.
 _CELLS = 1 << 22
-# An entry below the floor whose margin is farther above the highest of its token counts as certain: exp overflows.
+# Margins farther above the highest input of their token are cut to this (probability 1), or exp would overflow.
 _LARGEST = 600.0
 # With margins no farther from 0, quotients of their exponentials neither overflow nor vanish.
 _SAFE_MARGIN = 300.0
 
 
 class PairwiseScaler:
-    """What `Entries` pairs one by one, added up by one product of matrices.
+    """A fitted log-linear scaling, which scales many tokens by one product of matrices.
 
-    factor (float), biases (Floats): Of log p; of each tag, the rest, and tags past the end: shape (n_tags + 2,).
-    codes (Ints), weights (Floats): source * (n_tags + 2) + target of tags that bear on others; their weights.
-    alone (bool): Each tag bears on itself only.
+    factor (float): Of log p. biases (Floats): Of each tag, the rest, and tags past the end: shape (n_tags + 2,).
+    codes (Ints), weights (Floats): source * (n_tags + 2) + target of pairs of tags, and their weights.
+    floor (float): Of the scaling. is_diagonal (bool): Whether each tag influences only itself.
     """
 
-    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, alone: bool):
+    def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, is_diagonal: bool):
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases, self.floor = factor, biases, floor
         self.n_tags = len(biases) - 2
-        self.alone: Floats | None = None
-        if alone:
-            self.alone = np.zeros(len(biases))
-            self.alone[codes % len(biases)] = weights
+        self.diagonal: Floats | None = None
+        if is_diagonal:
+            self.diagonal = np.zeros(len(biases))
+            self.diagonal[codes % len(biases)] = weights
             codes, weights = codes[:0], weights[:0]
         sources, targets = np.divmod(codes, len(biases))
-        # Rows and columns of the tags that have any weight; one more column, of zeros, stands for all other tags.
+        # Rows and columns of the tags with a weight; one more column, of zeros, is for all other tags.
         rows, row = np.unique(sources, return_inverse=True)
         columns, column = np.unique(targets, return_inverse=True)
         self.row_of = np.full(len(biases), -1, dtype=np.int32)
@@ -126,89 +127,87 @@ class PairwiseScaler:
         self.n_columns = len(columns) + 1
         self.table = table.toarray() if len(rows) * self.n_columns <= _CELLS else table
 
-    def scale(self, tokens: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        """The scaled probabilities of n >= 1 entries. tokens (Ints): Ascending. The other arguments: See `Scaling.scale`."""
+    def scale(self, tokens: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
+        """Return the scaled probabilities of n > 0 entries, tokens ascending. Arguments as in `Scaling.scale`."""
         begins = np.ones(len(tokens), dtype=bool)
         np.not_equal(tokens[1:], tokens[:-1], out=begins[1:])
         starts = np.flatnonzero(begins)
         step = max(1, _CELLS // self.n_columns)
         if len(starts) <= step:
-            return self._scale(starts, tags, scores, counted)
+            return self._scale(starts, tags, scores, is_input)
         cuts = [*starts[::step].tolist(), len(tokens)]
         parts = [slice(first, last) for first, last in zip(cuts[:-1], cuts[1:], strict=True)]
-        own = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
+        starts_in_part = [starts[index : index + step] - starts[index] for index in range(0, len(starts), step)]
         return np.concatenate(
             [
-                self._scale(first, tags[part], scores[part], None if counted is None else counted[part])
-                for first, part in zip(own, parts, strict=True)
+                self._scale(first, tags[part], scores[part], None if is_input is None else is_input[part])
+                for first, part in zip(starts_in_part, parts, strict=True)
             ]
         )
 
-    def _scale(self, starts: Ints, tags: Ints, scores: Floats, counted: NDArray[np.bool_] | None) -> Floats:
-        """As `scale`, of tokens that fit into one table. starts (Ints): First entry of each token."""
+    def _scale(self, starts: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None) -> Floats:
+        """Scale the tokens of one part, whose table is small enough. starts (Ints): First entry of each token."""
         lengths = np.diff(starts, append=len(tags))
         token = np.repeat(np.arange(len(starts)), lengths)
-        # The number of the rest is no tag's: a label of that number was appended after the fit.
-        own = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
+        # n_tags is the code of the rest: a label of that number was appended after the fit.
+        tag_codes = np.where(tags >= self.n_tags, self.n_tags + 1, tags)
         logs = np.log(np.maximum(scores, LEAST))
         inputs = np.maximum(logs - np.log(self.floor), 0.0)
-        part = scores if counted is None else np.where(counted, scores, 0.0)
+        part = scores if is_input is None else np.where(is_input, scores, 0.0)
         rest = np.log(np.maximum(1.0 - np.bincount(token, part), LEAST_REST))
-        margins = self.factor * logs + self.biases[own]
-        of_rest = self.factor * rest + self.biases[self.n_tags]
-        if self.alone is not None:
-            margins += self.alone[own] * inputs
-        if counted is not None:
-            inputs[~counted] = 0.0  # they bear on no other tag
+        margins = self.factor * logs + self.biases[tag_codes]
+        rest_margins = self.factor * rest + self.biases[self.n_tags]
+        if self.diagonal is not None:
+            margins += self.diagonal[tag_codes] * inputs
+        if is_input is not None:
+            inputs[~is_input] = 0.0  # they influence no other tag
         if self.n_columns > 1:
-            moved = self._moved(starts, lengths, own, inputs)
-            margins += _cells(moved, token, self.column_of[own])
-            of_rest += _column(moved, self.column_of[self.n_tags])
-        if max(np.abs(margins).max(), np.abs(of_rest).max()) > _SAFE_MARGIN:
-            inside = margins if counted is None else np.where(counted, margins, -np.inf)
-            highest = np.maximum(np.maximum.reduceat(inside, starts), of_rest)
-            # An entry that is not counted may be above the highest, and is then as likely as can be.
-            margins, of_rest = np.minimum(margins - highest[token], _LARGEST), of_rest - highest
-        chances = np.exp(margins)
-        sums = np.bincount(token, chances if counted is None else np.where(counted, chances, 0.0)) + np.exp(of_rest)
-        return np.minimum(chances / sums[token], 1.0)
+            terms = self._pairwise_terms(starts, lengths, tag_codes, inputs)
+            margins += _cells(terms, token, self.column_of[tag_codes])
+            rest_margins += _column(terms, self.column_of[self.n_tags])
+        if max(np.abs(margins).max(), np.abs(rest_margins).max()) > _SAFE_MARGIN:
+            input_margins = margins if is_input is None else np.where(is_input, margins, -np.inf)
+            highest = np.maximum(np.maximum.reduceat(input_margins, starts), rest_margins)
+            # An entry that is no input may be above the highest, and then gets the probability 1.
+            margins, rest_margins = np.minimum(margins - highest[token], _LARGEST), rest_margins - highest
+        odds = np.exp(margins)
+        sums = np.bincount(token, odds if is_input is None else np.where(is_input, odds, 0.0)) + np.exp(rest_margins)
+        return np.minimum(odds / sums[token], 1.0)
 
-    def _moved(self, starts: Ints, lengths: Ints, own: Ints, inputs: Floats) -> Any:
-        """What the inputs of each token add to each tag, shape (n_tokens, n_columns)."""
+    def _pairwise_terms(self, starts: Ints, lengths: Ints, tag_codes: Ints, inputs: Floats) -> Any:
+        """Return the sum of the weighted inputs of each token for each tag, shape (n_tokens, n_columns)."""
         from scipy.sparse import csr_matrix
 
-        rows = self.row_of[own]
-        bears = (inputs > 0) & (rows >= 0)
-        many = np.flatnonzero(lengths > MOST_INPUTS)
-        if len(many):
-            bears[_beyond(starts[many], lengths[many], inputs)] = False
-        bounds = np.append(starts, len(own))
-        if not bears.all():
-            bounds = np.concatenate([[0], np.cumsum(bears)])[bounds]
-            rows, inputs = rows[bears], inputs[bears]
+        rows = self.row_of[tag_codes]
+        has_weight = (inputs > 0) & (rows >= 0)
+        long_tokens = np.flatnonzero(lengths > MOST_INPUTS)
+        if len(long_tokens):
+            has_weight[_find_lower_inputs(starts[long_tokens], lengths[long_tokens], inputs)] = False
+        bounds = np.append(starts, len(tag_codes))
+        if not has_weight.all():
+            bounds = np.concatenate([[0], np.cumsum(has_weight)])[bounds]
+            rows, inputs = rows[has_weight], inputs[has_weight]
         shape = (len(starts), self.table.shape[0])
         return csr_matrix((inputs, rows, bounds.astype(rows.dtype)), shape) @ self.table
 
 
 def _cells(table: Any, rows: Ints, columns: Ints) -> Floats:
-    """Single cells of a dense or sparse table."""
     if isinstance(table, np.ndarray):
         return table.ravel().take(rows * table.shape[1] + columns)
     return np.asarray(table[rows, columns]).ravel()
 
 
 def _column(table: Any, column: int) -> Floats:
-    """A column of a dense or sparse table."""
     return table[:, column] if isinstance(table, np.ndarray) else table[:, [column]].toarray().ravel()
 
 
-def _beyond(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
-    """Entries beyond the top MOST_INPUTS of each token. starts, lengths (Ints): First entry and number of entries."""
-    place = np.arange(lengths.max())
-    is_candidate = place < lengths[:, None]
-    index = np.where(is_candidate, starts[:, None] + place, 0)
-    table = np.where(is_candidate, inputs[index], -1.0)
+def _find_lower_inputs(starts: Ints, lengths: Ints, inputs: Floats) -> Ints:
+    """Return the entries of each token but its MOST_INPUTS highest. starts, lengths (Ints): First entry, number of entries."""
+    offsets = np.arange(lengths.max())
+    is_entry = offsets < lengths[:, None]
+    index = np.where(is_entry, starts[:, None] + offsets, 0)
+    table = np.where(is_entry, inputs[index], -1.0)
     lowest = np.partition(table, -MOST_INPUTS, axis=1)[:, [-MOST_INPUTS]]
-    is_above, equal = table > lowest, table == lowest
-    stays = is_above | (equal & (np.cumsum(equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))
-    return index[is_candidate & ~stays]
+    is_above, is_equal = table > lowest, table == lowest
+    is_top = is_above | (is_equal & (np.cumsum(is_equal, axis=1) <= MOST_INPUTS - is_above.sum(axis=1, keepdims=True)))
+    return index[is_entry & ~is_top]

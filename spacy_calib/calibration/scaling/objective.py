@@ -1,4 +1,4 @@
-"""The penalized log loss of a log-linear scaling, the search for its minimum, and the choice of the penalty's strength."""
+"""The penalized log loss of a log-linear scaling, its minimization, and the choice of the penalty's strength."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from .entries import LEAST, lay_out, number_codes
 if TYPE_CHECKING:
     from .log_linear import LogLinearScaling
 
-# The penalty on a bias is this share of the ridge: inputs reach from 0 to 9, so that a weight moves a margin about ten
-# times as far as a bias of its size, and penalties are on squares.
+# The penalty on a bias is this share of the ridge: inputs range from 0 to 9, so a weight changes a margin about ten times as
+# much as a bias of its size, and penalties are on squares.
 _SHARE_OF_BIASES = 0.01
 _MOST_STEPS = 300
 # Pairs of steps and gradients that L-BFGS keeps.
 _MEMORY = 20
 
 
-class Weights(NamedTuple):
-    """factor (Floats): Of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end.
+class ScalingWeights(NamedTuple):
+    """The parameters of a log-linear scaling.
 
-    codes (Ints), weights (Floats): Pairs of tags as of `Entries.codes`, ascending, and their weights.
+    factor (Floats): Of log p, shape (1,). biases (Floats): Per tag, the rest, and tags past the end.
+    codes (Ints), weights (Floats): Codes of pairs of tags, as in `Entries.codes`, ascending, and their weights.
     """
 
     factor: Floats
@@ -39,10 +40,10 @@ class Weights(NamedTuple):
 class Objective:
     """Penalized log loss of some tokens as a function of one vector: factor, biases, weights.
 
-    The vector is in units of its own curvature, or the search would take several times as many steps.
+    The vector is scaled by the curvature, or the search would take several times as many steps.
 
-    scaling (LogLinearScaling): Says which weights there are, and what holds them near 0: half of a penalty times the
-        square of each. pairs (Pairs): Those that reach the floor.
+    scaling (LogLinearScaling): Its settings give the weights and their L2 penalties. pairs (Pairs): Those that reach the floor.
+    n_tags (int): Number of tags.
     """
 
     def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
@@ -50,7 +51,7 @@ class Objective:
 
         entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
         bias_penalty = scaling.ridge_ * _SHARE_OF_BIASES if scaling.bias_ridge is None else scaling.bias_ridge
-        self.biased, self.entries = scaling.biased, entries
+        self.has_biases, self.entries = scaling.biased, entries
         self.n_biases = entries.n_tags + 2 if scaling.biased else 0
         is_hit = np.zeros(len(entries.tags), dtype=bool)
         is_tag = entries.origin >= 0
@@ -67,33 +68,33 @@ class Objective:
         self.penalty = np.concatenate(
             [np.full(1, PRIOR), np.full(self.n_biases, bias_penalty), np.full(len(self.codes), scaling.ridge_)]
         )
-        chance = np.exp(entries.logs)
-        variance = chance * (1.0 - chance)
-        curvature = self._gather(variance, entries.logs**2, self.design.power(2)) + self.penalty
+        probabilities = np.exp(entries.logs)
+        variance = probabilities * (1.0 - probabilities)
+        curvature = self._gradient(variance, entries.logs**2, self.design.power(2)) + self.penalty
         curvature[0] += 1.0  # never 0, whatever the data are like
         self.units = 1.0 / np.sqrt(curvature)
 
-    def minimize(self, start: Weights | None, tolerance: float) -> Weights:
-        """The weights of least loss. start: None begins at no change. tolerance: Share of the loss that ends the search."""
+    def minimize(self, start: ScalingWeights | None, tolerance: float) -> ScalingWeights:
+        """Return the weights of minimum loss. start: Initial weights; None is no change. tolerance: Relative, of the last step."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if start is not None:
             values[0] = start.factor[0]
             values[1 : 1 + self.n_biases] = start.biases[: self.n_biases]
-            if len(start.codes):  # pairs of tags that never met in that fit keep 0
+            if len(start.codes):  # pairs of tags that never occurred together in that fit keep 0
                 index = np.minimum(np.searchsorted(start.codes, self.codes), len(start.codes) - 1)
                 values[1 + self.n_biases :] = np.where(start.codes[index] == self.codes, start.weights[index], 0.0)
         vector = minimize_smooth(self.loss, values / self.units, tolerance, _MOST_STEPS, _MEMORY)
         return self.unpack(vector * self.units)
 
-    def unpack(self, values: Floats) -> Weights:
-        """The weights of a vector that is not in its units."""
-        biases = values[1 : 1 + self.n_biases] if self.biased else np.zeros(self.entries.n_tags + 2)
-        return Weights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
+    def unpack(self, values: Floats) -> ScalingWeights:
+        """Return the weights in an unscaled vector."""
+        biases = values[1 : 1 + self.n_biases] if self.has_biases else np.zeros(self.entries.n_tags + 2)
+        return ScalingWeights(values[:1].copy(), biases.copy(), self.codes, values[1 + self.n_biases :].copy())
 
-    def loss(self, scaled: Floats) -> tuple[float, Floats]:
-        """(loss, gradient) at a vector in its units."""
-        values = scaled * self.units
+    def loss(self, vector: Floats) -> tuple[float, Floats]:
+        """Return (loss, gradient) at a scaled vector."""
+        values = vector * self.units
         weights = self.unpack(values)
         margins = weights.factor[0] * self.entries.logs + weights.biases[self.entries.tags]
         if len(weights.weights):
@@ -105,58 +106,58 @@ class Objective:
         residuals = np.exp(logs) - self.gold
         distances = values.copy()
         distances[0] -= 1.0
-        gradient = self._gather(residuals, self.entries.logs, self.design) + self.penalty * distances
+        gradient = self._gradient(residuals, self.entries.logs, self.design) + self.penalty * distances
         return float(-logs[self.gold].sum() + 0.5 * (self.penalty * distances**2).sum()), gradient * self.units
 
-    def _gather(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
-        """Sums of the residuals times what each value is multiplied with."""
-        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.biased else np.zeros(0)
+    def _gradient(self, residuals: Floats, logs: Floats, design: Any) -> Floats:
+        """Return, for factor, biases and weights, the sum of the residuals times its feature."""
+        biases = np.bincount(self.entries.tags, residuals, self.n_biases) if self.has_biases else np.zeros(0)
         return np.concatenate([[float((residuals * logs).sum())], biases, design.T @ residuals])
 
 
 DEFAULT_RIDGE = 100.0
-# Choices, the strongest first: with the first, little but the temperature is learned.
+# Candidates, the strongest first: with the first, little but the temperature is learned.
 RIDGES = (10_000.0, 3000.0, 1000.0, 300.0, DEFAULT_RIDGE, 30.0)
-# To choose, at most so many pairs are looked at, in so many folds, no closer than needed to tell ridges apart.
+# Ridges are compared on at most so many pairs, in so many folds, with a tolerance that is enough to rank them.
 _MOST_PAIRS = 40_000
 _FOLDS = 3
 _TOLERANCE = 1e-5
 
 
 def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tags: int) -> LogLinearScaling:
-    """A scaling like this one with the ridge of least log loss on held-out documents, fitted on some of the pairs.
+    """Return a scaling like this one with the ridge of minimum cross-validated log loss, fitted on a sample of the pairs.
 
     The search begins at the default ridge and goes where the loss falls; of equal ridges the strongest is taken.
-    documents (Ints): Of the pairs, two at least.
+    documents (Ints): Document of each pair, two at least.
     """
     index = thin_out(documents, _MOST_PAIRS)
-    some_pairs, of_pair = pairs.take(index), documents[index]
-    default_place = RIDGES.index(DEFAULT_RIDGE)
-    scaling_by_place: dict[int, LogLinearScaling] = {}
+    sample, sample_documents = pairs.take(index), documents[index]
+    default_index = RIDGES.index(DEFAULT_RIDGE)
+    scalings: dict[int, LogLinearScaling] = {}
 
-    def loss(place: int) -> float:
+    def loss(i: int) -> float:
         candidate = scaling.clone()
-        candidate.ridge_ = RIDGES[place]
-        scaling_by_place[place] = candidate.fit(some_pairs, n_tags, scaling_by_place.get(default_place), _TOLERANCE)
+        candidate.ridge_ = RIDGES[i]
+        scalings[i] = candidate.fit(sample, n_tags, scalings.get(default_index), _TOLERANCE)
 
         def score(train: Ints, test: Ints) -> Floats:
-            return candidate.refit(some_pairs.take(train), n_tags, _TOLERANCE).scale_pairs(some_pairs.take(test))
+            return candidate.refit(sample.take(train), n_tags, _TOLERANCE).scale_pairs(sample.take(test))
 
-        scores = cross_fit(folds_of(of_pair, _FOLDS), score)
-        return -float(np.log(np.maximum(np.where(some_pairs.hits, scores, 1.0 - scores), LEAST)).sum())
+        scores = cross_fit(folds_of(sample_documents, _FOLDS), score)
+        return -float(np.log(np.maximum(np.where(sample.hits, scores, 1.0 - scores), LEAST)).sum())
 
-    return scaling_by_place[lowest_from(default_place, len(RIDGES), loss)]
+    return scalings[descend(default_index, len(RIDGES), loss)]
 
 
-def lowest_from(place: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
-    """The place in [0, n) where walking downhill from this one ends; of equals the first."""
-    losses = {place: loss(place)}
+def descend(start: int, n: int, loss: Callable[[int], float], progress: Progress = UNREPORTED) -> int:
+    """Return the local minimum of a loss over [0, n) that descent in steps of 1 reaches; of equal values the first."""
+    best, losses = start, {start: loss(start)}
     for step in (-1, 1):
-        while 0 <= (neighbour := place + step) < n:
+        while 0 <= (neighbour := best + step) < n:
             if neighbour not in losses:
-                progress.at(len(losses) / n)  # of n at most
+                progress.update(len(losses) / n)  # of n at most
                 losses[neighbour] = loss(neighbour)
-            if not (losses[neighbour], neighbour) < (losses[place], place):
+            if not (losses[neighbour], neighbour) < (losses[best], best):
                 break
-            place = neighbour
-    return place
+            best = neighbour
+    return best

@@ -1,4 +1,4 @@
-"""Cut-offs on screens: those of a precision, those of a recall, and what is left to review."""
+"""Print the cut-offs of `spacy calib threshold`: for a precision, for a recall, and the tokens left for review."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from ..shared.evidence import show_seen
-from ..shared.screen import Column, first_of, in_percent, msg, number, show_rows, whole
+from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, whole
 
-# So many labels or groups are named.
+# Maximum number of labels or groups to name.
 KEYS_NAMED = 8
 
 
 def highest_precisions(result: dict[str, Any]) -> str:
-    """Return the highest precision of each key where the target is not reached, and how much is kept; "" if none."""
+    """Say for each key without a cut-off which precision can be reached, and how many are accepted then; "" if all have one."""
     noun, lines = _unit_noun(result), []
     for row in result["rows"]:
         if row["highest"] is not None:
             label_prefix = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
             precision, n_kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
             lines.append(
-                f"{label_prefix}{in_percent(precision)} %, and keeps {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
+                f"{label_prefix}{in_percent(precision)} %, accepting {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
             )
     return first_of(lines, KEYS_NAMED, "; ")
 
 
 def show(result: dict[str, Any], apply: Path | None) -> None:
-    """Print what was found."""
+    """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
     attr = result["attr"]
     attributes = []
     if "precision" in result:
@@ -56,7 +56,7 @@ def _format_range(row: dict[str, Any], scale: float, digits: int) -> str:
 
 
 def show_precision(result: dict[str, Any]) -> None:
-    """Print the cut-offs for a precision and their guarantee."""
+    """Print the cut-offs for a precision, and what is guaranteed. result (dict): Of `threshold`."""
     from ...pairs.documents import by_unit
 
     target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _unit_noun(result)
@@ -64,51 +64,50 @@ def show_precision(result: dict[str, Any]) -> None:
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
     columns = (
-        Column("For", "key", lambda key: key or "(no group)", "l"),
-        Column("Cut-off", "", lambda row: _cutoff(row, ".4f")),
-        Column(noun.capitalize(), noun, whole),
-        Column("Kept", "kept", whole),
-        Column("% kept", "share", in_percent),
-        Column("Precision", "precision", number),
-        Column("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
+        TableColumn("For", "key", lambda key: key or "(no group)", "l"),
+        TableColumn("Cut-off", "", lambda row: _cutoff(row, ".4f")),
+        TableColumn(noun.capitalize(), noun, whole),
+        TableColumn("Kept", "kept", whole),
+        TableColumn("% kept", "share", in_percent),
+        TableColumn("Precision", "precision", number),
+        TableColumn("Elsewhere", "", lambda row: _format_range(row, 1, 4)),
     )
-    met = [row for row in result["rows"] if row[noun] or row["key"] == "all"]
-    show_rows(met or result["rows"], columns)
-    if met and (others := [row["key"] or "(no group)" for row in result["rows"] if row not in met]):
-        msg.text(f"No {noun} on this gold, and no cut-off: {', '.join(others)}.")
+    rows = [row for row in result["rows"] if row[noun] or row["key"] == "all"]
+    show_rows(rows or result["rows"], columns)
+    if rows and (empty_keys := [row["key"] or "(no group)" for row in result["rows"] if row not in rows]):
+        msg.text(f"No {noun} in this gold, and no cut-off: {', '.join(empty_keys)}.")
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
     highest = highest_precisions(result)
     if highest:
         msg.text(
-            f"The highest precision that is reached: {highest}. It was found by looking at this gold, so it is no promise; ask for it "
-            "on other gold to have one."
+            f"The highest precision that is reached: {highest}. It was chosen on this gold, so it is not guaranteed; ask for it on other gold."
         )
     if not nowhere:
         msg.text(
-            f"In other texts of the same source the {noun} kept are right at least {target} of the time, with {confidence} confidence "
-            f"({by_unit(**result['by'])}): of 100 files of gold like this one, {100 * result['confidence']:g} give a cut-off of which "
-            f"that is true. Elsewhere: where the precision of as many {noun} kept from other texts lies, with the same confidence."
+            f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
+            f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
+            f"Elsewhere: interval of the precision of as many {noun} accepted in other texts, with the same confidence."
         )
 
 
 _RECALL = (
-    Column("For", "key", align="l"),
-    Column("Cut-off", "", lambda row: _cutoff(row, ".3g")),
-    Column("Tokens", "tokens", whole),
-    Column("Found", "found", whole),
-    Column("Recall", "recall", number),
-    Column("% flagged", "share", in_percent),
-    Column("Elsewhere", "", lambda row: _format_range(row, 100, 1)),
-    Column("Entities", "entities", whole),
-    Column("Touched", "touched", whole),
+    TableColumn("For", "key", align="l"),
+    TableColumn("Cut-off", "", lambda row: _cutoff(row, ".3g")),
+    TableColumn("Tokens", "tokens", whole),
+    TableColumn("Found", "found", whole),
+    TableColumn("Recall", "recall", number),
+    TableColumn("% flagged", "share", in_percent),
+    TableColumn("Elsewhere", "", lambda row: _format_range(row, 100, 1)),
+    TableColumn("Entities", "entities", whole),
+    TableColumn("Touched", "touched", whole),
 )
 
 
 def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict[str, Any], apply: Path | None) -> None:
-    """Print the cut-offs for a recall and their guarantee. result (dict): "misses" of `threshold`."""
-    from ...pairs.documents import by_unit, counted
+    """Print the cut-offs for a recall, and what is guaranteed. result (dict): "misses" of `threshold`."""
+    from ...pairs.documents import by_unit, count_in_words
 
     target, confidence = f"{100 * result['recall']:g} %", f"{100 * result['confidence']:g} %"
     msg.divider(f"Cut-offs for a recall of {target} (tokens of gold entities)")
@@ -117,33 +116,33 @@ def show_recall(result: dict[str, Any], overlap: dict[str, Any] | None, by: dict
     missing = [row["key"] for row in result["rows"] if row["cutoff"] is None]
     if missing:
         label = "No cut-off" if result["per"] == "all" else f"No cut-off of {', '.join(missing)}"
-        consequence = "" if apply is None else f" The pipeline in {apply} flags every token for want of it."
-        msg.warn(f"{label} is sure to find {target}: ask for less, or give more gold.{consequence}")
+        consequence = "" if apply is None else f" The pipeline in {apply} flags every token without it."
+        msg.warn(f"{label} reaches {target} with this confidence: ask for less, or give more gold.{consequence}")
     if len(missing) == len(result["rows"]):
         return
     score, per_label = (
-        ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label by itself)")
+        ("P(inside an entity) = 1 - P(O)", "") if result["per"] == "all" else ("P(label)", " (for each label separately)")
     )
     msg.text(
-        f"Flagged is every token whose {score} reaches the cut-off, also where the recognizer said O. Of the tokens of gold entities "
-        f"in other texts of the same source at most {100 * (1 - result['recall']):.3g} % are not flagged, with {confidence} confidence{per_label} "
-        f"({by_unit(**by)}): of 100 files of gold like this one, {100 * result['confidence']:g} give cut-offs of which that is true. "
-        f"Elsewhere: where the share of flagged tokens in {counted(**by)} of other texts lies, with the same confidence. Predicted "
-        "only: the tokens of entities that were found."
+        f"Every token whose {score} reaches the cut-off is flagged, even if the recognizer predicts O. At most "
+        f"{100 * (1 - result['recall']):.3g} % of the tokens of gold entities in other texts of the same source are not flagged, with {confidence} "
+        f"confidence{per_label} ({by_unit(**by)}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
+        f"Elsewhere: interval of the share of flagged tokens in {count_in_words(**by)} of other texts, with the same confidence. Predicted "
+        "only: the tokens of predicted entities."
     )
 
 
 _REVIEW = (
-    Column("Part", "part", align="l"),
-    Column("Tokens", "tokens", whole),
-    Column("% of tokens", "share", in_percent),
-    Column("What", "what", align="l"),
-    Column("Share", "right", number),
+    TableColumn("Part", "part", align="l"),
+    TableColumn("Tokens", "tokens", whole),
+    TableColumn("% of tokens", "share", in_percent),
+    TableColumn("What", "what", align="l"),
+    TableColumn("Share", "right", number),
 )
 
 
 def show_review(parts: dict[str, Any], precision: float, recall: float, confidence: float) -> None:
-    """Print how much is accepted, reviewed and dropped."""
+    """Print how much is accepted, reviewed and dropped. parts (dict): "review" of `threshold`."""
     msg.divider("Accept, look, drop")
     accept, inside_share = parts["accept"], parts["drop"]["inside_share"]
     right = accept["right"] / accept["entities"] if accept["entities"] else None
@@ -157,7 +156,7 @@ def show_review(parts: dict[str, Any], precision: float, recall: float, confiden
     )
     joint_confidence = max(0.0, 1 - 2 * (1 - confidence))
     msg.text(
-        "Accepted: the tokens of entities at or above their cut-off. Looked at: the flagged tokens of the rest. Dropped unseen: all "
-        f"others. The precision of {100 * precision:g} % and the recall of {100 * recall:g} % are each promised by themselves, with "
-        f"{100 * confidence:g} % confidence; both hold together with {100 * joint_confidence:g} % at least."
+        "Accept: the tokens of entities at or above their cut-off. Look: the other flagged tokens. Drop: all others, without review. "
+        f"The precision of {100 * precision:g} % and the recall of {100 * recall:g} % hold with {100 * confidence:g} % confidence each, and "
+        f"together with at least {100 * joint_confidence:g} %."
     )

@@ -1,4 +1,4 @@
-"""Model and gold -> an `Evaluation`: the tables of each pipe, slices of the data, and how another pipeline compares."""
+"""`Evaluation` of a pipeline on gold: the tables of each pipe, slices of the data, and the comparison with another pipeline."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
 from ..shared.command import check_option
 from ..shared.evidence import check_bins
-from ..shared.run import judge, pipes_to_run
-from .against import check_other, compare, read_side, show_against, side_of
+from ..shared.run import evaluate_pipes, pipes_to_run
+from .against import check_other, compare, score_pipeline, scores_of_pipe, show_against
 from .outputs import Section
-from .raw_scores import fit_command, judge_raw, verdict_on_raw, without_calibrated
+from .raw_scores import evaluate_raw, fit_command, verdict_on_raw, without_calibrated
 from .tables import show_slices
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ...metrics.slices import SliceTable
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
     from .options import EvaluateRun
 
-# Of the simulated noise floor and of intervals.
+# Seed of the simulated noise floor and of intervals.
 _SEED = 0
 ENTITIES = "entities"
 
@@ -38,61 +38,66 @@ ENTITIES = "entities"
 class PipeEvaluation:
     """The evaluation of one pipe.
 
-    judged (Judged): Its tokens and spans with gold, and the overlap with the fit data. conventions (list | None): Where labels and gold look
-    like two conventions, see `FitInfo`; None where it is not known. pipe, corpus: The fitted pipe, and its scores with their places in the texts;
-    None of raw scores, and where it cannot be read.
+    gold_scores (Judged): Scores of its tokens and spans with gold, and the overlap with the fit data. conventions (list |
+    None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known. pipe, corpus: The fitted
+    pipe, and its scores with their positions in the texts; None for raw scores, and for a pipe whose component is missing or
+    disabled.
     """
 
     run: EvaluateRun
-    judged: Judged
+    gold_scores: PipeScores
     conventions: list[dict[str, Any]] | None = None
     pipe: Calibrator | None = None
     corpus: ScoredCorpus | None = None
 
     @cached_property
     def units(self) -> dict[str, JudgedView]:
-        """ "entities", where there are, then "tokens" or "documents" -> their scores, by the groups of the fit or by as many as were asked for."""
-        from ...metrics.judged_view import judged_entities, judged_tokens, without_places
+        """ "entities", if it scores them, then "tokens" or "documents" -> scores, in the groups of the fit or of --groups."""
+        from ...metrics.judged_view import judged_entities, judged_tokens, without_positions
         from ...pipe.registered import metrics
         from ...pipe.scorer import scorer_like
 
-        judged, corpus = self.judged, self.corpus
-        scorer = scorer_like(judged.scorer, self.run.bins, self.run.groups)
-        about: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
-        spans, of_tokens = {}, {**about, "labels": judged.labels, "groups": scorer.judging(judged.groups, judged.labels)}
-        if judged.spans is not None and judged.span_groups is not None:
-            about["called"], about["labels"] = judged.annotation.span_words, judged.span_labels
-            about["groups"] = scorer.judging(judged.span_groups, judged.span_labels)
-            unplaced = partial(without_places, judged.spans, kind=ENTITIES)
-            spans[ENTITIES] = unplaced(**about) if corpus is None else judged_entities(corpus, **about)
-        unplaced = partial(without_places, judged.tokens, kind=f"{judged.annotation.unit}s")
-        tokens = unplaced(**of_tokens) if corpus is None else judged_tokens(corpus, **of_tokens)
+        scores, corpus = self.gold_scores, self.corpus
+        scorer = scorer_like(scores.scorer, self.run.bins, self.run.groups)
+        options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
+        spans, token_options = {}, {**options, "labels": scores.labels, "groups": scorer.judging(scores.groups, scores.labels)}
+        if scores.spans is not None and scores.span_groups is not None:
+            options["span_words"], options["labels"] = scores.annotation.span_words, scores.span_labels
+            options["groups"] = scorer.judging(scores.span_groups, scores.span_labels)
+            raw_view = partial(without_positions, scores.spans, kind=ENTITIES)
+            spans[ENTITIES] = raw_view(**options) if corpus is None else judged_entities(corpus, **options)
+        raw_view = partial(without_positions, scores.tokens, kind=f"{scores.annotation.unit}s")
+        tokens = raw_view(**token_options) if corpus is None else judged_tokens(corpus, **token_options)
         return {**spans, tokens.kind: tokens}
 
     def table(self) -> dict[str, Any]:
-        """The table, see `evaluate`; raw scores alone of a pipe that is not fitted. RAISES C005: there are fewer pairs than bins."""
-
-        judged, bins = self.judged, self.run.bins
+        """Return the table of the pipe for `evaluate`; without a fit only raw scores. RAISES C005: fewer pairs than bins."""
+        scores, bins = self.gold_scores, self.run.bins
         *spans, tokens = self.units.values()
         if len(tokens):
-            check_bins(len(tokens), bins, judged.threshold)
+            check_bins(len(tokens), bins, scores.threshold)
         table = {
-            "component": judged.component,
-            "layer": plain_name(judged.layer),
-            "accuracy_is": judged.annotation.accuracy_name,
-            "seen": judged.seen,
-            "weights_changed": judged.weights_changed,
-            "misaligned": judged.misaligned,
-            **({"without_map": dict(judged.without_map)} if judged.without_map else {}),
+            "component": scores.component,
+            "layer": plain_name(scores.layer),
+            "accuracy_is": scores.annotation.accuracy_name,
+            "seen": scores.overlap,
+            "weights_changed": scores.weights_changed,
+            "misaligned": scores.misaligned_tokens,
+            **({"without_map": dict(scores.without_map)} if scores.without_map else {}),
             **self._figures(tokens),
         }
         for view in spans:
-            about = {"called": list(view.called), "event": judged.event, "accepted": judged.accepted, "flagged": judged.flagged}
-            table[ENTITIES] = {**about, **self._figures(view)}
-        if judged.events:
-            table["events"] = [event_table(bins or 10, _SEED) for event_table in judged.events]
-        if not judged.fitted:
-            raw_table = {"verdict": verdict_on_raw(judged), "fit": fit_command(self.run, judged.component)}
+            fields = {
+                "called": list(view.span_words),
+                "event": scores.event,
+                "accepted": scores.accepted,
+                "flagged": scores.flagged,
+            }
+            table[ENTITIES] = {**fields, **self._figures(view)}
+        if scores.events:
+            table["events"] = [event_table(bins or 10, _SEED) for event_table in scores.events]
+        if not scores.fitted:
+            raw_table = {"verdict": verdict_on_raw(scores), "fit": fit_command(self.run, scores.component)}
             table = {**without_calibrated(table), "unfitted": raw_table}
         return {**table, "conventions": self.conventions}
 
@@ -105,17 +110,17 @@ class PipeEvaluation:
         figures = calibration_table(
             view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
         )
-        never = [] if plain_name(self.judged.layer) in OPEN else never_right(view, view.labels)
+        never = [] if plain_name(self.gold_scores.layer) in OPEN else never_right(view, view.labels)
         return {"bins": view.n_bins, **figures, "never_right": never}
 
 
 @dataclass(eq=False, kw_only=True)
 class Evaluation:
-    """The evaluation of a pipeline on gold: what `evaluate` shows, and what writers get.
+    """The evaluation of a pipeline on gold, which `evaluate` prints and writers get.
 
-    run (EvaluateRun): Its options. name, version (str): Of the pipeline. pipes (list[PipeEvaluation]): All that were evaluated.
-    examples (Sequence[Example]): The gold, with the predicted Docs; none of raw scores. skipped (list[str]): Sentences about what is not
-    evaluated. sections (list[Section]): What was added to the tables.
+    run (EvaluateRun): Its options. name, version (str): Of the pipeline. pipes (list[PipeEvaluation]): The evaluated pipes.
+    examples (Sequence[Example]): The gold, with the predicted Docs; empty for raw scores. notes (list[str]): Sentences about
+    pipes that are not evaluated. sections (list[Section]): Further sections of the tables.
     """
 
     run: EvaluateRun
@@ -123,88 +128,87 @@ class Evaluation:
     version: str
     pipes: list[PipeEvaluation]
     examples: Sequence[Example] = ()
-    skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
-        """By pipe, with all sections, see `evaluate`. RAISES C005: more bins were asked for than there are pairs."""
-        return {evaluated.judged.name: evaluated.table() for evaluated in self.pipes}
+        """Pipe name -> its table with all sections, as `evaluate` returns them. RAISES C005: fewer pairs than bins."""
+        return {pipe.gold_scores.name: pipe.table() for pipe in self.pipes}
 
     def add(self, sections: Iterable[Section]) -> None:
-        """Add sections to the tables."""
         for section in sections:
             self.sections.append(section)
             if section.pipe:
                 self.table_of(section.pipe, section.unit)[section.key] = section.rows
 
     def table_of(self, pipe: str, unit: str) -> dict[str, Any]:
-        """The part of a pipe's table that is of one unit."""
+        """Return the table of one unit of a pipe: its "entities", else the whole table."""
         table: dict[str, Any] = self.tables[pipe][ENTITIES] if unit == ENTITIES else self.tables[pipe]
         return table
 
-    def placed(self) -> list[tuple[Calibrator, ScoredCorpus, PipeEvaluation]]:
-        """The fitted pipes that can be read, with their scores."""
+    def fitted_pipes(self) -> list[tuple[Calibrator, ScoredCorpus, PipeEvaluation]]:
+        """Return (pipe, scores, evaluation) of the fitted pipes whose component is there and enabled."""
         return [
-            (evaluated.pipe, evaluated.corpus, evaluated)
-            for evaluated in self.pipes
-            if evaluated.pipe is not None and evaluated.corpus is not None
+            (evaluation.pipe, evaluation.corpus, evaluation)
+            for evaluation in self.pipes
+            if evaluation.pipe is not None and evaluation.corpus is not None
         ]
 
     def nothing_to_show(self) -> CalibError:
-        """C030: no unit of any pipe has both gold and a score."""
-        first = self.pipes[0].judged
-        return calib_error("C030", layer=plain_name(first.layer), component=first.component or "the source")
+        """Build C030: no unit of any pipe has both gold and a score."""
+        scores = self.pipes[0].gold_scores
+        return calib_error("C030", layer=plain_name(scores.layer), component=scores.component or "the source")
 
-    def values_of(self, by: str) -> Sequence[str | None]:
-        """The value of each Doc under a key. RAISES CalibError: a key that tells nothing, see `names_under`."""
+    def values_of(self, key: str) -> Sequence[str | None]:
+        """Return the value of each Doc under a key. RAISES C600 to C602: the key gives no slices."""
         from ...gold.keys import names_under
 
-        return names_under([example.reference for example in self.examples], by)
+        return names_under([example.reference for example in self.examples], key)
 
-    def slices(self, by: str) -> list[Section]:
-        """How true the scores are in each slice: the documents that share a value of a key; the rows are a `SliceTable`."""
-        values = self.values_of(by)
+    def slices(self, key: str) -> list[Section]:
+        """Return the sections about slices, documents that share a value of a key; their rows are a `SliceTable`."""
+        values = self.values_of(key)
         return [
-            Section(pipe.name, unit, "slices", {"by": by, **_slice_table(corpus, view, values)}, show_slices)
-            for pipe, corpus, evaluated in self.placed()
-            for unit, view in evaluated.units.items()
+            Section(pipe.name, unit, "slices", {"by": key, **_slice_table(corpus, view, values)}, show_slices)
+            for pipe, corpus, evaluation in self.fitted_pipes()
+            for unit, view in evaluation.units.items()
         ]
 
-    def against(self, other: str) -> list[Section]:
-        """How another pipeline compares; the rows are a `Comparison`. RAISES C615 to C618: nothing to compare."""
-        run, sides = self.run, [side_of(pipe, corpus, self.examples) for pipe, corpus, _ in self.placed()]
+    def against(self, model: str) -> list[Section]:
+        """Return sections about another pipeline; rows: `PipelineComparison`. RAISES C615 to C618: nothing to compare."""
+        run, all_scores = self.run, [scores_of_pipe(pipe, corpus, self.examples) for pipe, corpus, _ in self.fitted_pipes()]
         values = None if run.by is None else self.values_of(run.by)
         return [
-            Section(side.name, unit, "against", rows, show_against)
-            for side in sides or [read_side(run, run.model, self.pipes[0].judged.component)]
-            for unit, rows in compare(side, read_side(run, other, side.component), run, values).items()
+            Section(scores.name, unit, "against", rows, show_against)
+            for scores in all_scores or [score_pipeline(run, run.model, self.pipes[0].gold_scores.component)]
+            for unit, rows in compare(scores, score_pipeline(run, model, scores.component), run, values).items()
         ]
 
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | None]) -> SliceTable:
-    from ...metrics.judged_view import carried_places
+    from ...metrics.judged_view import predicted_units
     from ...metrics.slices import judge_slices, slices_by
 
-    docs, places = carried_places(corpus, view)
-    return judge_slices(view, slices_by(values, docs, places), places, view.n_bins, view.seed)
+    docs, rows = predicted_units(corpus, view)
+    return judge_slices(view, slices_by(values, docs, rows), rows, view.n_bins, view.seed)
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate what the run is about, with slices, comparisons and the tables of plug-ins; nothing is written.
+    """Evaluate a pipeline on gold, with slices, comparison and the tables of plug-ins; write no files.
 
-    fitted_only (bool): Refuse raw scores. RAISES CalibError: any fault of the input.
+    fitted_only (bool): Whether raw scores are refused. RAISES CalibError: any error in the input.
     """
     if run.against is not None:
         check_other(run.against)
     nlp = run.begin(run.files())
     fitted_only |= run.by is not None or any(request.writer.fitted_only for request in run.requests)
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
-    if _reads_fitted(run, nlp, fitted_only):
+    if _has_fitted(run, nlp, fitted_only):
         evaluation = Evaluation(run=run, name=name, version=version, pipes=[])
         _evaluate_fitted(evaluation, nlp, sentences=fitted_only or bool(run.requests))
     else:
-        evaluation = Evaluation(run=run, name=name, version=version, pipes=[PipeEvaluation(run, *judge_raw(run, nlp))])
+        evaluation = Evaluation(run=run, name=name, version=version, pipes=[PipeEvaluation(run, *evaluate_raw(run, nlp))])
     slices = [] if run.by is None else evaluation.slices(run.by)
     evaluation.add([] if run.against is None else evaluation.against(run.against))
     evaluation.add(slices)
@@ -215,38 +219,38 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 
 def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> None:
-    """Add the fitted pipes. sentences (bool): Find sentences, too, for what is shown in its context."""
+    """Evaluate the fitted pipes. sentences (bool): Whether the pipes that set sentences must run, for outputs with examples."""
     from ...pipe.component import fitted_pipes
 
     run = evaluation.run
     examples = run.read(nlp)
-    pipes = run.pipes(nlp, examples, several=True)
+    pipes = run.pipes(nlp, examples, allow_many=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
-    all_judged, corpora, evaluation.examples = judge(run, nlp, pipes, examples, also=last_pipes)
+    all_scores, corpora, evaluation.examples = evaluate_pipes(run, nlp, pipes, examples, also=last_pipes)
     if run.attr is None and run.component is None:
         without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
-        reason = "Not judged: pipe {}. The data has no gold for '{}'."
-        evaluation.skipped += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
-    for pipe, judged, corpus in zip(pipes, all_judged, corpora, strict=True):
-        evaluation.pipes.append(_evaluate_pipe(evaluation, nlp, judged, pipe, corpus))
+        reason = "Not evaluated: pipe {}. The data has no gold for '{}'."
+        evaluation.notes += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
+    for pipe, scores, corpus in zip(pipes, all_scores, corpora, strict=True):
+        evaluation.pipes.append(_evaluate_pipe(evaluation, nlp, scores, pipe, corpus))
 
 
 def _evaluate_pipe(
-    evaluation: Evaluation, nlp: Language, judged: Judged, pipe: Calibrator, corpus: ScoredCorpus
+    evaluation: Evaluation, nlp: Language, scores: PipeScores, pipe: Calibrator, corpus: ScoredCorpus
 ) -> PipeEvaluation:
-    """The evaluation of a pipe; one that cannot be read has a table alone, and is named among the skipped."""
-    from ...pipe.evaluation import conventions_met
+    """Build the evaluation of a pipe. If its component is missing or disabled it has only a table, and a note."""
+    from ...pipe.evaluation import find_gold_conventions
 
     try:
         check_readable(nlp, pipe)
     except CalibError as error:
-        evaluation.skipped.append(f"Not judged: pipe {pipe.name}. {error.message}")
-        return PipeEvaluation(evaluation.run, judged)
-    return PipeEvaluation(evaluation.run, judged, conventions_met(pipe, corpus), pipe, corpus)
+        evaluation.notes.append(f"Not evaluated: pipe {pipe.name}. {error.message}")
+        return PipeEvaluation(evaluation.run, scores)
+    return PipeEvaluation(evaluation.run, scores, find_gold_conventions(pipe, corpus), pipe, corpus)
 
 
-def _reads_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
-    """Whether fitted pipes are evaluated, not raw scores. RAISES C027, C056: none that can be shown on a page or in pictures."""
+def _has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
+    """Whether fitted pipes are evaluated, not raw scores. RAISES C027, C056: there is none, though an output needs one."""
     from ...pipe.component import Calibrator, fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]

@@ -8,16 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..shared.outputs import Output
+from ..shared.outputs import Output, check_folder_of_files
 from ..shared.run import GoldRun
 from .outputs import Request, find_requests, is_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateRun(GoldRun):
-    """The options of a run of `evaluate`; added_options are those of writers.
+    """The options of a run of `evaluate`. added_options (Mapping): Options of writers.
 
-    RAISES C056, C749: outputs that nothing writes. CalibError: options and files that do not fit, by their writer.
+    RAISES C056, C749: an output without a writer. CalibError: options and files that do not fit their writer.
     """
 
     output: list[Path] = field(default_factory=list)
@@ -35,24 +35,23 @@ class EvaluateRun(GoldRun):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> EvaluateRun:
-        """Make a run of the options of the command by name, those of writers among them."""
+        """Make a run from all options of the command by name, options of writers included."""
         names = {option.name for option in fields(cls)}
         added_options = {name: value for name, value in options.items() if name not in names}
         return cls(**{name: options[name] for name in options.keys() & names}, added_options=added_options)
 
     @cached_property
     def requests(self) -> list[Request]:
-        """What writers are asked for."""
         return find_requests([path for path in self.output if not is_numbers(path)], self.added_options)
 
     @property
     def numbers(self) -> list[Path]:
-        """The files of JSON."""
+        """The files that get the numbers as JSON."""
         return [path for path in self.output if is_numbers(path)]
 
     def files(self) -> list[Output]:
-        """The files that are written."""
-        return [
-            Output("--output", path)
-            for path in (*self.numbers, *(path for request in self.requests for path in request.files()))
-        ]
+        """Return all files to write. RAISES C054: a folder for them is not empty, and there is no --force."""
+        files = [*self.numbers, *(path for request in self.requests for path in request.files())]
+        for folder in {path.parent for path in files} & set(self.output):
+            check_folder_of_files(folder, self.force)
+        return [Output("--output", path) for path in files]

@@ -1,4 +1,4 @@
-"""The tables of `spacy calib evaluate` on the screen."""
+"""Print the tables of `spacy calib evaluate`."""
 
 from __future__ import annotations
 
@@ -10,63 +10,65 @@ from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
 from ..shared.score_readers import show_event_table
-from ..shared.screen import Column, msg, number, show_rows, whole
+from ..shared.screen import TableColumn, msg, number, show_rows, whole
 from ..shared.writing import print_exact
 from .outputs import Section
 
 
 def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = ()) -> None:
-    """Print one pipe's tables. sections (Sequence): What was added to them."""
+    """Print the tables of one pipe. sections (Sequence): Further sections of them."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
-    unfitted = table.get("unfitted")
-    msg.divider(f"{name if unfitted is None else 'Raw scores'} ({table['component'] or 'Doc'})")
-    entities, raw_only = table.get("entities"), unfitted is not None
+    raw_table = table.get("unfitted")
+    msg.divider(f"{name if raw_table is None else 'Raw scores'} ({table['component'] or 'Doc'})")
+    entities, raw_only = table.get("entities"), raw_table is not None
     if not table["pairs"]:
-        msg.warn(f"Nothing to judge: no {unit} has both gold and a score.")
+        msg.warn(f"Nothing to evaluate: no {unit} has both gold and a score.")
         if not (entities and entities["pairs"]):
             return
         show_other_weights(table["weights_changed"])
         show_seen(table["seen"])
     else:
         _show_units(table, unit)
-        _show_sections(sorted((one for one in sections if one.unit != "entities"), key=_is_last), f"{unit}s")
+        _show_sections(sorted((section for section in sections if section.unit != "entities"), key=_is_last), f"{unit}s")
     if entities is not None:
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
         _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only)
     show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
         show_event_table(event)
-    by = table["by"] if entities is None or table["by"]["n"] else entities["by"]  # answers about entities say nothing of tokens
-    _show_legend(unit, by_unit(**by), raw_only)
+    sampling = (
+        table["by"] if entities is None or table["by"]["n"] else entities["by"]
+    )  # answers about entities have no gold for tokens
+    _show_legend(unit, by_unit(**sampling), raw_only)
     if caveat := caveat_of(**table["by"]):
         msg.text(f"{caveat}.")
-    if unfitted is not None:
-        msg.text("This command makes them true, from gold that the pipeline was not trained on, and other than this:")
-        print_exact([f"{unfitted['fit']}\n"], json=False)
+    if raw_table is not None:
+        msg.text("This command calibrates them, on gold that the pipeline was not trained on, and other than this:")
+        print_exact([f"{raw_table['fit']}\n"], json=False)
 
 
 def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool) -> None:
-    """raw_only (bool): Whether there are no calibrated scores."""
-    one, several = entities["called"]
+    """Print the table of whole entities. raw_only (bool): Whether there are no calibrated scores."""
+    singular, plural = entities["called"]
     if not entities["pairs"]:
-        msg.warn(f"Nothing to judge: no {one} was predicted where there is gold.")
+        msg.warn(f"Nothing to evaluate: no {singular} was predicted where there is gold.")
         return
     share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
-    msg.text(f"{entities['pairs']:,} predicted {several}, {share} % right, {entities['bins']} bins")
+    msg.text(f"{entities['pairs']:,} predicted {plural}, {share} % right, {entities['bins']} bins")
     _show_errors(entities, "ECE", "tags", raw_only)
-    _show_sections((section for section in sections if not _is_last(section)), several)
-    _show_accepted(entities["accepted"], several)
+    _show_sections((section for section in sections if not _is_last(section)), plural)
+    _show_accepted(entities["accepted"], plural)
     _show_flagged(entities["flagged"])
-    _show_sections(filter(_is_last, sections), several)
+    _show_sections(filter(_is_last, sections), plural)
 
 
 def _show_units(table: dict[str, Any], unit: str) -> None:
-    """unit (str): What has labels."""
-    unfitted = table.get("unfitted")
-    if unfitted is not None:
-        msg.info(unfitted["verdict"])
+    """Print the table of tokens or documents. unit (str): "token" or "document"."""
+    raw_table = table.get("unfitted")
+    if raw_table is not None:
+        msg.info(raw_table["verdict"])
     show_other_weights(table["weights_changed"])
     show_seen(table["seen"])
     counts = table.get("without_map", {})
@@ -75,46 +77,46 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
         msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
-    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], unfitted is not None)
+    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None)
 
 
 def _is_last(section: Section) -> bool:
-    """Whether a section is about another pipeline: those about this one come first."""
+    """Whether a section is printed last, after the cut-offs: the comparison with another pipeline."""
     return section.key == "against"
 
 
 def _show_sections(sections: Iterable[Section], units: str) -> None:
-    """units (str): What has the labels: "tokens"."""
+    """Print sections. units (str): Plural noun, "tokens"."""
     for section in sections:
         if section.show is not None:
             section.show(section.rows, units)
 
 
 def _show_legend(unit: str, by: str, raw_only: bool) -> None:
-    """unit (str): What has labels. by (str): What the intervals resample."""
-    what, several = LABEL_WORDS[unit]
+    """Print the explanation of the figures. unit (str): "token" or "document". by (str): Of the intervals, "by document"."""
+    label, labels = LABEL_WORDS[unit]
     msg.text(
-        f"A pair is one {unit} and one {what} with a score above the threshold, and whether that is the gold {what}; of entities, each one found."
+        f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}. For entities, each predicted one is a pair."
     )
     columns = "Raw" if raw_only else "Raw, calibrated"
     msg.text(
-        f"{columns}: how far scores are from how often they are right (root mean square), of all {several} together (SMCE), of each group of "
-        "them, and the mean of the groups (GMCE)."
+        f"{columns}: calibration error, the root mean square difference between scores and the share of hits, of all {labels} together (SMCE), of each "
+        "group of them, and the mean over the groups (GMCE)."
     )
-    msg.text("An error near the floor cannot be improved: exactly true scores would show it too. Lower is better.")
+    msg.text("Lower is better. An error near the floor cannot be improved: perfectly calibrated scores would show it too.")
     if not raw_only:
         msg.text(
-            f"The 95 % interval is that of the calibrated error that endless data would show, {by}. Chance adds to the error that was measured; "
-            "the debiased error is without it, and the interval lies around that one."
+            f"The 95 % interval is for the calibrated error on unlimited data, {by}. Chance adds to the measured error; the debiased error is without "
+            "this part, and the interval lies around it."
         )
 
 
-def _show_accepted(accepted: dict[str, Any] | None, several: str) -> None:
-    if accepted is not None:
-        share = number(None if accepted["share"] is None else 100 * accepted["share"], 1)
+def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
+    if row is not None:
+        share = number(None if row["share"] is None else 100 * row["share"], 1)
         msg.text(
-            f"{accepted['kept']:,} {several} ({share} %) reach their cut-off; precision {number(accepted['precision'])}, "
-            f"wanted {number(accepted['wanted'])}"
+            f"{row['kept']:,} {units} ({share} %) reach their cut-off; precision {number(row['precision'])}, "
+            f"target {number(row['wanted'])}"
         )
 
 
@@ -123,14 +125,14 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
         share = number(None if row["share"] is None else 100 * row["share"], 1)
         msg.text(
             f"{row['flagged']:,} tokens ({share} %) are flagged{'' if row['key'] == 'all' else ' for ' + row['key']}; recall "
-            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, wanted {number(row['wanted'])}"
+            f"{number(row['recall'])} of {row['tokens']:,} tokens of gold entities, target {number(row['wanted'])}"
         )
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
-    """ece (str), labels (str): How these are called. raw_only (bool): Whether there are no calibrated scores."""
+    """Print errors and scores. ece, labels (str): Titles of these. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
-    from ...metrics.sentences import warning_of, worse_of
+    from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...pipe.registered import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))
@@ -140,77 +142,77 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -
         for key, row in table["scores"].items()
     ]
     show_rows(scores, _SCORES[:2] if raw_only else _SCORES)
-    warnings = (warning_of(table["never_right"]), worse_of(table["change"]))
+    warnings = (warn_of_never_right(table["never_right"]), warn_of_higher_loss(table["change"]))
     for warning in filter(None, warnings):
         msg.warn(warning)
 
 
-def _error_columns(labels: str, raw_only: bool) -> list[Column]:
-    """labels (str): What the groups are made of. raw_only (bool): Whether there are no calibrated scores."""
-    calibrated = [
-        Column("Calibrated", "calibrated", number),
-        Column("Debiased", "debiased", number),
-        Column("95 % interval", "", lambda row: _between(row["true_low"], row["true_high"], number)),
+def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
+    """Return the columns of the errors. labels (str): "tags". raw_only (bool): Whether there are no calibrated scores."""
+    calibrated_columns = [
+        TableColumn("Calibrated", "calibrated", number),
+        TableColumn("Debiased", "debiased", number),
+        TableColumn("95 % interval", "", lambda row: _interval(row["true_low"], row["true_high"], number)),
     ]
     return [
-        Column("Group", "group", lambda group: {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(group, group), "l"),
-        Column(labels, "tags", whole),
-        Column("Pairs", "pairs", whole),
-        Column("Raw", "raw", number),
-        *([] if raw_only else calibrated),
-        Column("Floor", "floor", number),
-        Column("Floor 95 %", "floor95", number),
+        TableColumn("Group", "group", lambda group: {"all": "all (SMCE)", "mean": "mean (GMCE)"}.get(group, group), "l"),
+        TableColumn(labels, "tags", whole),
+        TableColumn("Pairs", "pairs", whole),
+        TableColumn("Raw", "raw", number),
+        *([] if raw_only else calibrated_columns),
+        TableColumn("Floor", "floor", number),
+        TableColumn("Floor 95 %", "floor95", number),
     ]
 
 
-def _signed(value: float) -> str:
+def _signed_number(value: float) -> str:
     return f"{value:+.4f}"
 
 
-def _between(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
+def _interval(low: float | None, high: Any, show: Callable[[Any], str]) -> str:
     return "-" if low is None else f"{show(low)} to {show(high)}"
 
 
 _SCORES = (
-    Column("Score", "name", align="l"),
-    Column("Raw", "raw", number),
-    Column("Calibrated", "calibrated", number),
-    Column("Change", "value", _signed),
-    Column("95 % interval", "", lambda row: _between(row["low"], row.get("high"), _signed)),
+    TableColumn("Score", "name", align="l"),
+    TableColumn("Raw", "raw", number),
+    TableColumn("Calibrated", "calibrated", number),
+    TableColumn("Change", "value", _signed_number),
+    TableColumn("95 % interval", "", lambda row: _interval(row["low"], row.get("high"), _signed_number)),
 )
 
-_three = partial(number, digits=3)
-_COLUMNS = (
-    Column("", "off", lambda off: "OFF" if off else "", align="l"),
-    Column("Slice", "slice", align="l"),
-    Column("Documents", "documents", whole),
-    Column("Labels", "n", whole),
-    Column("Mean score", "score", _three),
-    Column("Right", "right", _three),
-    Column("Gap", "", lambda row: f"{row['gap']:+.3f}"),
-    Column("95 % interval", "", lambda row: "-" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"),
-    Column("Error", "calibrated", _three),
-    Column("Floor 95 %", "floor95", _three),
+_three_digits = partial(number, digits=3)
+_SLICE_COLUMNS = (
+    TableColumn("", "off", lambda off: "OFF" if off else "", align="l"),
+    TableColumn("Slice", "slice", align="l"),
+    TableColumn("Documents", "documents", whole),
+    TableColumn("Labels", "n", whole),
+    TableColumn("Mean score", "score", _three_digits),
+    TableColumn("Right", "right", _three_digits),
+    TableColumn("Gap", "", lambda row: f"{row['gap']:+.3f}"),
+    TableColumn("95 % interval", "", lambda row: "-" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"),
+    TableColumn("Error", "calibrated", _three_digits),
+    TableColumn("Floor 95 %", "floor95", _three_digits),
 )
 
 
 def show_slices(table: Mapping[str, Any], units: str) -> None:
-    """Print how true scores are in each slice. units (str): What has the labels: "tokens"."""
-    rows, small = table["rows"], table["too_small"]
+    """Print how well scores are calibrated in each slice. units (str): Plural noun, "tokens"."""
+    rows, n_small = table["rows"], table["too_small"]
     if rows:
-        msg.text(f"Where scores are off, by {table['by']} (of the {units} with their likeliest label):")
-        show_rows(rows, _COLUMNS)
-        off = sum(row["off"] for row in rows)
+        msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
+        show_rows(rows, _SLICE_COLUMNS)
+        n_off = sum(row["off"] for row in rows)
         msg.text(
-            f"{_of(off, len(rows))} surely off; of those that are called so, {100 * table['rate']:g} % at most are so by chance, on average. "
+            f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so are not, on average. "
             "A gap above 0: scores are too high."
         )
-    if small:
+    if n_small:
         from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS
 
-        what = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
-        msg.text(f"{small:,} {'more' if rows else 'slices'} {what} {'is' if small == 1 and rows else 'are'} not judged.")
+        size = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
+        msg.text(f"{n_small:,} {'more' if rows else 'slices'} {size} {'is' if n_small == 1 and rows else 'are'} not evaluated.")
 
 
-def _of(off: int, n: int) -> str:
-    return f"{off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if off < 2 else 'are'}"
+def _slices_off(n_off: int, n: int) -> str:
+    return f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'}"

@@ -1,4 +1,4 @@
-"""What `spacy calib adapt` prints of an adaptation, and `spacy calib info` again."""
+"""Print an adaptation for `spacy calib adapt` and `info`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...pairs.documents import counted
+from ...pairs.documents import count_in_words
 from ..shared.evidence import show_other_weights
 from ..shared.screen import first_of, msg, number, print_table
-from .fit_output import few_sentence
+from .fit_output import too_few_sentence
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
@@ -17,127 +17,131 @@ if TYPE_CHECKING:
 _OFFSETS_SHOWN = 8
 
 
-def show_adaptation(calib: Calibrator, made: Mapping[str, Any], output: Path) -> None:
-    """Print what the last adaptation learned, and how far it can be trusted. made (Mapping): What it says of itself."""
+def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
+    """Print what an adaptation learned, and the calibration of its scores. adaptation (Mapping): Of `fit_info.adaptations`."""
     unit = calib.fit_info.row_unit
     show_other_weights(calib.lookup.weights_changed())
-    tell, sentence = what_it_gains(calib, made)
-    tell(f"Adapted {calib.source.component or 'the source'} to {how_many(made, unit)}: {output}")
-    for part, what in (("tokens", "label"), ("spans", "entity")):
-        if made[part] is not None and made[part]["before"] is not None:
-            show_part(made[part], what, unit)
-    show_trust(made, unit)
-    if made["sets_dropped"]:
-        msg.warn(
-            "The sets of tags are dropped: so few labelled documents cannot say how often they would miss; give more, or fit anew"
-        )
-    if made["cutoffs_dropped"]:
-        msg.warn("The cut-offs are dropped: they belong to the scores before; run `spacy calib threshold` again")
+    print_result, sentence = compare_losses(calib, adaptation)
+    print_result(f"Adapted {calib.source.component or 'the source'} to {count_units(adaptation, unit)}: {output}")
+    for key, kind in (("tokens", "label"), ("spans", "entity")):
+        if adaptation[key] is not None and adaptation[key]["before"] is not None:
+            show_part(adaptation[key], kind, unit)
+    show_trust(adaptation, unit)
+    if adaptation["sets_dropped"]:
+        msg.warn("The prediction sets were removed: too few labelled documents to fit them; label more, or fit again")
+    if adaptation["cutoffs_dropped"]:
+        msg.warn("The cut-offs were removed, as they belong to the old scores; run `spacy calib threshold` again")
     if sentence:
-        tell(sentence)
+        print_result(sentence)
 
 
-def what_it_gains(calib: Calibrator, made: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
-    """(how to print that a pipe was adapted: as a success only where held-out scores lose less than those before; both losses in words)."""
+def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
+    """Return (printer, sentence about held-out log losses): `msg.good` if the new one is lower on enough gold."""
     from ...annotations import get_annotation
 
     info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)
-    of_spans = made["spans"] is not None and made["spans"]["before"] is not None and annotation.spans_first
-    part, unit = (made["spans"], annotation.span_words[0]) if of_spans else (made["tokens"], info.row_unit)
-    before, after = part["before"], part["after"]
-    if before is None or after is None:
+    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and annotation.spans_first
+    part, unit = (adaptation["spans"], annotation.span_words[0]) if of_spans else (adaptation["tokens"], info.row_unit)
+    if part["before"] is None or part["after"] is None:
         return msg.info, ""
-    losses = f"Held-out log loss of {counted(unit, part['entries'])}: {number(before['log_loss'])} before, {number(after['log_loss'])} adapted"
-    if few := few_sentence(unit, part["entries"]):
-        return msg.info, f"{losses}. {few}."
-    is_better = after["log_loss"] < before["log_loss"]
-    advice = "." if is_better else ": it is not better here, so the pipeline as it was may serve as well."
+    old_loss, new_loss = part["before"]["log_loss"], part["after"]["log_loss"]
+    losses = (
+        f"Held-out log loss of {count_in_words(unit, part['entries'])}: {number(old_loss)} before, {number(new_loss)} adapted"
+    )
+    if sentence := too_few_sentence(unit, part["entries"]):
+        return msg.info, f"{losses}. {sentence}."
+    is_better = new_loss < old_loss
+    advice = "." if is_better else ": no gain here, so you may keep the pipeline as it was."
     return msg.good if is_better else msg.info, losses + advice
 
 
-def how_many(made: Mapping[str, Any], unit: str) -> str:
-    """unit (str): What has labels, "token" or "document"."""
-    entities = "" if made["spans"] is None else f", {made['spans']['entries']:,} entities"
-    return f"{counted(made['unit'], made['docs'])} ({made['tokens']['entries']:,} {unit}s{entities})"
+def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
+    """Say how many documents and units an adaptation read. unit (str): "token" or "document"."""
+    entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
+    return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 
 
-def show_part(part: Mapping[str, Any], what: str, unit: str) -> None:
-    """Print what was learned of labels, or of entities. unit (str): What has labels."""
-    before, after = part["before"], part["after"]
-    who = f"the likeliest label of a {unit}" if what == "label" else "an entity"
+def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
+    """Print what was learned of labels, or of entities. kind (str): "label" or "entity". unit (str): "token" or "document"."""
+    old_scores, new_scores = part["before"], part["after"]
+    subject = f"the top label of a {unit}" if kind == "label" else "an entity"
     share = 100 * part["right"] / part["entries"]
-    msg.divider(f"{unit.capitalize()}s" if what == "label" else "Entities")
-    msg.text(f"On these documents {who} had a mean score of {before['expected']:.3f} and was right in {share:.1f} % of cases.")
+    msg.divider(f"{unit.capitalize()}s" if kind == "label" else "Entities")
+    msg.text(
+        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of cases."
+    )
     msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
-    rows = [row_of("Before", before), *([] if after is None else [row_of("After, held out", after)])]
-    print_table(rows, ("", "Log loss", "ECE", "Score - true", "95 % interval"), ("l", "r", "r", "r", "r"))
+    rows = [table_row("Before", old_scores), *([] if new_scores is None else [table_row("After, held out", new_scores)])]
+    print_table(rows, ("", "Log loss", "ECE", "Score - right", "95 % interval"), ("l", "r", "r", "r", "r"))
 
 
-def row_of(name: str, judged: Mapping[str, Any]) -> tuple[str, ...]:
-    gap = judged["gap"]
+def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
+    gap = scores["gap"]
     interval = "-" if gap["low"] is None else f"{gap['low']:+.4f} to {gap['high']:+.4f}"
-    return name, number(judged["log_loss"]), number(judged["ece"]), f"{gap['value']:+.4f}", interval
+    return name, number(scores["log_loss"]), number(scores["ece"]), f"{gap['value']:+.4f}", interval
 
 
 def line_in_words(line: Mapping[str, float]) -> str:
-    """What a line makes of a few scores: "0.95 becomes 0.82"."""
+    """Describe a line in log-odds by its effect on a few scores: "0.9 becomes 0.82"."""
     from ...calibration.adaptation.adaptation import Line
     from ...calibration.recalibrators.logistic import log_odds, sigmoid
 
     if Line(**line) == Line():
-        return "nothing that all scores share"
+        return "no common change of all scores"
     import numpy as np
 
     scores = np.array([0.6, 0.9, 0.99])
-    moved = sigmoid(Line(**line).move(log_odds(scores)))
-    each = ", ".join(f"{score:g} becomes {new:.3f}" for score, new in zip(scores, moved, strict=True))
-    return f"{each} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
+    adjusted_scores = sigmoid(Line(**line).adjust(log_odds(scores)))
+    examples = ", ".join(f"{score:g} becomes {adjusted:.3f}" for score, adjusted in zip(scores, adjusted_scores, strict=True))
+    return f"{examples} (log-odds times {line['slope']:.2f}, {line['intercept']:+.2f})"
 
 
 def offsets_in_words(offsets: Mapping[str, float]) -> str:
-    """The greatest ones."""
+    """List the largest offsets of labels in log-odds; "" without any."""
     if not offsets:
         return ""
     return f"; by label: {first_of([f'{label} {value:+.2f}' for label, value in offsets.items()], _OFFSETS_SHOWN)}"
 
 
-def show_trust(made: Mapping[str, Any], unit: str) -> None:
-    """Print how far scores can be trusted on other documents of this kind. unit (str): What has labels."""
-    if made["seen"] is not None and made["seen"]["many"]:
+def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
+    """Print how well scores are calibrated on other documents of this domain. unit (str): "token" or "document"."""
+    if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
-            f"{100 * made['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on: there is little new to "
-            "learn from them; label texts of the new kind"
+            f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there is little new to "
+            "learn; label texts of the new domain"
         )
-    parts = {f"a {unit}": made["tokens"]["after"], "an entity": (made["spans"] or {}).get("after")}
+    parts = {f"a {unit}": adaptation["tokens"]["after"], "an entity": (adaptation["spans"] or {}).get("after")}
     gaps = [
-        f"{what} is off by {after['gap']['low']:+.3f} to {after['gap']['high']:+.3f}"
-        for what, after in parts.items()
-        if after is not None
+        f"{subject} is off by {scores['gap']['low']:+.3f} to {scores['gap']['high']:+.3f}"
+        for subject, scores in parts.items()
+        if scores is not None
     ]
     if not gaps:
         msg.warn(
-            "There is one document only. How documents differ is not to be known from one: nothing says how true the scores are on others, "
-            "and `calib expect` has no record of this kind; label more"
+            "A single document cannot show how documents differ, so the calibration on others is unknown, and `calib expect` has no record of "
+            "this domain; label more documents"
         )
         return
     msg.text(
-        f"Each document was judged by what the others teach ({counted(made['unit'], made['docs'])}). On texts of this kind the mean score of "
-        f"{', that of '.join(gaps)}, with 95 % confidence; more documents make that narrower."
+        f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the mean score of "
+        f"{', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
     )
-    if made["tokens"]["after"] is None:
+    if adaptation["tokens"]["after"] is None:
         msg.warn(
-            "Answers about entities say nothing of tokens: `calib expect` has no record of this kind; label whole documents too"
+            "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole documents too"
         )
 
 
-def adaptation_line(made: Mapping[str, Any], unit: str) -> str:
-    """One adaptation in one line, for `info`. unit (str): What has labels."""
-    parts = [how_many(made, unit)]
-    for part, name in (("tokens", f"{unit}s"), ("spans", "entities")):
-        if made[part] is not None and made[part]["before"] is not None:
-            before, after = made[part]["before"], made[part]["after"]
-            held_out = (
-                "" if after is None else f", log loss {before['log_loss']:.4f} before, {after['log_loss']:.4f} after (held out)"
+def adaptation_line(adaptation: Mapping[str, Any], unit: str) -> str:
+    """Describe one adaptation in one line, for `info`. unit (str): "token" or "document"."""
+    parts = [count_units(adaptation, unit)]
+    for key, name in (("tokens", f"{unit}s"), ("spans", "entities")):
+        part = adaptation[key]
+        if part is not None and part["before"] is not None:
+            losses = (
+                ""
+                if part["after"] is None
+                else (f", log loss {part['before']['log_loss']:.4f} before, {part['after']['log_loss']:.4f} after (held out)")
             )
-            parts.append(f"{name}: {line_in_words(made[part]['leading'])}{held_out}")
+            parts.append(f"{name}: {line_in_words(part['leading'])}{losses}")
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""The fits of one or several components in one run: the new pipe of each, and what is written of it in the end."""
+"""Fits of one or several components in one run: insert new pipes, compare them with old ones, restore those that are better."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.replacement import FIT
 from ...pipe.label_names import maps_on
 from ..shared.command import check_option
-from ..shared.evidence import is_gold_of
+from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
 from ..shared.screen import inform
 from ..shared.which import names_with_gold
 from .comparison import FitOutcome, PresentPipe
-from .new_calib import block_to_fit, place_calib, with_inline_recognizers
+from .new_calib import block_to_fit, insert_calib, with_inline_recognizers
 from .settings import DEFAULTS, Block, translate_options
 
 if TYPE_CHECKING:
@@ -30,120 +30,128 @@ if TYPE_CHECKING:
 class ComponentFit:
     """The fit of one component.
 
-    name (str): Of the new pipe. own (str | None): The pipe whose settings were taken over. present (PresentPipe | None): The calibration
-    that it may replace. other_names (Sequence): What fitted pipes of the pipeline call the labels of this component.
-    outcome (FitOutcome | None): Of their comparison.
+    name (str): Of the new pipe. old_name (str | None): Of the pipe whose settings were taken over. present (PresentPipe |
+    None): The calibration that it may replace. other_names (Sequence): Label maps of the fitted pipes of this component.
+    outcome (FitOutcome | None): The result of the comparison of the two.
     """
 
     name: str
-    own: str | None
+    old_name: str | None
     present: PresentPipe | None
     other_names: Sequence[Mapping[str, str]] = ()
     outcome: FitOutcome | None = None
 
     @property
     def is_written(self) -> bool:
-        """Whether the new fit is written, not the calibration that was there."""
-        return self.outcome is None or self.outcome.written == FIT
+        """Whether the new fit is written, not the old calibration."""
+        return self.outcome is None or self.outcome.choice == FIT
 
     def compare(self, calib: Calibrator, examples: Sequence[Example], **options: Any) -> None:
-        """Compare with the calibration that it may replace; options: see `PresentPipe.compare`."""
+        """Compare the new fit with the calibration that it may replace. options: Arguments of `PresentPipe.compare`."""
         self.outcome = None if self.present is None else self.present.compare(calib, examples, **options)
 
 
 def check_components(
-    component: str | Sequence[str] | None, of_one: Mapping[str, Any], overrides: Mapping[str, Any] | None
+    component: str | Sequence[str] | None, single_options: Mapping[str, Any], overrides: Mapping[str, Any] | None
 ) -> list[str]:
-    """Return the components that are asked for. RAISES C056: an empty name, or an option of one component beside several."""
+    """Return the components of --component as a list. RAISES C056: an empty name, or an option for one component with several.
+
+    single_options (Mapping): Values of the options that can only be given for one component.
+    """
     components = list(dict.fromkeys([component] if isinstance(component, str) else component or ()))
     for name in components:
         translate_options({"component": name})
     settings = {f"--{setting}": value for setting, value in (overrides or {}).items()}
-    for name, value in {**of_one, **settings}.items() if len(components) > 1 else ():
-        wanted = "left out beside several --component (it is of one: fit that one alone)"
-        check_option(name, value is None, wanted, "it" if value is True else value)
+    for name, value in {**single_options, **settings}.items() if len(components) > 1 else ():
+        expected = "left out with several --component (it is for one: fit that one separately)"
+        check_option(name, value is None, expected, "it" if value is True else value)
     return components
 
 
 def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[str, Any], silent: bool) -> list[str]:
-    """Return the calibrated component that gold is about, where it is not about the default one and only about that; else [].
+    """Return the calibrated component that the gold annotates, as a list; [] if it annotates the default one, none or several.
 
-    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; a prefix, a config or a source
-        chooses.
+    paths (Sequence[Path]): Of the gold. settings (Mapping): Options and dotted settings; [] too if a prefix, a config or a
+        source among them chooses the component.
     """
     from ...pipe.component import Calibrator
 
     default = DEFAULTS["source"]["component"]
-    fitted = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    pipes = [pipe for pipe in fitted if pipe.source.component not in ("", default)]
+    fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    pipes = [pipe for pipe in fitted_calibs if pipe.source.component not in ("", default)]
     is_chosen = any(
         value is not None and (name in ("--attr", "--config") or ".source." in name) for name, value in settings.items()
     )
     if not pipes or is_chosen:
         return []
-    with warnings.catch_warnings():  # it is read for the fit, too
+    with warnings.catch_warnings():  # the fit reads the gold again
         warnings.simplefilter("ignore")
         examples = [example for path in paths for example in read_examples(nlp, path, gold_preproc=False)]
-    if default in nlp.component_names and is_gold_of(nlp, default, [example.reference for example in examples]):
+    if default in nlp.component_names and has_gold_for(nlp, default, [example.reference for example in examples]):
         return []
     by_name = {pipe.name: pipe.source.component for pipe in pipes}
     components = list(dict.fromkeys(by_name[name] for name in names_with_gold(pipes, examples)))
     if len(components) != 1:
         return []
     if not silent:
-        inform(f"The gold is of '{components[0]}', so that is calibrated (--component {default} for '{default}').")
+        inform(f"The gold is for '{components[0]}', so that is calibrated (--component {default} for '{default}').")
     return components
 
 
-def place_pipes(
+def insert_pipes(
     nlp: Language,
     model: str,
     components: Sequence[str],
     base: Block | None,
     options: Mapping[str, Any],
     overrides: Mapping[str, Any] | None,
-    table: dict[str, str] | None,
-    how: Mapping[str, Any],
+    label_map: dict[str, str] | None,
+    calib_options: Mapping[str, Any],
 ) -> tuple[Language, list[ComponentFit]]:
-    """Put a new pipe behind each component, or the default one. Return (the pipeline; the fits in its order).
+    """Insert a new calib pipe after each component, or after the default one; return (pipeline, fits in its order).
 
-    base, options, overrides: See `block_to_fit`. table (dict | None): A label map. how (Mapping): Arguments of `place_calib`.
+    base, options, overrides: As for `block_to_fit`. label_map (dict | None): Component label -> gold label. calib_options
+    (Mapping): Arguments of `insert_calib`.
     """
     if len(components) > 1:
-        nlp = with_inline_recognizers(nlp, model, components, how["unreadable"])
+        nlp = with_inline_recognizers(nlp, model, components, calib_options["unreadable"])
     fits: dict[str, ComponentFit] = {}
     for name in components or ("",):
-        named_options = {**options, "component": name} if name else options
-        own, block = block_to_fit(nlp, base, named_options, overrides, how["second_pass"])
-        present = PresentPipe.find(nlp, block[0], model, how["unreadable"])
+        component_options = {**options, "component": name} if name else options
+        old_name, block = block_to_fit(nlp, base, component_options, overrides, calib_options["second_pass"])
+        present = PresentPipe.find(nlp, block[0], model, calib_options["unreadable"])
         other_names = maps_on(nlp, block[1]["source"].get("component", ""))
-        labels = _map_of(nlp, name, components, table)
-        nlp, calib = place_calib(nlp, model, block, labels, **how)
-        fits[calib.name] = ComponentFit(calib.name, own, present, other_names)
+        component_map = _select_labels(nlp, name, components, label_map)
+        nlp, calib = insert_calib(nlp, model, block, component_map, **calib_options)
+        fits[calib.name] = ComponentFit(calib.name, old_name, present, other_names)
     return nlp, [fits[name] for name in nlp.component_names if name in fits]
 
 
-def _map_of(nlp: Language, component: str, components: Sequence[str], table: dict[str, str] | None) -> dict[str, str] | None:
-    """The label map of one component: of several, each has the labels that it knows, the last one also those that none does."""
-    if table is None or len(components) < 2:
-        return table
-    known = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
-    others = set().union(*known.values()) if component == components[-1] else set(table)
-    return {label: name for label, name in table.items() if label in known[component] or label not in others} or None
+def _select_labels(
+    nlp: Language, component: str, components: Sequence[str], label_map: dict[str, str] | None
+) -> dict[str, str] | None:
+    """Return the part of a label map for one component. The last one also gets unknown labels, to report them."""
+    if label_map is None or len(components) < 2:
+        return label_map
+    labels_of = {name: set(getattr(dict(nlp.components).get(name), "labels", ())) for name in components}
+    all_labels = set().union(*labels_of.values()) if component == components[-1] else set(label_map)
+    return {
+        label: name for label, name in label_map.items() if label in labels_of[component] or label not in all_labels
+    } or None
 
 
 def put_back(nlp: Language, fit: ComponentFit) -> None:
-    """Put the calibration that was there, as it was or adapted, in the place of the new pipe."""
+    """Replace the new pipe by the old calibration, as it was or adapted, and restore its figures in the meta data."""
     from ...pipe.scorer import drop_performance, set_performance
 
     assert fit.outcome is not None
-    other, pipe = fit.outcome.reopen()
-    config = {key: value for key, value in other.get_pipe_config(pipe.name).items() if key != "factory"}
+    old_nlp, pipe = fit.outcome.reopen()
+    config = {key: value for key, value in old_nlp.get_pipe_config(pipe.name).items() if key != "factory"}
     nlp.remove_pipe(fit.name)
     calib: Any = nlp.add_pipe("calib", name=pipe.name, config=config, after=pipe.source.component)
     calib.from_bytes(pipe.to_bytes())
     calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
-    figures = dict(other.meta.get("performance", {}))
-    drop_performance(other, pipe.attr)
-    remaining = other.meta.get("performance", {})
+    figures = dict(old_nlp.meta.get("performance", {}))
+    drop_performance(old_nlp, pipe.attr)
+    remaining = old_nlp.meta.get("performance", {})
     set_performance(nlp, pipe.attr, {name: value for name, value in figures.items() if name not in remaining})

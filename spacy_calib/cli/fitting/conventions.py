@@ -1,4 +1,4 @@
-"""Labels that differ between component and gold by convention, as `fit`, `info`, `evaluate` and the page show them."""
+"""Labels that component and gold seem to use differently, as `fit`, `info`, `evaluate` and the page show them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 from ...pairs.label_map import map_to_paste
 from ...types import OUTSIDE
-from ..shared.screen import Column, msg, show_rows, whole
+from ..shared.screen import TableColumn, msg, show_rows, whole
 
-# So many are shown.
+# Maximum number of rows to show.
 SHOWN = 10
 _COLUMNS = (
-    Column("File", "file", lambda number: str(number + 1)),  # where the gold has several; the first is DATA
-    Column("Component says", "said", align="l"),
-    Column("Gold says", "gold", align="l"),
-    Column("Tokens", "tokens", whole),
-    Column("Of those it is sure of", "of", whole),
+    TableColumn("File", "file", lambda number: str(number + 1)),  # only if there are several gold files; the first is DATA
+    TableColumn("Predicted", "said", align="l"),
+    TableColumn("Gold", "gold", align="l"),
+    TableColumn("Tokens", "tokens", whole),
+    TableColumn("Of confident predictions", "of", whole),
 )
 
 
 def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
-    """The --map for labels that the gold mostly calls otherwise, "" without any; labels that the gold has too are left out."""
+    """Return a --map for labels that mostly have another gold label, and that the gold never uses; "" without any."""
     return map_to_paste(
         {
             row["said"]: row["gold"]
@@ -32,19 +32,19 @@ def suggested_map(conventions: Sequence[Mapping[str, Any]]) -> str:
 
 
 def conventions_of(conventions: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    """What a page shows of them: the first "rows", and the "map" to paste."""
-    found = conventions or ()
-    return {"rows": list(found[:SHOWN]), "map": suggested_map(found)}
+    """Return the first "rows" and the suggested "map" for a page."""
+    rows = conventions or ()
+    return {"rows": list(rows[:SHOWN]), "map": suggested_map(rows)}
 
 
 def show_conventions(conventions: Sequence[Mapping[str, Any]] | None) -> None:
-    """Print the tags that the gold often calls otherwise though the component is confident, and the --map."""
+    """Print the confidently predicted labels that often have another gold label, and the suggested --map."""
     if not conventions:
         return
     msg.divider("Looks like another convention")
     show_rows(conventions[:SHOWN], _COLUMNS if any(row["file"] for row in conventions) else _COLUMNS[1:])
     if len(conventions) > SHOWN:
         msg.text(f"... and {len(conventions) - SHOWN:,} more, with fewer tokens.")
-    pasted = suggested_map(conventions)
-    if pasted:
-        msg.text(f"To go by the names of the gold: --map {pasted}")
+    label_map = suggested_map(conventions)
+    if label_map:
+        msg.text(f"To use the labels of the gold: --map {label_map}")

@@ -1,4 +1,4 @@
-"""What `spacy calib fit` prints of a fit, its context and its promises, and `spacy calib info` again."""
+"""Print a fit for `spacy calib fit` and `info`: its verdict, context, prediction sets and tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import fewest_of, is_enough
 from ...calibration.sufficiency import tokens_for_sets
-from ...context.tokens import FURTHER
-from ...pairs.documents import LABEL_WORDS, caveat_of, counted
+from ...context.tokens import FURTHER_SCORES
+from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
 from ..shared.evidence import unknown_sentence
-from ..shared.screen import Column, first_of, msg, number, print_table, show_rows, whole
+from ..shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
 
 if TYPE_CHECKING:
@@ -22,46 +22,47 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Whether scores look at the word and at what surrounds it, and what that gains."""
+    """Say whether the context of tokens or spans (words, tags, neighbours) is used, and its gain on held-out documents."""
     if context is None:
         return "none"
     if context["why"]:
         return f"none: {context['why']}"
-    found = context["comparison"]
-    before, after = found["without"], found["with_context"]
-    change = f"{'lowers' if after <= before else 'raises'} the log loss of held-out documents from {number(before)} to {number(after)}"
+    comparison = context["comparison"]
+    loss_without, loss_with = comparison["without"], comparison["with_context"]
+    verb = "lowers" if loss_with <= loss_without else "raises"
+    change = f"{verb} the log loss of held-out documents from {number(loss_without)} to {number(loss_with)}"
+    standard_error = f"(standard error of the difference {number(comparison['error'], 5)})"
     if not context["kept"]:
-        better = ", and another way loses less" if after <= before else ""
-        return f"not kept: it {change}{better} (standard error of the difference {number(found['error'], 5)})"
-    asked = " as asked, though" if after > before else ":"
-    return f"kept{asked} it {change} (standard error of the difference {number(found['error'], 5)})"
+        reason = ", and another method has a lower one" if loss_with <= loss_without else ""
+        return f"not used: it {change}{reason} {standard_error}"
+    return f"used{' as requested, though' if loss_with > loss_without else ':'} it {change} {standard_error}"
 
 
 def show_context(context: Mapping[str, Any]) -> None:
-    """Print what it looks at."""
+    """Print the features of the context model of tokens, if it is used."""
     if not context["kept"]:
         return
-    if context["when"] == FURTHER:
-        msg.text(f"Beside the score of the likeliest label the fit looks at {', '.join(context['columns'])}.")
+    if context["when"] == FURTHER_SCORES:
+        msg.text(f"In addition to the score of the top label the fit uses {', '.join(context['columns'])}.")
         return
-    msg.divider("What context looks at")
-    words = f"{context['endings']:,} endings and {context['forms']:,} forms that the fit data have at least three times"
-    looked = ["its score, its rival's and how evenly scores are spread", "the tag beside its rival"]
-    looked += [words, "the tags before and behind", "title case and numbers"] if context["endings"] else []
-    for one in [*looked, *context["columns"]]:
-        msg.text(f"- {one}")
+    msg.divider("Features of the context")
+    words = f"{context['endings']:,} endings and {context['forms']:,} forms that occur at least three times in the fit data"
+    features = ["the score of the tag, that of its rival, and how evenly scores are spread", "the tag together with its rival"]
+    features += [words, "the previous and the next tag", "title case and digits"] if context["endings"] else []
+    for feature in [*features, *context["columns"]]:
+        msg.text(f"- {feature}")
     msg.text(
-        f"{context['size']:,} numbers, held back by a ridge of {context['ridge']:g}. "
-        f"{100 * context['reordered']:.1f} % of the held-out tokens have another likeliest tag by the calibrated scores."
+        f"{context['size']:,} coefficients with an L2 penalty of {context['ridge']:g}. "
+        f"{100 * context['reordered']:.1f} % of the held-out tokens have another top tag by the calibrated scores."
     )
 
 
-def show_span_context(context: Mapping[str, Any] | None, several: str) -> None:
-    """Print what the features of spans weigh. several (str): What these are called."""
+def show_span_context(context: Mapping[str, Any] | None, plural: str) -> None:
+    """Print the weights of the features of spans. plural (str): "entities"."""
     if context is None or not context["weights"]:
         return
-    msg.divider(f"What context looks at for {several}" + ("" if context["kept"] else " (not kept)"))
-    rows = [(one["what"], _weight(one["weight"])) for one in context["weights"]]
+    msg.divider(f"Features of the context of {plural}" + ("" if context["kept"] else " (not used)"))
+    rows = [(feature["what"], _weight(feature["weight"])) for feature in context["weights"]]
     print_table(rows, ("One standard deviation more of", "Log-odds"), ("l", "r"))
 
 
@@ -73,74 +74,76 @@ _TAGS_NAMED = 8
 
 
 def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
-    """Say for which tags, or for how many tokens, the sets promise nothing, and how many would be empty. rows (str): What has sets."""
-    worth = tokens_for_sets(sets["alpha"])[1]
-    if sets["tokens"] < worth:
+    """Warn of prediction sets with too little data, without a guarantee, or empty. rows (str): What has sets, "tokens"."""
+    n_required = tokens_for_sets(sets["alpha"])[1]
+    if sets["tokens"] < n_required:
         msg.warn(
-            f"The sets are made of {sets['tokens']:,} {rows}: what they miss may be far from {100 * sets['alpha']:g} %, for which {worth:,} "
-            "at least are wanted; give more data or a larger --components.calib.sets.alpha"
+            f"The sets were fitted on {sets['tokens']:,} {rows}, so their error rate may be far from {100 * sets['alpha']:g} %, for which at "
+            f"least {n_required:,} are needed; give more data or a larger --components.calib.sets.alpha"
         )
     share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
     tags = sets["unreached"]
     if tags:
-        others = sets["tags"] - len(tags)
-        held = f"; it holds for each of the other {others}" if others else ", so that there are no sets"
+        n_reached = sets["tags"] - len(tags)
+        consequence = f"; it holds for each of the other {n_reached}" if n_reached else ", so there are no sets"
         msg.warn(
-            f"The sets can promise nothing for {len(tags)} tags ({share}), seen too seldom or scored too low: {name_tags(tags)}{held}"
+            f"The coverage of the sets is not guaranteed for {len(tags)} tags ({share}), too rare or scored too low: {name_tags(tags)}{consequence}"
         )
     elif sets["out_of_reach"]:
         msg.warn(
-            f"The sets can promise nothing for {share}, which have none: "
-            f"there are too few {rows}, or the right tag is below the threshold too often; give more data or a larger --components.calib.sets.alpha"
+            f"The coverage of the sets is not guaranteed for {share}, which have none: there are too few {rows}, or the right tag is "
+            "below the threshold too often; give more data or a larger --components.calib.sets.alpha"
         )
     if sets["empty"]:
-        what = (
-            "these hold the likeliest label alone (--components.calib.sets.nonempty false leaves them empty)"
+        consequence = (
+            "these contain only the top label (--components.calib.sets.nonempty false leaves them empty)"
             if sets["nonempty"]
-            else "these are empty (without --components.calib.sets.nonempty false they hold the likeliest label)"
+            else "these are empty (without --components.calib.sets.nonempty false they contain the top label)"
         )
         msg.warn(
             f"Sets that may miss {100 * sets['alpha']:g} % need no label at all in {number(100 * sets['empty'], 1)} % of the fit {rows}: "
-            f"{what}; a smaller --components.calib.sets.alpha, below the share of wrong labels, has none of these"
+            f"{consequence}; a smaller --components.calib.sets.alpha, below the share of wrong labels, avoids this"
         )
 
 
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
-    """Say that tag offsets were asked for and are all 0."""
-    biased = scaling is not None and scaling["biased"]
-    why = "the scaling has a bias for each tag already" if biased else "no tag differs from its group by more than chance"
+    """Warn that tag offsets were requested and are all 0."""
+    has_bias = scaling is not None and scaling["biased"]
+    why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
     msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting pooling")
 
 
 def name_tags(tags: list[str]) -> str:
-    """The first few tags, and how many more there are."""
+    """Join the first tags, and add how many more there are."""
     return first_of(tags, _TAGS_NAMED)
 
 
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
-    """Print what was fitted, and the errors on the fit data.
+    """Print a fit, and the errors on the fit data.
 
-    gains (bool | None): Whether it is better than the calibration that was there; None compares it with raw scores.
+    gains (bool | None): Whether it is better than the old calibration; None compares it with raw scores.
     """
     info = calib.fit_info
     verdict = verdict_on(info)
-    tell = msg.good if gains_over_raw(info) and gains is not False else msg.info
+    print_result = msg.good if gains_over_raw(info) and gains is not False else msg.info
     if verdict:
-        tell(verdict)
-    tell(f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}")
-    if few := few_in_words(info):
-        msg.warn(few)
+        print_result(verdict)
+    print_result(
+        f"Calibrated {info.component or 'the source'} on {info.tokens:,} {info.row_unit}s ({info.pairs:,} pairs): {output}"
+    )
+    if sentence := too_little_gold(info):
+        msg.warn(sentence)
     if not info.tokens and info.spans is not None:
-        several = words_of_spans(info)[1]
+        plural = span_words(info)[1]
         msg.warn(
-            f"Answers about {several} say nothing of tokens, whose scores stay as they were; whole texts with all {several} teach both"
+            f"Answers about {plural} have no gold for tokens, whose scores stay raw; whole texts with all {plural} are gold for both"
         )
     if caveat := caveat_of(info.unit, info.docs):
         msg.info(caveat)
     why = " (no --train-data was given)" if info.counted_on == "the fit data" else ""
     msg.info(f"{LABEL_WORDS[info.row_unit][0].capitalize()} frequencies were counted on {info.counted_on}{why}")
-    if calib.source.says:
-        msg.info(f"Scores: {calib.source.says}")
+    if calib.source.settings_summary:
+        msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     if info.sets:
@@ -149,9 +152,9 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         warn_of_offsets(info.scaling)
     if info.held_out is not None and info.held_out.verdict == "unclear":
         msg.warn(
-            f"On held-out parts of these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are not clearly better than raw ones: log loss "
+            f"By cross-validation on these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are not clearly better than raw ones: log loss "
             f"{number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the difference {number(info.held_out.error)}); "
-            f"more data would help, or the raw scores are true already"
+            "more data may help, or the raw scores are well calibrated already"
         )
     if info.selection:
         msg.info(
@@ -160,93 +163,95 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None:
-            msg.info(f"Context of {words_of_spans(info)[1]} {context_line(info.spans.context)}")
+            msg.info(f"Context of {span_words(info)[1]} {context_line(info.spans.context)}")
     print_fit_tables(info)
     show_conventions(info.conventions)
 
 
-def shows_spans(info: FitInfo) -> bool:
-    """Whether a fit is judged by its spans."""
+def is_span_fit(info: FitInfo) -> bool:
+    """Whether the verdict on a fit is about its spans, not its tokens."""
     from ...annotations import get_annotation
 
     return info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first
 
 
 def gains_over_raw(info: FitInfo) -> bool:
-    """Whether held-out scores lose less than raw ones, on enough labels to say so."""
-    held = info.spans.held_out if info.spans is not None and shows_spans(info) else info.held_out
-    return held is not None and held.calibrated < held.raw and not few_in_words(info)
+    """Whether the cross-validated log loss is below that of raw scores, on enough labels to say so."""
+    losses = info.spans.held_out if info.spans is not None and is_span_fit(info) else info.held_out
+    return losses is not None and losses.calibrated < losses.raw and not too_little_gold(info)
 
 
-def few_in_words(info: FitInfo) -> str:
-    """Say that there is too little gold to show that scores got better; "" where there is enough."""
+def too_little_gold(info: FitInfo) -> str:
+    """Say that there is too little gold to show that scores improved; "" if there is enough."""
     unit, n = info.row_unit, info.tokens
-    if info.spans is not None and (shows_spans(info) or not n):
-        unit, n = words_of_spans(info)[0], info.spans.spans
-    return few_sentence(unit, n)
+    if info.spans is not None and (is_span_fit(info) or not n):
+        unit, n = span_words(info)[0], info.spans.spans
+    return too_few_sentence(unit, n)
 
 
-def few_sentence(unit: str, n: int) -> str:
-    """unit (str): Of what has gold; n (int): How many."""
+def too_few_sentence(unit: str, n: int) -> str:
+    """Say that n units with gold are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
     if is_enough(unit, n):
         return ""
-    return f"Too little gold to show that scores got better: {counted(unit, n)}, and {fewest_of(unit)} are wanted; label more"
+    return (
+        f"Too little gold to show that scores improved: {count_in_words(unit, n)}, but {fewest_of(unit)} are needed; label more"
+    )
 
 
 def verdict_on(info: FitInfo) -> str:
-    """How far the scores of a component were off, and how far calibrated ones are, in one sentence; "" where that was not judged."""
-    held, of = info.held_out, f"the likeliest label of each {info.row_unit}"
-    if info.spans is not None and shows_spans(info):
-        held, of = info.spans.held_out, f"predicted {words_of_spans(info)[1]}"
-    whose = f"The scores of '{info.component}'" if info.component else "The scores"
-    return "" if held is None else verdict_sentence(whose, held, of)
+    """Say in one sentence how far raw and calibrated scores are off by cross-validation; "" without cross-validation."""
+    losses, units = info.held_out, f"the top label of each {info.row_unit}"
+    if info.spans is not None and is_span_fit(info):
+        losses, units = info.spans.held_out, f"predicted {span_words(info)[1]}"
+    subject = f"The scores of '{info.component}'" if info.component else "The scores"
+    return "" if losses is None else verdict_sentence(subject, losses, units)
 
 
-def verdict_sentence(whose: str, held: HeldOut, of: str) -> str:
-    """whose (str): Begins it. of (str): What was judged."""
+def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
+    """Say how far raw and calibrated scores are off. subject (str): "The scores of 'ner'". units (str): "entities"."""
     from ...metrics.sentences import leaning_in_words
 
-    before = f"off by {number(held.off_raw, 3)} on average, {leaning_in_words(held.excess, held.off_raw)}"
-    where = f"({of}, on parts of the data that were held out in turn)"
-    if held.verdict == "same":
-        return f"{whose} are {before}, and stay as they are {where}"
-    return f"{whose} were {before}; calibrated, they are off by {number(held.off, 3)} {where}"
+    raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"
+    basis = f"({units}, by cross-validation)"
+    if losses.verdict == "same":
+        return f"{subject} are {raw_error}, and stay as they are {basis}"
+    return f"{subject} were {raw_error}; calibrated, they are off by {number(losses.off, 3)} {basis}"
 
 
-def words_of_spans(info: FitInfo) -> tuple[str, str]:
-    """What the spans of a fitted pipe are called, one and several."""
+def span_words(info: FitInfo) -> tuple[str, str]:
+    """Return the singular and plural noun for the spans of a fitted pipe, ("entity", "entities")."""
     from ...annotations import get_annotation
 
     return get_annotation(info.layer).span_words
 
 
 def print_fit_tables(info: FitInfo) -> None:
-    """Print the errors on the fit data, and where spans are scored theirs too."""
-    several = LABEL_WORDS[info.row_unit][1]
-    print_fit_table(info.table, "Errors on the FIT data: too good to be true", several)
+    """Print the errors on the fit data of tokens or documents, and of spans if they are scored."""
+    labels = LABEL_WORDS[info.row_unit][1]
+    print_fit_table(info.table, "Errors on the FIT data: too good to be true", labels)
     msg.text(
-        f"Raw, calibrated: how far scores are from how often they are right (root mean square), of all {several} together (SMCE) and of each "
-        "group of them (GMCE)."
+        "Raw, calibrated: calibration error, the root mean square difference between scores and the share of hits, of all "
+        f"{labels} together (SMCE) and of each group of them (GMCE)."
     )
     spans = info.spans
     if spans is not None:
-        one, several = words_of_spans(info)
-        msg.text(f"{spans.spans:,} predicted {several}, {spans.right:,} right (event: {spans.event})")
+        singular, plural = span_words(info)
+        msg.text(f"{spans.spans:,} predicted {plural}, {spans.right:,} right (event: {spans.event})")
         if spans.fallback:
-            msg.warn(f"{one.capitalize()} scores are passed through as they are: {spans.fallback}")
-        print_fit_table(spans.table, f"The same for whole {several}")
+            msg.warn(f"{singular.capitalize()} scores stay raw: {spans.fallback}")
+        print_fit_table(spans.table, f"The same for whole {plural}")
 
 
 def print_fit_table(table: list[FitRow], title: str, labels: str = "tags") -> None:
-    """Print one table under a title. labels (str): What the groups are made of."""
+    """Print one table under a title. labels (str): Plural noun of what the groups contain."""
     msg.divider(title)
     columns = (
-        Column("Group", "group", align="l"),
-        Column(labels.capitalize(), "tags", whole),
-        Column("% gold", "share", lambda share: number(100 * share, 1)),
-        Column("Pairs", "pairs", whole),
-        Column("Raw", "raw", number),
-        Column("Calibrated", "calibrated", number),
-        Column("Map", "fallback", lambda fallback: fallback or "own", "l"),
+        TableColumn("Group", "group", align="l"),
+        TableColumn(labels.capitalize(), "tags", whole),
+        TableColumn("% gold", "share", lambda share: number(100 * share, 1)),
+        TableColumn("Pairs", "pairs", whole),
+        TableColumn("Raw", "raw", number),
+        TableColumn("Calibrated", "calibrated", number),
+        TableColumn("Map", "fallback", lambda fallback: fallback or "own", "l"),
     )
     show_rows(({**asdict(row), "fallback": row.fallback or ""} for row in table), columns)

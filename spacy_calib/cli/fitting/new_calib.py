@@ -1,4 +1,4 @@
-"""A new calib pipe in the place of the one that the pipeline may have, not fitted yet, and the examples that it is fitted on."""
+"""Insert a new calib pipe into a pipeline, in place of an old one, and run the pipes before it over the examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
-from ...sources.find import no_component, registered_sources, source_block
+from ...sources.find import no_component_error, registered_sources, source_block
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from ...sources.base import Source
 
-# Only these sources can run a second pass: those of recognizers and of parsers.
+# The sources that can run a second pass.
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
-    """Load the pipeline without the calib pipes whose saved state cannot be read, and return their names too.
+    """Load a pipeline without the calib pipes whose saved state cannot be read, so that they can be fitted again; warn of each.
 
-    Only a new fit can bring them back, which must not fail for the same reason. Each is warned about.
-    RAISES C050, C020: see `load_pipeline`.
+    RETURNS (tuple): The pipeline, names of the pipes left out. RAISES C050, C020: it cannot be loaded without them either.
     """
     unreadable: list[str] = []
     while True:
@@ -42,14 +41,15 @@ def load_readable(model: str) -> tuple[Language, list[str]]:
             if error.code not in UNREADABLE or error.pipe in unreadable:
                 raise
             unreadable.append(error.pipe)
-            warn(f"{error.message} It is left out of the new pipeline unless it is the one that is fitted.")
+            warn(f"{error.message} It is left out of the new pipeline unless this fit replaces it.")
 
 
-def own_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
-    """Name and settings of the calib pipe of the pipeline that the new one will replace; None where it has none, or one from a card.
+def old_block(nlp: Language, attr: str | None = None, component: str | None = None) -> Block | None:
+    """Return name and settings of the calib pipe that a new fit replaces; None if there is none, or one from a card.
 
-    attr (str | None): The pipe with this prefix. component (str | None): Else the first pipe that reads this component. Without both it is
-        the pipe with the prefix that a new one would have, or the first that reads the default component; the only pipe of a pipeline without that.
+    attr (str | None): Prefix of the pipe. component (str | None): Else the first pipe that reads this component. Without both
+        it is the pipe with the default prefix, else the first that reads the default component; in a pipeline without that
+        component its only calib pipe.
     """
     from ...pipe.component import Calibrator
 
@@ -74,13 +74,13 @@ def block_to_fit(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> tuple[str | None, Block]:
-    """(name of the pipe whose settings are taken over, if any; the pipe that is to be fitted).
+    """Return (name of the old pipe whose settings are taken over, or None; name and settings of the pipe to fit).
 
-    base (tuple | None): Of a config file. options, overrides: See `pipe_settings`. RAISES: See `merge_block`.
+    base (tuple | None): Block of a config file. options, overrides: As for `pipe_settings`. RAISES: as `merge_block`.
     """
-    own = own_block(nlp, options.get("attr"), options.get("component")) if base is None else None
-    block = own or new_block(nlp, base, options, overrides)
-    return own and own[0], merge_block(nlp, block, options, overrides, second_pass)
+    old = old_block(nlp, options.get("attr"), options.get("component")) if base is None else None
+    block = old or new_block(nlp, base, options, overrides)
+    return old and old[0], merge_block(nlp, block, options, overrides, second_pass)
 
 
 def merge_block(
@@ -90,128 +90,131 @@ def merge_block(
     overrides: Mapping[str, Any] | None = None,
     second_pass: bool = False,
 ) -> Block:
-    """Merge the settings of a pipe, with the source that reads its component. Arguments: See `pipe_settings`.
+    """Merge the settings of a pipe as `pipe_settings` does, and choose the source that reads its component.
 
-    RAISES: See `pipe_settings` and `read_source`. C066: an option of recognizers for another component. C272: an event of another kind.
+    second_pass (bool): Value of --second-pass. RAISES C056, C063, C170, C195: as `pipe_settings`. C200, C340: as `read_source`.
+        C066: a second pass over a component that is no recognizer or parser. C272: an event of another kind of component.
     """
     name, settings = pipe_settings(base, options, overrides)
     component = settings["source"].get("component", "")
     if component not in nlp.component_names:
         return name, settings
     settings["source"] = source = read_source(nlp, settings["source"], parse_source_settings(overrides))
-    registered, event = source["@calib_sources"], options.get("event")
-    if second_pass and registered not in (_RECOGNIZERS, _PARSERS):
+    source_name, event = source["@calib_sources"], options.get("event")
+    if second_pass and source_name not in (_RECOGNIZERS, _PARSERS):
         raise calib_error("C066", option="--second-pass", component=component, kind=type(nlp.get_pipe(component)).__name__)
     if event is not None:
-        _check_event(registered_sources().get(registered), event, component)
-        if registered == _PARSERS:
+        _check_event(registered_sources().get(source_name), event, component)
+        if source_name == _PARSERS:
             source["event"] = settings.pop("event")
     return name, settings
 
 
 def new_block(nlp: Language, base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Block:
-    """Name and settings of a pipe that the pipeline has not got yet.
+    """Return name and settings of a pipe that the pipeline does not have yet.
 
-    Its name, and prefix, is "calib_ent" for entities and "calib" for all else, or "calib_COMPONENT" where that belongs to another component.
-    base (tuple | None): Of a config file, whose own name stays unless it is "calib"; None takes the defaults.
-    options, overrides: See `pipe_settings`.
+    Its name and prefix is "calib_ent" for entities, else "calib", or "calib_COMPONENT" if that belongs to another component.
+    base (tuple | None): Block of a config file, whose name stays unless it is "calib"; None takes the defaults.
+    options, overrides: As for `pipe_settings`.
     """
     from ...pipe.component import Calibrator
 
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if name != DEFAULTS["attr"] or settings.get("attr", name) != name:
         return name, settings
-    dotted = parse_source_settings(overrides)
-    source = merge_settings(settings, dotted)["source"]
+    source_settings = parse_source_settings(overrides)
+    source = merge_settings(settings, source_settings)["source"]
     if isinstance(source, Mapping):
         component = options.get("component", source.get("component", ""))
         source = {**source, "component": component} if component else source
-        name = ENTITY_ATTR if _reads_entities(nlp, source, dotted) else name
+        name = ENTITY_ATTR if _reads_entities(nlp, source, source_settings) else name
         if component and not _is_free(nlp, name, component):
             identifier = re.sub(r"\W", "_", str(component))
             name = f"{DEFAULT_ATTR}_{identifier}"
     present = dict(nlp.components).get(name) if base is None else None
-    # A pipe from a card that will be compared with the new one is of the same question.
+    # The new pipe takes the event of a pipe from a card, so that the two can be compared.
     event = {"event": present.event} if isinstance(present, Calibrator) and present.fit_info.pretrained is not None else {}
     return name, {**settings, "attr": name, **event}
 
 
-def read_source(nlp: Language, source: Mapping[str, Any], dotted: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Choose the source that reads a component of the pipeline, where the settings name none, or one that cannot read it.
+def read_source(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> dict[str, Any]:
+    """Return the config block of the source for a component: the one in the settings if it fits, else the one that claims it.
 
-    dotted (Mapping): Dotted settings of the source, which hold for whatever source reads the component.
+    source_settings (Mapping): Dotted settings of the source, which are kept if another source is chosen.
     RAISES C340: a dotted setting names a source that cannot read the component. C200: two sources claim the component.
     """
     component = source["component"]
-    pipe, sources, registered = nlp.get_pipe(component), registered_sources(), source.get("@calib_sources")
-    if registered is None:
+    pipe, sources, source_name = nlp.get_pipe(component), registered_sources(), source.get("@calib_sources")
+    if source_name is None:
         return {**source_block(pipe, component), **source}
-    if registered not in sources or _with_settings(source, sources[registered]).supports(pipe):
+    if source_name not in sources or _make_source(source, sources[source_name]).supports(pipe):
         return dict(source)
-    if ("source", "@calib_sources") in dotted:
-        why, kind = getattr(_with_settings(source, None), "reads_what", ""), type(pipe).__name__
-        raise calib_error("C340", source=registered, component=component, kind=kind, why=why)
-    settings = {path: value for path, value in dotted.items() if path != ALIASES["component"]}
+    if ("source", "@calib_sources") in source_settings:
+        why, kind = getattr(_make_source(source, None), "reads_what", ""), type(pipe).__name__
+        raise calib_error("C340", source=source_name, component=component, kind=kind, why=why)
+    settings = {path: value for path, value in source_settings.items() if path != ALIASES["component"]}
     return dict(merge_settings({"source": source_block(pipe, component)}, settings)["source"])
 
 
-def _with_settings(block: Mapping[str, Any], source: Any) -> Any:
-    """Make the source of a config block; where its settings do not fit, which is reported when the pipe is made, take the source without settings."""
+def _make_source(block: Mapping[str, Any], default: Any) -> Any:
+    """Make the source of a config block; return `default` for wrong settings, which are reported when the pipe is created."""
     from ...registry import registry
 
     try:
         return registry.resolve({"source": dict(block)})["source"]
     except Exception:
-        return source
+        return default
 
 
 def _check_event(source: Source | None, event: str, component: str) -> None:
-    """RAISES C272: the source has no such event. One from outside of this package that names none has those of entities."""
+    """Check --event. RAISES C272: the source has no such event. A source without `events` has those of entities."""
     events = getattr(source, "events", ()) or (() if event in EVENTS else tuple(EVENTS))
     if source is not None and events and event not in events:
         raise calib_error("C272", given=event, component=component, wanted=" or ".join(events))
 
 
-def _reads_entities(nlp: Language, source: Mapping[str, Any], dotted: Mapping[SettingPath, Any]) -> bool:
-    """Whether a source is of entities; False where it is none yet, which is reported when the pipe is made."""
+def _reads_entities(nlp: Language, source: Mapping[str, Any], source_settings: Mapping[SettingPath, Any]) -> bool:
+    """Whether a source reads entities; False if its settings are wrong, which is reported when the pipe is created."""
     try:
         pipe = None
         if source.get("component", "") in nlp.component_names:
-            pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, dotted)
+            pipe, source = nlp.get_pipe(source["component"]), read_source(nlp, source, source_settings)
         without_settings = registered_sources().get(source.get("@calib_sources", ""))
-        return bool(_with_settings(source, without_settings).annotation(pipe).of_entities)
+        return bool(_make_source(source, without_settings).annotation(pipe).of_entities)
     except Exception:
         return False
 
 
 def _is_free(nlp: Language, name: str, component: str) -> bool:
-    """Whether no other component than a calib pipe of this one has the name or the prefix."""
+    """Whether a name is free for a calib pipe of a component, both as a name and as a prefix."""
     from ...pipe.component import Calibrator
 
-    for other, pipe in nlp.components:
-        names = {other}
+    for pipe_name, pipe in nlp.components:
+        taken_names = {pipe_name}
         if isinstance(pipe, Calibrator):
-            names = set() if pipe.source.component == component else {other, pipe.attr}
-        if name in names:
+            taken_names = set() if pipe.source.component == component else {pipe_name, pipe.attr}
+        if name in taken_names:
             return False
     return True
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Load the pipeline anew with recognizers that keep their probabilities in place of spaCy's, where some are among these.
+    """Replace the named recognizers and parsers, if there are any, by ones that keep their probabilities; load the pipeline again.
 
-    names (Sequence[str]): The components that are to be calibrated. unreadable: See `load_readable`. RAISES C050: see `load_pipeline`.
+    names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES
+        C050: it cannot be loaded.
     """
     factories = {name: nlp.get_pipe_meta(name).factory for name in names if name in nlp.component_names}
     inline = {name: INLINE_FACTORIES[factory] for name, factory in factories.items() if factory in INLINE_FACTORIES}
     return load_with_factories(model, inline, exclude=unreadable) if inline else nlp
 
 
-def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[str, str] | None) -> Calibrator:
-    """Put a new calib pipe directly after the component that it reads; an older one for the same component makes way.
+def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dict[str, str] | None) -> Calibrator:
+    """Add a new calib pipe directly after the component that it reads, and remove an old one of the same name.
 
-    table (dict | None): Its label map; None takes that of the older one, unless it comes from a card. Which types are in the gold, the new gold tells.
-    RAISES C317, C318: the component is missing. C063: settings that do not fit. C059: the name belongs to another component's pipe.
+    label_map (dict | None): Component label -> gold label; None takes that of the old pipe, unless it comes from a card.
+    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to another component, or to its
+    pipe.
     """
     from ...pipe.component import Calibrator
     from ...pipe.fit_preparation import map_labels
@@ -219,75 +222,87 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], table: dict[st
 
     component = settings["source"].get("component", "")
     if component and component not in nlp.component_names:
-        raise no_component(nlp, component)
+        raise no_component_error(nlp, component)
     if name in nlp.component_names:
-        older = nlp.get_pipe(name)
-        if not isinstance(older, Calibrator) or older.source.component != component:
-            owner = f"it calibrates '{older.source.component}'" if isinstance(older, Calibrator) else "it is no calib pipe"
+        old = nlp.get_pipe(name)
+        if not isinstance(old, Calibrator) or old.source.component != component:
+            owner = f"it calibrates '{old.source.component}'" if isinstance(old, Calibrator) else "it is no calib pipe"
             raise calib_error("C059", name=name, owner=owner)
-        if table is None and older.fit_info.pretrained is None:
-            table = {label: name for label, name in (map_of(older.source) or {}).items() if name} or None
+        if label_map is None and old.fit_info.pretrained is None:
+            label_map = {label: name for label, name in (map_of(old.source) or {}).items() if name} or None
         nlp.remove_pipe(name)
     try:
-        place = {"after": component} if component else {"last": True}
-        calib: Calibrator = nlp.add_pipe("calib", name=name, config=settings, **place)  # type: ignore[assignment]
+        position = {"after": component} if component else {"last": True}
+        calib: Calibrator = nlp.add_pipe("calib", name=name, config=settings, **position)  # type: ignore[assignment]
     except CalibError:
         raise
     except Exception as error:
         raise calib_error("C063", why=reason(error)) from None
-    map_labels(calib, table)
+    map_labels(calib, label_map)
     return calib
 
 
-def place_calib(
+def insert_calib(
     nlp: Language,
     model: str,
     block: Block,
-    table: dict[str, str] | None = None,
+    label_map: dict[str, str] | None = None,
     *,
     second_pass: bool = False,
     gold_preproc: bool = False,
     unreadable: Sequence[str] = (),
 ) -> tuple[Language, Calibrator]:
-    """Put the pipe of a block behind its component; a recognizer that has to keep its probabilities is loaded anew.
+    """Add the calib pipe of a block after its component; without a second pass a recognizer is replaced, to keep probabilities.
 
-    table (dict | None): A label map. unreadable: See `load_readable`.
-    RAISES CalibError: a fault of the pipeline or the settings.
+    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): Pipes to leave out, from
+    `load_readable`.
+    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in the pipeline or the
+    settings.
     """
     name, settings = block
     if not second_pass:
         nlp = with_inline_recognizers(nlp, model, [settings["source"].get("component", "")], unreadable)
-    calib = add_calib(nlp, name, settings, table)
+    calib = add_calib(nlp, name, settings, label_map)
     annotation = calib.source.annotation(calib.lookup.component())
-    wanted = "left out for a component that finds sentences"
-    check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), wanted, "it")
+    expected = "left out for a component that finds sentences"
+    check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), expected, "it")
     check_whole_documents(annotation.unit, gold_preproc)
     return nlp, calib
 
 
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
-    """The pipes that have to run before a calib pipe can be fitted. RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C084: see `check_enabled`."""
+    """Return the pipes that have to run before a calib pipe can be fitted.
+
+    RAISES C021 to C023, C028, C034, C035: its component is missing, or cannot be calibrated. C084: what it listens to is
+    disabled.
+    """
     check_enabled(nlp, calib.source.component)
-    pipe, component, order = calib.lookup.to_fit(), calib.source.component, nlp.pipe_names
+    pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names
     is_enabled = component in order
-    # Whether the source reads what its own component leaves, in the process that ran it.
+    # Whether the source reads output of its component, which then has to run too, in this process.
     reads_output = bool(is_enabled and pipe is not None and calib.source.reads_output(pipe))
     return order[: order.index(component if is_enabled else calib.name) + reads_output]
 
 
 def ready_to_read(
-    nlp: Language, calib: Calibrator, examples: list[Example], *, silent: bool, n_process: int = 1, done: Collection[str] = ()
+    nlp: Language,
+    calib: Calibrator,
+    examples: list[Example],
+    *,
+    silent: bool,
+    n_process: int = 1,
+    pipes_done: Collection[str] = (),
 ) -> Iterator[Example]:
-    """Run the pipes before a calib pipe, so that the predicted Docs have what its source reads.
+    """Run the pipes before a calib pipe over the examples, so that its source can read the predicted Docs; yield the examples.
 
-    done (Collection[str]): Pipes that have been run over these Docs already.
-    RAISES C021 to C023, C028, C034, C035: see `SourceLookup.to_fit`. C034: a second pass would be made where a component before the
-        recognizer sets entities. C030: no example has gold of the annotation.
+    pipes_done (Collection[str]): Pipes that were run over these Docs already.
+    RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a
+        second pass sets entities. C030: no example has gold of the annotation.
     """
     from ...pipe.fit_preparation import without_presets
 
-    upstream = [name for name in pipes_before(nlp, calib) if name not in done]
+    upstream = [name for name in pipes_before(nlp, calib) if name not in pipes_done]
     check_has_gold(examples, calib)
     workers = 1 if calib.source.component in upstream else n_process
-    ready = run_pipes(nlp, examples, upstream, silent=silent, what="Reading scores", n_process=workers)
+    ready = run_pipes(nlp, examples, upstream, silent=silent, title="Reading scores", n_process=workers)
     return without_presets(calib, ready)

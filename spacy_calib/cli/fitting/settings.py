@@ -1,4 +1,4 @@
-"""Settings of a calib pipe: defaults of `spacy calib fit`, config files, dotted settings, and the options that stand for a setting."""
+"""Settings of a calib pipe in `spacy calib fit`: defaults, config files, dotted settings, and options that set them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..shared.command import check_option, check_registered, method_name
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.
 Block = tuple[str, dict[str, Any]]
-# Where a setting is in the block of a pipe: ("grouping", "n_groups").
+# Path of a setting in the block of a pipe: ("grouping", "n_groups").
 SettingPath = tuple[str, ...]
 
 _PIPE_DEFAULTS = default_config(PipeSettings)
-# Where the config of a pipeline has the blocks of pipes.
+# Section of a config with the blocks of pipes.
 _SECTION = "components"
-# What neither options, a config nor a pipe of the pipeline sets. The component decides which source reads it.
+# Settings that neither options, a config nor the old pipe give. There is no default source: it follows from the component.
 DEFAULTS: dict[str, Any] = {
     **_PIPE_DEFAULTS,
     "source": {"component": _PIPE_DEFAULTS["source"]["component"]},
@@ -30,9 +30,9 @@ DEFAULTS: dict[str, Any] = {
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1", "when": "no_worse"},
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
 }
-# If more of the gold tokens have a label that the component does not know, the data probably follows another label scheme.
+# Maximum share of gold tokens with a label unknown to the component; beyond it the data probably follow another label scheme.
 MAX_UNKNOWN = 0.2
-# The function of a block that is given without one.
+# Registered function, and its settings, of a block that is given without a function.
 _FUNCTIONS: dict[str, dict[str, Any]] = {
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
     "sets": {BLOCKS["sets"]: "spacy-calib.ConformalSets.v1", "nonempty": True},
@@ -40,7 +40,7 @@ _FUNCTIONS: dict[str, dict[str, Any]] = {
     "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},
 }
-# Options -> the settings that they stand for. --groups names the function of its block too; --method auto stands for a selection.
+# Option -> the setting that it sets. --groups also sets the function of its block; --method auto sets a selection instead.
 ALIASES: dict[str, SettingPath] = {
     "attr": ("attr",),
     "event": ("event",),
@@ -48,23 +48,23 @@ ALIASES: dict[str, SettingPath] = {
     "groups": ("grouping", "n_groups"),
     "method": ("recalibrator", BLOCKS["recalibrator"]),
 }
-# Blocks that --method auto chooses.
-_CHOSEN_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
+# Blocks that --method auto chooses by itself.
+_AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
 
 
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
     """Merge the settings of a pipe. Precedence, highest first: options, dotted settings, base, defaults.
 
-    base (tuple | None): Of a config file or of a pipe in the pipeline; None takes the defaults.
-    options (dict): Those of ALIASES that were given. overrides (dict | None): Dotted settings.
-    RAISES C056 and others: see `translate_options`; a setting beside --method auto that it chooses. C063, C195: a setting that is no block with a registered function.
-        C170: a dotted setting of something else.
+    base (tuple | None): Block of a config file or of the old pipe; None takes the defaults. options (dict): The options of
+    ALIASES that were given. overrides (dict | None): Dotted settings.
+    RAISES C001, C056, C112, C185: a wrong option, or a setting in addition to --method auto, which chooses it. C063, C195: a
+        setting that is no block with a registered function. C170: a dotted setting of something else.
     """
     name, settings = base or (DEFAULTS["attr"], DEFAULTS)
     if options.get("attr", attr := settings.get("attr", DEFAULTS["attr"])) != attr:
         name = options["attr"]
-    dotted = parse_dotted(overrides, name, options)
-    settings = merge_settings(settings, dotted)
+    dotted_settings = parse_dotted(overrides, name, options)
+    settings = merge_settings(settings, dotted_settings)
     for block, function in _FUNCTIONS.items():
         if isinstance(settings.get(block), Mapping) and BLOCKS[block] not in settings[block]:
             settings[block] = {**function, **settings[block]}
@@ -72,36 +72,38 @@ def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Map
     settings = merge_settings(settings, translate_options(options))
     if options.get("method", "auto") != "auto":
         _fill_bins(settings)
-    _resolve_selection(name, settings, options, dotted)
+    _resolve_selection(name, settings, options, dotted_settings)
     return name, settings
 
 
 def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mapping[str, Any]) -> dict[SettingPath, Any]:
-    """Find the places of dotted settings in the block of this pipe. RAISES C170: a setting names no place in it.
+    """Return the paths of dotted settings in the block of this pipe, with their values.
 
-    Without --attr `components.calib` stands for the pipe that is fitted, even if that is `calib_ent`.
+    RAISES C170: a setting of something else.
+
+    Without --attr `components.calib` means the pipe that is fitted, even if its name is `calib_ent`.
     """
     names = (name,) if "attr" in options else (name, DEFAULTS["attr"])
     paths = {}
     for setting, value in (overrides or {}).items():
-        components, _, rest = setting.partition(".")
-        prefix, _, path = rest.partition(".")
-        if components != _SECTION or prefix not in names or not all(path.split(".")):
+        section, _, block_path = setting.partition(".")
+        prefix, _, path = block_path.partition(".")
+        if section != _SECTION or prefix not in names or not all(path.split(".")):
             raise calib_error("C170", option=f"--{setting}", name=name, prefix=f"--{_SECTION}.{name}.")
         paths[tuple(path.split("."))] = value
     return paths
 
 
 def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
-    """Find the dotted settings of a source, whatever pipe they name: which names are right is known later."""
+    """Return the dotted settings of a source, of any pipe name: the right names are checked later, by `parse_dotted`."""
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
 
 
 def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
-    """Translate options into settings.
+    """Return the settings that options set, as path -> value.
 
-    RAISES C056: one is wrong by itself. C001, C112: no prefix. C185: two registered things have one short name.
+    RAISES C056: a wrong value. C001, C112: not a prefix. C185: two methods share a short name.
     """
     from ...doc.attributes import check_attr
 
@@ -120,10 +122,10 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
 
 
 def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]) -> dict[str, Any]:
-    """Return the settings with these in place; a new function drops the settings of the old one."""
-    merged = copy.deepcopy(dict(settings))
+    """Return a copy of the settings with these values set. A block that gets a new function loses its other settings."""
+    result = copy.deepcopy(dict(settings))
     for path, value in sorted(paths.items(), key=lambda item: (not item[0][-1].startswith("@"), item[0])):
-        block = merged
+        block = result
         for part in path[:-1]:
             if not isinstance(block.get(part), dict):
                 block[part] = {}
@@ -131,34 +133,36 @@ def merge_settings(settings: Mapping[str, Any], paths: Mapping[SettingPath, Any]
         if path[-1].startswith("@") and block.get(path[-1]) != value:
             block.clear()
         block[path[-1]] = value
-    return merged
+    return result
 
 
 def _fill_bins(settings: dict[str, Any]) -> None:
-    """Give the scorer's number of bins to a recalibrator that takes one and has none."""
+    """Set the number of bins of a recalibrator that needs one and has none to that of the scorer."""
     from ...registry import registry
 
     block, recalibrators = settings["recalibrator"], registry.calib_recalibrators
-    registered = block[BLOCKS["recalibrator"]]
-    if registered in recalibrators and "n_bins" in signature(recalibrators.get(registered)).parameters:
+    name = block[BLOCKS["recalibrator"]]
+    if name in recalibrators and "n_bins" in signature(recalibrators.get(name)).parameters:
         scorer = settings.get("scorer") or DEFAULTS["scorer"]
         if not {"n_bins", "bin_size"} & set(block):
             block["n_bins"] = scorer.get("n_bins", DEFAULTS["scorer"]["n_bins"])
 
 
 def _resolve_selection(
-    name: str, settings: dict[str, Any], options: Mapping[str, Any], dotted: Mapping[SettingPath, Any]
+    name: str, settings: dict[str, Any], options: Mapping[str, Any], dotted_settings: Mapping[SettingPath, Any]
 ) -> None:
-    """Drop the selection, and the context that it brought, where the user chooses a part; `auto` brings both back.
+    """Remove the selection and its context if the user sets a part that it would choose; --method auto restores both.
 
-    RAISES C056: the user asks for a selection and chooses a part.
+    RAISES C056: the user sets both a selection and such a part.
     """
-    is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted}
+    is_auto, blocks = options.get("method") == "auto", {path[0] for path in dotted_settings}
     parts = {"--groups": options["groups"]} if "groups" in options else {}
-    parts |= {f"--{_SECTION}.{name}.{'.'.join(path)}": dotted[path] for path in dotted if path[0] in _CHOSEN_BLOCKS}
+    parts |= {
+        f"--{_SECTION}.{name}.{'.'.join(path)}": dotted_settings[path] for path in dotted_settings if path[0] in _AUTO_BLOCKS
+    }
     is_required = is_auto or ("selection" in blocks and settings["selection"] is not None)
     for option, value in parts.items() if is_required else ():
-        check_option(option, False, "left out beside --method auto, which chooses it", value)
+        check_option(option, False, "left out with --method auto, which chooses it", value)
     drops = not is_auto and settings.get("selection") is not None and ("method" in options or parts)
     if drops:
         settings["selection"] = None
@@ -172,19 +176,19 @@ def _resolve_selection(
 
 
 def _check_blocks(settings: Mapping[str, Any]) -> None:
-    """Check that settings for registered functions name one, or are null. RAISES C063: no such block. C195: not known."""
+    """Check that each block names a registered function, or is null. RAISES C063: no block. C195: an unknown function."""
     for setting, key in BLOCKS.items():
         block = settings.get(setting)
         is_block = isinstance(block, Mapping) and (key in block or setting == "source")
         if not is_block and (block is not None or setting == "source"):
-            raise calib_error("C063", why=f"{setting} is {brief(repr(block))}, but a block with {key} is wanted")
+            raise calib_error("C063", why=f"{setting} is {brief(repr(block))}, but must be a block with {key}")
         if isinstance(block, Mapping) and key in block and key != "@scorers":
             check_registered(setting, key[1:], block[key])
 
 
 def settings_from_file(path: Path) -> Block:
-    """Name and settings of a config's first "calib" block. RAISES C058: no such block. C114: a lone dollar sign. C167."""
-    components = _components_in(path)
+    """Return name and settings of the first "calib" block. RAISES C058: there is none. C114: a dollar sign. C167: no labels."""
+    components = _read_components(path)
     components = components if isinstance(components, dict) else {}
     blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
     if not blocks:
@@ -194,12 +198,12 @@ def settings_from_file(path: Path) -> Block:
     source = settings.setdefault("source", DEFAULTS["source"])
     labels = source.get("labels") if isinstance(source, dict) else None
     if isinstance(labels, str):
-        settings["source"] = {**source, "labels": labels_from(path.parent / labels)}
+        settings["source"] = {**source, "labels": read_labels(path.parent / labels)}
     return name, settings
 
 
-def _components_in(path: Path) -> Any:
-    """RAISES C058: no such file, or no config. C114: a dollar sign that stands alone, or that begins a reference to nothing."""
+def _read_components(path: Path) -> Any:
+    """Return [components] of a config. RAISES C058: no such file, or no config. C114: a dollar sign without a reference."""
     from thinc.api import Config
 
     try:
@@ -208,8 +212,8 @@ def _components_in(path: Path) -> Any:
         raise calib_error("C114" if "$" in str(error) else "C058", path=path, why=reason(error)) from None
 
 
-def labels_from(path: Path) -> list[str]:
-    """Read labels: a list in .json, one on each line of .txt. RAISES C167: there is no such list."""
+def read_labels(path: Path) -> list[str]:
+    """Read a list of labels from .json, or one label per line from .txt. RAISES C167: there is no such list."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         labels = json.loads(text) if path.suffix == ".json" else text.splitlines()

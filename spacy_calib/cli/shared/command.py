@@ -1,4 +1,4 @@
-"""A command: a plain function whose annotated parameters typer reads, and which Python calls as it is."""
+"""`@command`: a plain function with annotated parameters becomes a command of typer; Python calls the function directly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...errors.advice import entered_by
 from ...pairs.bins import MOST_COUNTED
 from .screen import user_errors
 
-# Least and greatest value of the options that are whole numbers, by the name of the field; the others are counts of at least 1.
+# Minimum and maximum of options that are whole numbers, by parameter; the others are counts of at least 1.
 RANGES = {
     "seed": (0, 2**32 - 1),  # numpy's seeds have 32 bits
     "n_process": (1, 1024),
@@ -31,20 +31,20 @@ RANGES = {
 }
 
 COUNT = (1, MOST_COUNTED)
-# These stand in the help of an option for the short names of all recalibrators, and of all events that can be fitted.
+# Placeholders in the help of an option: the short names of all recalibrators, and of all events that can be fitted.
 METHODS, UNITS = "{methods}", "{units}"
 P = ParamSpec("P")
 R = TypeVar("R")
-# Under this key of a command line's `meta` are the options that typer does not read: parameter -> function that reads it.
+# Key in the `meta` of a click context: options that typer does not read, as parameter -> function that reads its value.
 MORE_OPTIONS = "spacy_calib.more_options"
-# What a function calls its `**` of options that plug-ins add.
+# Name of the ** parameter that takes the options added by plug-ins.
 ADDED_OPTIONS = "added_options"
 
 
-class Declared(NamedTuple):
-    """A parameter as it is written on the command line.
+class CommandParameter(NamedTuple):
+    """An argument or option of a command.
 
-    name (str): In Python. word (str): What the user knows: the option, or the word of the argument in the usage.
+    name (str): Of the Python parameter. word (str): What the user types or sees in the usage: "--n-process", "DATA".
     kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info (OptionInfo | ArgumentInfo): For
     typer. default (Any): In Python; `MISSING` for none.
     """
@@ -58,24 +58,24 @@ class Declared(NamedTuple):
 
     @property
     def names_a_path(self) -> bool:
-        """Whether it is a file or a folder, or several; a pipeline may be one."""
+        """Whether its value names files or folders; a pipeline may be a folder."""
         return self.kind in (Path, list[Path]) or self.word == "MODEL"
 
     @property
     def typer_parameter(self) -> inspect.Parameter:
-        """The parameter for typer. A flag that is not given is off there, also one that is on in Python."""
+        """The parameter for typer. A flag that is on by default in Python is off by default there."""
         default = False if self.kind is bool and not self.optional else self.default
         kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=inspect.Parameter.empty if default is MISSING else default,
-            # The word makes it another one than Annotated[X | None, ...] of the parameter, which typing would give back for it.
+            # The extra word makes this annotation differ from the parameter's own, which the cache of typing would return for it.
             annotation=Annotated[kind, self.info, "for typer"],
         )
 
     def check(self, value: Any) -> Any:
-        """Return a value as the command takes it. RAISES C056: out of range, or the system refuses the path."""
+        """Return a value with its type; texts become paths. RAISES C056: out of range, or the system refuses the path."""
         if self.kind is Path and isinstance(value, str):
             value = Path(value)
         if self.names_a_path:
@@ -83,47 +83,47 @@ class Declared(NamedTuple):
                 check_path(self.word, path)
         if self.kind is int and value is not None:
             minimum, maximum = RANGES.get(self.name, COUNT)
-            wanted = f"at least {minimum}" if value < minimum else f"at most {maximum:,}"
-            check_option(self.word, minimum <= value <= maximum, wanted, value)
+            expected = f"at least {minimum}" if value < minimum else f"at most {maximum:,}"
+            check_option(self.word, minimum <= value <= maximum, expected, value)
         words = getattr(self.info, "words", ())
         if words and value is not None:
             check_option(self.word, value in words, f"one of {', '.join(words)}", repr(value))
         return value
 
 
-def declare(name: str, annotation: Any, default: Any) -> Declared:
-    """Read how a parameter is written on the command line. annotation (Any): `Annotated` with an `argument` or `option`."""
+def read_parameter(name: str, annotation: Any, default: Any) -> CommandParameter:
+    """Read a parameter of a command. annotation (Any): `Annotated[type, argument(...)]` or `Annotated[type, option(...)]`."""
     kind, info = get_args(annotation)
     kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
     info = _with_flag(name, info)
     flags = (info.default, *(info.param_decls or ()))
     word = info.metavar if isinstance(info, ArgumentInfo) else next(flag for flag in flags if str(flag).startswith("--"))
-    return Declared(name, str(word), kinds[0], kinds[0] is not kind, info, default)
+    return CommandParameter(name, str(word), kinds[0], kinds[0] is not kind, info, default)
 
 
 @functools.cache
-def declared_parameters(run: Callable[..., Any]) -> tuple[Declared, ...]:
-    """Return the command-line parameters of a plain function. Its return annotation may be known to type checkers alone."""
+def read_parameters(run: Callable[..., Any]) -> tuple[CommandParameter, ...]:
+    """Read the arguments and options of a plain function from its annotations; its other parameters are for Python only."""
     parameters = []
     for name, parameter in inspect.signature(run).parameters.items():
         annotation = parameter.annotation
         annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
         if get_origin(annotation) is Annotated:
             default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
-            parameters.append(declare(name, annotation, default))
+            parameters.append(read_parameter(name, annotation, default))
     return tuple(parameters)
 
 
 def argument(word: str, help: str) -> Any:
-    """Declare an argument. word (str): Its name in the usage."""
+    """Declare an argument with its help. word (str): Its name in the usage."""
     return typer.Argument(metavar=word, help=help)
 
 
 def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -> Any:
-    """Declare an option, whose flag is the name of its parameter, unless the flags name it.
+    """Declare an option with its help. Its flag is the name of its parameter, unless `flags` has a long one.
 
-    flags (str): Its letter, or all its names. words (Sequence[str]): The allowed values: shown in the help, completed by the
-    shell, and checked when the command is called. settings: Further ones of typer's.
+    flags (str): Its letter, or all its flags. words (Sequence[str]): The allowed values: shown in the help, completed by the
+    shell, and checked when the command is called. settings: Further arguments of typer.Option.
     """
     if words:
         settings |= {
@@ -136,7 +136,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
 
 
 def _with_flag(name: str, info: Any) -> Any:
-    """Return the declaration with the option's name among its flags."""
+    """Return the declaration of an option with --NAME among its flags, unless it has a long flag; an argument as it is."""
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
     if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
         return info
@@ -146,7 +146,7 @@ def _with_flag(name: str, info: Any) -> Any:
 
 
 class CalibCommand(TyperCommand):
-    """A command whose help lists what is registered. headings (Mapping): Heading of the help -> options; others come first."""
+    """A command whose help lists registered names. headings (Mapping): Heading in the help -> options; others come first."""
 
     headings: Mapping[str, Sequence[str]] = {}
 
@@ -160,11 +160,11 @@ class CalibCommand(TyperCommand):
         if not self.headings:
             super().format_options(ctx, formatter)
             return
-        places = {name: heading for heading, names in self.headings.items() for name in names}
+        heading_of = {name: heading for heading, names in self.headings.items() for name in names}
         sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", "Options", *self.headings)}
         for parameter in self.get_params(ctx):
             is_argument = parameter.param_type_name == "argument"
-            heading = "Arguments" if is_argument else places.get(str(parameter.name), "Options")
+            heading = "Arguments" if is_argument else heading_of.get(str(parameter.name), "Options")
             sections[heading].append(parameter.get_help_record(ctx))
         for heading, records in sections.items():
             with formatter.section(heading):
@@ -173,12 +173,12 @@ class CalibCommand(TyperCommand):
 
 @dataclass(eq=False)
 class Command(Generic[P, R]):
-    """A plain function as a command. In Python it is called as it is; values are checked first, as on the command line.
+    """A plain function as a command. Python calls the function; its values are checked first, as on the command line.
 
     run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
-    example (str): The end of a command line that works. kind (type): How its command line is read.
-    exit_code (Callable | None): From the values of a command line, by name, and the result; None ends with 0.
-    added (Callable): Returns the functions of plug-ins whose parameters are options too; `run` takes them as `**added_options`.
+    example (str): The end of a command line that works. kind (type): The class that parses its command line. exit_code
+    (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0. added (Callable):
+    Returns the functions of plug-ins whose parameters are options too; `run` takes these as `**added_options`.
     """
 
     run: Callable[..., R]
@@ -188,35 +188,35 @@ class Command(Generic[P, R]):
     added: Callable[[], Sequence[Callable[..., Any]]] = tuple
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(**self.checked(*args, **kwargs))
+        return self.run(**self.check_arguments(*args, **kwargs))
 
-    def checked(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The arguments of a call by name, checked; see `Declared.check`."""
+    def check_arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the arguments of a call by name. RAISES C056: a value is out of range. TypeError: an unknown argument."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        declaration = {parameter.name: parameter for parameter in self.parameters}
+        parameters = {parameter.name: parameter for parameter in self.parameters}
         added_options = arguments.pop(ADDED_OPTIONS, {})
-        for name in added_options.keys() - declaration.keys():
+        for name in added_options.keys() - parameters.keys():
             raise TypeError(f"{self.run.__name__}() got an unexpected keyword argument {name!r}")
         arguments |= added_options
-        return {name: declaration[name].check(value) if name in declaration else value for name, value in arguments.items()}
+        return {name: parameters[name].check(value) if name in parameters else value for name, value in arguments.items()}
 
     @property
-    def parameters(self) -> tuple[Declared, ...]:
+    def parameters(self) -> tuple[CommandParameter, ...]:
         """The arguments and options of its command line, in their order."""
-        return tuple(parameter for run in (self.run, *self.added()) for parameter in declared_parameters(run))
+        return tuple(parameter for run in (self.run, *self.added()) for parameter in read_parameters(run))
 
     @property
     def help(self) -> str:
-        """What the docstring of the function says before it comes to what is returned and raised."""
+        """The docstring of the function up to its sections RETURNS and RAISES."""
         return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
 
     def typer_function(self) -> Callable[..., None]:
-        """What typer calls: with a parameter for each argument and option."""
+        """Build the function that typer calls, with a parameter for each argument and option."""
 
         def run(ctx: typer.Context, **values: Any) -> None:
             with user_errors(), entered_by(self.run.__name__):
                 extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                result = self.run(**self.checked(**values, **extra_options))
+                result = self.run(**self.check_arguments(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)
             if code:
                 raise typer.Exit(code)
@@ -236,35 +236,35 @@ def command(
     exit_code: Callable[[Any, Any], int] | None = None,
     added: Callable[[], Sequence[Callable[..., Any]]] = tuple,
 ) -> Callable[[Callable[P, R]], Command[P, R]]:
-    """Make a command of a plain function; see `Command`."""
+    """Decorate a plain function to make it a command. The arguments are the fields of `Command`."""
 
     def make(run: Callable[P, R]) -> Command[P, R]:
-        made_command: Command[P, R] = Command(run, example, kind, exit_code, added)
-        made_command.__doc__ = run.__doc__
-        return made_command
+        result: Command[P, R] = Command(run, example, kind, exit_code, added)
+        result.__doc__ = run.__doc__
+        return result
 
     return make
 
 
-def check_option(option: str, ok: bool, wanted: str, given: Any) -> None:
-    """RAISES C056: the option's value is out of range."""
-    if not ok:
-        raise calib_error("C056", option=option, wanted=wanted, given=given)
+def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
+    """Check the value of an option. RAISES C056: it is not valid."""
+    if not is_valid:
+        raise calib_error("C056", option=option, wanted=expected, given=value)
 
 
 def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:
-    """RAISES C056: cells of CSV are requested, but something else is written."""
+    """Check --raw-cells. RAISES C056: it is given, but no CSV is written."""
     check_option("--raw-cells", as_csv or not raw_cells, "left out where no CSV is written", "it")
 
 
 def check_path(option: str, path: Path | str | None) -> None:
-    """RAISES C056: the system refuses the path: a name in it is too long, or a folder may not be entered."""
+    """Check that the system accepts a path. RAISES C056: a name in it is too long, or a folder may not be entered."""
     try:
         Path(path or "").stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         pass
     except OSError as error:
-        check_option(option, False, f"a path that the system takes ({error.strerror})", Path(path or ""))
+        check_option(option, False, f"a path that the system accepts ({error.strerror})", Path(path or ""))
 
 
 @contextlib.contextmanager
@@ -277,31 +277,31 @@ def folder_faults() -> Iterator[None]:
 
 
 def check_confidence(confidence: float) -> None:
-    """RAISES C056: out of range. The bounds exclude values that floating-point numbers cannot tell from 0 and 1."""
+    """Check --confidence. RAISES C056: out of range, which excludes values that floats cannot distinguish from 0 and 1."""
     minimum, maximum = 0.001, 0.99999
     check_option("--confidence", minimum <= confidence <= maximum, f"between {minimum} and {maximum}", confidence)
 
 
-def check_registered(setting: str, registry: str, given: object) -> None:
-    """RAISES C195: the registry has no function of this name."""
+def check_registered(setting: str, registry: str, name: object) -> None:
+    """Check that a registry has a function of this name. RAISES C195: it has none."""
     from ...calibration.registered import REGISTRIES
 
-    if given not in REGISTRIES[registry]:
+    if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
-        raise calib_error("C195", setting=setting, registry=registry, given=given, names=names)
+        raise calib_error("C195", setting=setting, registry=registry, given=name, names=names)
 
 
 def with_names(help: str) -> str:
-    """Return the help of an option with the short names of what is registered, read when the help is shown."""
-    from ...calibration.registered import fitted_events, recalibrators
+    """Fill the placeholders METHODS and UNITS in the help of an option; only `--help` needs these names."""
+    from ...calibration.registered import fittable_events, recalibrators
 
-    for mark, names in ((METHODS, recalibrators), (UNITS, fitted_events)):
+    for mark, names in ((METHODS, recalibrators), (UNITS, fittable_events)):
         help = help.replace(mark, ", ".join(names())) if mark in help else help
     return help
 
 
 def method_name(method: str) -> str:
-    """Return the registered name of a recalibrator or short name. RAISES C056: there is none. C185: two with one short name."""
+    """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
     from ...calibration.registered import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]

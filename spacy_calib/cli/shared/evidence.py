@@ -1,4 +1,4 @@
-"""Checks of whether data suit a pipe: gold and scores, known labels, unseen texts, and texts like those of the fit."""
+"""Checks that data suit a pipe: there are gold and scores, labels are known, texts are new and like those of the fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import CalibError, calib_error
 from ...errors.advice import UNKNOWN_LABELS, advise
 from ...pairs.documents import DOCUMENT
-from ...pairs.label_map import UnknownGold, shorter
+from ...pairs.label_map import UnknownGold, shorten_list
 from ...types import OPEN, OUTSIDE
 from .command import check_option
 from .screen import inform, msg, shorten, warn
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...annotations import Annotation
     from ...pairs.scored_corpus import ScoredCorpus
-    from ...pairs.seen_texts import SeenShare
+    from ...pairs.seen_texts import TrainTestOverlap
     from ...pipe.component import Calibrator
 
 
@@ -31,29 +31,29 @@ _WIDTH = 90
 
 
 def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
-    """Return why a pipe scored none of these Docs, by the first that it should have read; "" if it had nothing to score."""
+    """Return why a pipe scored none of these Docs, by the first that it should have scored; "" if it had nothing to score."""
     from ...annotations import get_annotation
 
     annotation = get_annotation(pipe.fit_info.layer)
     source = pipe.lookup.component()
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
     if doc is None:
-        return f"they hold no {annotation.unit}s that it could score"
+        return f"they contain no {annotation.unit}s that it could score"
     obstacle = pipe.lookup.obstacle(source) or pipe.source.missing(source, [doc])[0]
-    nothing = "" if annotation.spans_are_units else f"no {annotation.unit} carries a {annotation.gold.name} annotation"
-    return obstacle or nothing
+    no_annotation = "" if annotation.spans_are_units else f"no {annotation.unit} has a {annotation.gold.name} annotation"
+    return obstacle or no_annotation
 
 
-def nothing_scored(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
-    """Return C075, or C745 for an empty reason. n_docs (int): Number of Docs. why (str): See `why_silent`."""
+def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
+    """Build C075, or C745 for an empty reason, for a pipe that scored none of n_docs Docs. why (str): From `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
     no_unit = "none" if pipe.fit_info.row_unit == DOCUMENT else "no token"
     return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 
-class FirstDoc:
-    """Notes why a pipe is silent as Docs pass, since they are gone afterwards."""
+class SilenceCheck:
+    """Finds out why a pipe scores nothing while a stream of Docs passes, as the Docs are freed afterwards."""
 
     def __init__(self, nlp: Language, pipe: Calibrator):
         from ...annotations import get_annotation
@@ -63,82 +63,84 @@ class FirstDoc:
         self.n_docs = 0
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples. The first predicted Doc that the pipe should have scored is checked."""
+        """Yield the examples, and check the first predicted Doc that the pipe should have scored."""
         for example in examples:
             self.n_docs += 1
             if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
                 self._why = why_silent(self._nlp, self._pipe, [example.predicted])
             yield example
 
-    def silent(self) -> CalibError:
-        """Return C075: the pipe scored none of these Docs."""
+    def error(self) -> CalibError:
+        """Build C075 or C745, for a pipe that scored none of the Docs that passed."""
         why = why_silent(self._nlp, self._pipe, ()) if self._why is None else self._why
-        return nothing_scored(self._pipe, self.n_docs, why)
+        return no_scores_error(self._pipe, self.n_docs, why)
 
 
 def check_scored(nlp: Language, pipe: Calibrator, examples: Sequence[Example]) -> None:
-    """RAISES C075: the pipe has written nothing on any of the predicted Docs."""
+    """Check that a pipe has written on one of the predicted Docs. RAISES C075, C745: it has not."""
     from ...doc.view import doc_view
 
     docs = [example.predicted for example in examples]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
-        raise nothing_scored(pipe, len(docs), why_silent(nlp, pipe, docs))
+        raise no_scores_error(pipe, len(docs), why_silent(nlp, pipe, docs))
 
 
 def check_gold_of_examples(pipe: Calibrator, examples: Sequence[Example], silent: bool) -> None:
-    """Compare the gold labels of examples that passed the pipe with those of the component. RAISES C151: see `check_gold`."""
+    """Warn of gold labels of annotated examples that the component does not know. RAISES C151: it knows none of them."""
     from spacy.strings import get_string_id
 
     from ...annotations import get_annotation, label_hashes
-    from ...annotations.base import NOT_THOSE
+    from ...annotations.base import ONLY_REJECTED
     from ...annotations.label_schemes import has_types, span_confusions
     from ...gold.example_reader import unknown_spans
 
     annotation = get_annotation(pipe.fit_info.layer)
     gold = annotation.count(example.reference for example in examples)
     labels = pipe.lookup.labels()
-    known_labels = label_hashes((*labels, *annotation.none))
+    known_labels = label_hashes((*labels, *annotation.no_label_names))
     unknown_pairs: Counter[tuple[int, int]] = Counter()
     spans: Counter[tuple[str, str]] = Counter()
     for example in examples:
         gold_hashes = annotation.aligned_gold(example)
-        unknown = (gold_hashes != 0) & (gold_hashes != NOT_THOSE) & ~np.isin(gold_hashes, known_labels)
+        unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
         unknown_pairs.update(
             zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
         )
-        predicted = annotation.spans_on(example.predicted) if has_types(annotation) else ()
-        spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted]))
+        predicted_spans = annotation.spans_on(example.predicted) if has_types(annotation) else ()
+        spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted_spans]))
     names = {get_string_id(label): label for label in (*labels, *gold)}
-    pairs = {(names.get(predicted, ""), names[key]): n for (predicted, key), n in unknown_pairs.items()}
-    of_tokens = UnknownGold.of(pairs, unknown_pairs.total(), gold, labels)
+    pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in unknown_pairs.items()}
+    of_tokens = UnknownGold.from_confusions(pairs, unknown_pairs.total(), gold, labels)
     check_gold(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens), silent)
 
 
 def check_gold_of_corpus(pipe: Calibrator, corpus: ScoredCorpus, silent: bool) -> None:
-    """Compare the gold labels of a scored corpus with those of the component. RAISES C151: see `check_gold`."""
+    """Warn of gold labels of a scored corpus that the component does not know. RAISES C151: it knows none of them."""
     from ...annotations import get_annotation
 
-    gold_places = np.flatnonzero(corpus.gold >= 0)
-    names = (*corpus.names, "")  # the place -1 is that of no label
-    pairs = Counter(zip(corpus.labels[gold_places].tolist(), corpus.gold[gold_places].tolist(), strict=True))
+    gold_rows = np.flatnonzero(corpus.gold >= 0)
+    names = (*corpus.names, "")  # index -1 stands for no label
+    pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
     gold: Counter[str] = Counter()
     for (_, gold_index), n in pairs.items():
         gold[names[gold_index]] += n
-    labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).none}
+    labels = {*pipe.lookup.labels(), *get_annotation(pipe.fit_info.layer).no_label_names}
     unknown_pairs = Counter(
         {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
     )
-    check_gold(pipe, gold, UnknownGold.of(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels()), silent)
+    check_gold(
+        pipe, gold, UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels()), silent
+    )
 
 
 def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silent: bool) -> None:
     """Warn of gold labels that the component does not know, as `fit` does.
 
-    gold (Counter): Gold label -> frequency of tokens; empty without gold. RAISES C151: the component knows none of the gold labels, "O" aside.
+    gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
     """
     if pipe.fit_info.layer in OPEN or pipe.source.annotation(pipe.lookup.component()).any_label:
         return
-    labels, words = pipe.lookup.labels(), unknown.words()
+    labels, words = pipe.lookup.labels(), unknown.message_fields()
     gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
     component = pipe.source.component or "the source"
     if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
@@ -148,8 +150,8 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silen
         warn(unknown_sentence(words, component, pipe.fit_info.row_unit))
 
 
-class GoldSays:
-    """Whether gold tells anything of the scores of a pipe. pipe (Calibrator): Fitted."""
+class GoldCheck:
+    """Checks that gold has right and wrong predictions of a fitted pipe, while examples pass through `over`."""
 
     def __init__(self, pipe: Calibrator):
         from ...annotations import get_annotation
@@ -158,28 +160,33 @@ class GoldSays:
         self._pipe, self._watch = pipe, GoldWatch(get_annotation(pipe.fit_info.layer))
         self.over = self._watch.over
 
-    def check(self, corpus: ScoredCorpus, silent: bool, least: float = 0.0) -> None:
-        """Check the gold that has passed; warn where it has hardly an error. RAISES C800 to C804: see `gold.checks`."""
+    def check(self, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0) -> None:
+        """Check the gold that has passed; warn if it has hardly an error.
+
+        min_expected (float): As `least` of `gold.checks.check_corpus`.
+
+        RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
+        """
         from ...errors import WARNINGS
         from ...gold.checks import check_corpus
 
         component = self._pipe.source.component or "the source"
-        few = check_corpus(self._watch, self._pipe.fit_info.layer, component, corpus, least)
-        if few is not None and not silent:
-            warn(WARNINGS["CW65"].format(**few).removeprefix("[CW65] "))
+        few_errors = check_corpus(self._watch, self._pipe.fit_info.layer, component, corpus, min_expected)
+        if few_errors is not None and not silent:
+            warn(WARNINGS["CW65"].format(**few_errors).removeprefix("[CW65] "))
 
 
-def check_gold_says(
-    pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool, least: float = 0.0
+def check_gold_outcomes(
+    pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
 ) -> None:
-    """As `GoldSays.check`, of examples that are at hand."""
-    says = GoldSays(pipe)
-    deque(says.over(examples), maxlen=0)
-    says.check(corpus, silent, least)
+    """Check the gold of examples in memory, as `GoldCheck` does. RAISES C800 to C804: gold that cannot show errors."""
+    gold_check = GoldCheck(pipe)
+    deque(gold_check.over(examples), maxlen=0)
+    gold_check.check(corpus, silent, min_expected)
 
 
 def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
-    """Check before the pipeline runs. RAISES C030, C080: no gold of the pipe's annotation. C263: categories of another scheme."""
+    """Check before a run that there is gold for a pipe. RAISES C030, C080: there is none. C263: other categories."""
     from ...annotations import has_gold
     from ...sources.find import readable_in
 
@@ -187,41 +194,44 @@ def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
     references = [example.reference for example in examples]
     if any(has_gold(annotation, doc) for doc in references):
         return
-    component, foreign = pipe.source.component or "the source", annotation.foreign(references)
+    component, foreign = pipe.source.component or "the source", annotation.foreign_labels(references)
     if foreign:
-        raise calib_error("C263", component=component, unknown=shorter(foreign), known=shorter(pipe.lookup.labels()))
+        raise calib_error("C263", component=component, unknown=shorten_list(foreign), known=shorten_list(pipe.lookup.labels()))
     nlp = pipe.lookup.nlp
-    others = [name for name in readable_in(nlp) if name != component and is_gold_of(nlp, name, references)]
-    if others:
-        names = " and ".join(f"'{name}'" for name in others)
-        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=others[0])
+    components = [name for name in readable_in(nlp) if name != component and has_gold_for(nlp, name, references)]
+    if components:
+        names = " and ".join(f"'{name}'" for name in components)
+        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=components[0])
     raise calib_error("C030", layer=annotation.gold.name, component=component)
 
 
-def is_gold_of(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
-    """Whether gold has labels for a trained component, whose scores the source that claims it reads."""
+def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
+    """Whether gold Docs have labels that a trained component of the pipeline predicts."""
     from ...registry import registry
     from ...sources.find import source_block
 
     pipe: Any = nlp.get_pipe(component)
     source = registry.resolve({"source": source_block(pipe, component)})["source"]
     annotation = source.annotation(pipe)
-    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.none}
+    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.no_label_names}
     return bool(labels if annotation.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
 
 
-# What fits into two lines: labels with a guess, and labels alone, which may be too long to be broken.
-_NAMES, _ALONE = 32, 20
+# Characters that fit into two lines: labels with the label predicted for them, and labels alone, whose text cannot be broken.
+_PAIR_WIDTH, _LABELS_WIDTH = 32, 20
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
-    """Which gold labels a component does not know, in two lines unless details are wanted. words (dict): Of `UnknownGold`. unit (str): What has labels."""
+    """Say in two lines which gold labels a component does not know, or at length if `details`.
+
+    words (dict): From `UnknownGold.words`. unit (str): That has labels, "token".
+    """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)
     first = pairs if details else pairs.split(", ")[0]
-    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it says {first}"
-    if not details and len(text) > _NAMES:
-        text = shorten(unknown, _ALONE)
+    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it predicts {first}"
+    if not details and len(text) > _PAIR_WIDTH:
+        text = shorten(unknown, _LABELS_WIDTH)
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
         f"{advise(UNKNOWN_LABELS)}"
@@ -229,17 +239,19 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
 
 
 def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
-    """Give gold entities their names in these pipes; return the examples. options: See `match_labels`."""
+    """Rename the labels of gold entities to those of these pipes, in place; return the examples. options: Of `match_labels`."""
     from ...pipe.label_names import match_labels
 
     schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
-    for sentence in () if silent else dict.fromkeys(scheme.sentence for scheme in schemes if scheme and scheme.sentence):
+    for sentence in (
+        () if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
+    ):
         inform(sentence)
     return examples
 
 
 def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
-    """Report what of the gold takes no part. examples: Their predicted Docs have the tokens of the pipeline. silent (bool): True reports nothing."""
+    """Warn of gold that takes no part, unless silent. examples: Their predicted Docs have the tokens of the pipeline."""
     from ...gold.left_out import DroppedGold
 
     for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
@@ -247,65 +259,63 @@ def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: 
 
 
 def check_whole_documents(unit: str, gold_preproc: bool) -> None:
-    """RAISES C056: sentences are to be examples, but documents have the labels."""
-    left_out = "left out for a component that labels whole documents"
-    check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), left_out, "it")
+    """Check --gold-preproc. RAISES C056: it makes examples of sentences, but the labels are those of documents."""
+    expected = "left out for a component that labels whole documents"
+    check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), expected, "it")
 
 
 def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
-    """RAISES C005: more bins are requested than there are pairs."""
+    """Check --bins. RAISES C005: there are fewer pairs than bins."""
     if bins is not None and n_pairs < bins:
         raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
 
 
 TOO_FEW_TO_TELL = (
-    "Too few texts to tell: as few texts of the fit data differ so much by chance alone that a difference which matters could not be seen. "
-    "The intervals hold if the texts are of the same kind; give more documents to know."
+    "Too few texts to tell: samples of so few texts from the fit data differ so much by chance that a real difference could not be seen. "
+    "The intervals hold if the texts are of the same kind; give more documents to find out."
 )
 
 
-class Seen:
-    """Measures the overlap of texts with gold, as they pass, with the fit data of a pipe."""
+class FitOverlap:
+    """Measures the overlap of texts with the fit data of a pipe, while a stream of examples passes through `over`."""
 
     def __init__(self, pipe: Calibrator):
         from ...annotations import get_annotation
         from ...gold.reading import TextWatch
 
         self._watch = TextWatch(get_annotation(pipe.fit_info.layer))
-        self._texts, self.over = pipe.learned.seen, self._watch.over
+        self._texts, self.over = pipe.learned.seen_texts, self._watch.over
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the fields of `pairs.seen_texts.SeenShare`; None without a record, or without texts."""
-        share = None if self._texts is None else self._texts.share_of(self._watch.units())
+        """Return the fields of `TrainTestOverlap`; None without texts, or if the pipe has no record of its fit data."""
+        share = None if self._texts is None else self._texts.overlap_with(self._watch.units())
         return None if share is None else share.to_dict()
 
 
-def check_apart(share: SeenShare | None, is_allowed: bool) -> None:
-    """Warn that a pipe is fitted, in part, on its component's training data. RAISES C482: in great part, and not allowed."""
-    if share is None or not share.some:
+def check_apart(share: TrainTestOverlap | None, is_allowed: bool) -> None:
+    """Warn if the fit data overlap with the training data. RAISES C482: most of them do, and it is not allowed."""
+    if share is None or not share.is_overlapping:
         return
     part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
-    if not share.many:
-        warn(f"{part} stand in --train-data too, where the model is surer of itself than on any other text: take them out.")
+    if not share.is_fit_data:
+        warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
     elif not is_allowed:
         raise calib_error("C482", part=part)
     else:
-        msg.fail(
-            f"FITTED ON THE TRAINING DATA: {part} stand in --train-data too, so that scores on any other text will be too high."
-        )
+        msg.fail(f"FITTED ON THE TRAINING DATA: {part} are in --train-data too, so scores on any other text will be too high.")
 
 
 def show_seen(overlap: dict[str, Any] | None) -> None:
-    """Warn that the data overlap with those of the fit."""
-    from ...pairs.seen_texts import warning_of
+    """Warn if the data overlap with those of the fit."""
+    from ...pairs.seen_texts import format_overlap_warning
 
-    warning = warning_of(overlap)
+    warning = format_overlap_warning(overlap)
     if warning:
         msg.fail(warning)
 
 
 def show_other_weights(has_changed: bool | None) -> None:
-    """Warn that the component has other weights than at the fit."""
+    """Warn if the component has other weights than at the fit."""
     from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 
     if has_changed:
@@ -313,22 +323,22 @@ def show_other_weights(has_changed: bool | None) -> None:
 
 
 def differences_in(drift: dict[str, Any]) -> str:
-    """Name the differences from the fit data."""
+    """List the checks by which texts differ from the fit data."""
     return ", ".join(check["name"] for check in drift["checks"] if check["differs"])
 
 
-def show_drift_of_counts(drift: dict[str, Any], from_found: Sequence[dict[str, Any]]) -> None:
-    """Warn where texts are not known to be like the fit data. from_found: Queries that are counted from found numbers."""
+def show_drift_of_counts(drift: dict[str, Any], plain_counts: Sequence[dict[str, Any]]) -> None:
+    """Warn if texts differ from the fit data, or are too few. plain_counts: Queries with intervals around the plain count."""
     from ...pipe.record.drift import DIFFERENT, TOO_FEW
 
     if drift["verdict"] == TOO_FEW:
         msg.warn(TOO_FEW_TO_TELL)
-    elif drift["verdict"] == DIFFERENT and from_found:
-        n = max(query["effects"]["n_sources"] for query in from_found)
-        sources = "one source of gold tells" if n == 1 else f"{n:,} sources of gold tell"
+    elif drift["verdict"] == DIFFERENT and plain_counts:
+        n = max(query["effects"]["n_sources"] for query in plain_counts)
+        sources = "one source of gold" if n == 1 else f"{n:,} sources of gold"
         msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): counted from what was found, since on texts of another kind the expected number can be "
-            f"farther off. The intervals are as wide as {sources}. Label a few of these texts: `count --gold` corrects the counts."
+            f"Differs from the fit data ({differences_in(drift)}): the intervals are centred on the plain counts, since on other kinds of text the expected "
+            f"number can be worse. Their width is estimated from {sources}. Label a few of these texts: `count --gold` corrects the counts."
         )
     elif drift["verdict"] == DIFFERENT:
         msg.warn(

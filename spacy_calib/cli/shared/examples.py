@@ -1,4 +1,4 @@
-"""Files of gold and of texts -> Examples, one by one, and the pipes that run over them."""
+"""Examples from files of gold and of texts, and the pipes that are run over them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import component_faults, reason
+from ...pipe.loading import component_faults, reason, trained_pipes
 from .command import check_option, folder_faults
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
-from .session import watched
+from .session import watch_workers
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -28,24 +28,24 @@ Step = TypeVar("Step")
 
 
 @dataclass(frozen=True)
-class Pass:
-    """How a pipeline runs over texts.
+class RunSettings:
+    """Settings of one run of a pipeline over texts.
 
-    n_process (int): Worker processes. silent (bool): Whether there is no progress bar. what (str): Stands beside it. gold (bool): Whether there may be gold among
-        the texts, which is read at once, see `doc.zones.in_zones`.
+    n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool):
+        Whether the texts may have gold: all Docs are then kept in memory until the end (`doc.zones.in_zones`).
     """
 
     n_process: int = 1
     silent: bool = True
-    what: str = "Scoring"
+    title: str = "Scoring"
     gold: bool = True
 
 
 @folder_faults()
 def data_files(path: Path) -> list[Path]:
-    """The gold files at a path, see `gold.reading.gold_files`; in a folder without them the answers of people, see `gold.answer_files`.
+    """Return the gold files at a path; exports of annotation tools in a folder without .spacy, .conllu or suffixes of plug-ins.
 
-    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: see `file_reader`.
+    RAISES C051: the path does not exist. C052: a folder without such files. C081: texts without gold. C053, C105: no reader.
     """
     from ...gold.file_readers import ANSWER_READERS, check_bytes, file_reader, gold_suffixes
     from ...gold.reading import gold_files
@@ -67,21 +67,17 @@ def data_files(path: Path) -> list[Path]:
 
 
 def read_examples(
-    nlp: Language,
-    path: Path,
-    gold_preproc: bool,
-    doc_key: str | None = None,
-    *,
-    more: Sequence[Path] = (),
-    silent: bool = True,
+    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, more: Sequence[Path] = (), silent: bool = True
 ) -> list[Example]:
-    """The examples of a gold file or a folder of them, as `spacy evaluate` reads them; see `gold.reading.GoldReader`.
+    """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
-    What several files or people say of the same text is merged when all is read, see `gold.contradictions`.
+    Annotations of the same text in several files, or by several people, are merged after all files are read
+    (`gold.contradictions`).
 
-    more (Sequence[Path]): Further gold. silent (bool): Whether there is no count of the documents read so far (on a terminal only).
-    RAISES C051 to C053: see `data_files`; or a file is no DocBin, or holds no documents. C160, C161, C692 to C696: see `read_gold`. C690: texts
-        that were labelled because their labels were doubtful, as all that is learned or estimated takes gold for a random sample.
+    more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
+    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
+        `read_gold`. C690: texts that were labelled because the model was unsure of them: fits and estimates need a random
+        sample.
     """
     from ...gold.contradictions import reconcile
     from ...gold.keys import DRAWN_KEY
@@ -92,12 +88,12 @@ def read_examples(
     files = [(number, file) for number, folder in enumerate(paths) for file in data_files(folder)]
     docs = [_read_docs(nlp, file, silent) for _, file in files]
     for number, folder in enumerate(paths):
-        of_path = [doc for (place, _), of_file in zip(files, docs, strict=True) if place == number for doc in of_file]
-        if not of_path:
+        path_docs = [doc for (i, _), file_docs in zip(files, docs, strict=True) if i == number for doc in file_docs]
+        if not path_docs:
             raise calib_error("C052", path=folder)
-        doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in of_path)
-        if doubtful:
-            raise calib_error("C690", n=f"{doubtful:,}", of=f"{len(of_path):,}", path=folder)
+        n_doubtful = sum(doc.user_data.get(DRAWN_KEY) == BY_DOUBT for doc in path_docs)
+        if n_doubtful:
+            raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
     by_path: list[list[Example]] = [[] for _ in paths]
     for (number, file), references in zip(files, reconcile(docs), strict=True):
         by_path[number] += _make_examples(nlp, references, file, gold_preproc, doc_key)
@@ -105,27 +101,27 @@ def read_examples(
 
 
 def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
-    """The examples of one gold file, one by one, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
+    """Yield the examples of one gold file, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
     RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
-        C692 to C696: no answers of people. C105, C748: a reader that a package adds cannot be used, or fails.
+        C692 to C696: no answers of people. C105, C748: the reader of a plug-in cannot be imported, or fails.
     """
     return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc, doc_key)
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
-    with progress(f"Reading {shown_path(Path(file.name))}", silent) as bar:
+    with progress_bar(f"Reading {shown_path(Path(file.name))}", silent) as bar:
         return [doc for doc in _stream_docs(nlp, file) if not bar.update()]
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    from ...gold.file_readers import advise_on, file_reader
+    from ...gold.file_readers import advise_on, check_entities, file_reader
 
     if not file.stat().st_size:
         code = "C053" if file.suffix == ".spacy" else "C747"
         raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
-    with _faults_of(file):
-        yield from file_reader(file)(nlp, file)
+    with _reader_errors(file):
+        yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 
 
 def _make_examples(
@@ -136,13 +132,13 @@ def _make_examples(
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
-    with _faults_of(file):
+    with _reader_errors(file):
         yield from GoldReader(gold_preproc, doc_key, arrays).examples_of(nlp, references, file)
 
 
 @contextmanager
-def _faults_of(file: Path) -> Iterator[None]:
-    """RAISES C053: whatever else spaCy raises for a file."""
+def _reader_errors(file: Path) -> Iterator[None]:
+    """Turn all errors of spaCy in a block that reads a file into C053."""
     from ...gold.file_readers import advise_on
 
     try:
@@ -154,36 +150,36 @@ def _faults_of(file: Path) -> Iterator[None]:
 
 
 def run_pipes(
-    nlp: Language, examples: Iterable[Example], names: Iterable[str], *, silent: bool, what: str, n_process: int = 1
+    nlp: Language, examples: Iterable[Example], names: Sequence[str], *, silent: bool, title: str, n_process: int = 1
 ) -> Iterator[Example]:
-    """Run the named pipes over the predicted Docs in batches, with a progress bar; yield examples when their Docs are ready."""
+    """Run the named pipes over the predicted Docs, with a titled progress bar; yield each example when its Doc is ready."""
     total = len(examples) if isinstance(examples, Sized) else None
-    with progress(what, silent, total) as bar:
+    with progress_bar(title, silent, total) as bar:
         yield from _run(nlp, examples, names, bar, n_process)
 
 
-def progress(what: str, silent: bool, total: int | None = None) -> tqdm:
-    """A progress bar, on a terminal only. what (str): Stands beside it."""
+def progress_bar(title: str, silent: bool, total: int | None = None) -> tqdm:
+    """Make a progress bar of Docs; it is shown on a terminal only."""
     from tqdm import tqdm
 
-    return tqdm(total=total, desc=what, unit="doc", disable=silent or None)
+    return tqdm(total=total, desc=title, unit="doc", disable=silent or None)
 
 
-def shown(steps: Iterable[Step], what: str, silent: bool) -> Iterable[Step]:
-    """The steps, with a progress bar on a terminal. what (str): Stands beside it."""
+def with_progress(steps: Iterable[Step], title: str, silent: bool) -> Iterable[Step]:
+    """Return the steps with a progress bar, shown on a terminal only."""
     from tqdm import tqdm
 
-    bar: Iterable[Step] = tqdm(steps, desc=what, disable=silent or None)
+    bar: Iterable[Step] = tqdm(steps, desc=title, disable=silent or None)
     return bar
 
 
 @contextmanager
 def share_bar(silent: bool) -> Iterator[Progress]:
-    """A progress bar, on a terminal only, for a computation that reports the share of it that is done, and its stage."""
+    """Make a progress bar for a computation that reports its share done, in [0, 1], and its stage; shown on terminals only."""
     from tqdm import tqdm
 
-    look = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
-    with tqdm(total=1.0, bar_format=look, miniters=0, disable=silent or None) as bar:
+    bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
+    with tqdm(total=1.0, bar_format=bar_format, miniters=0, disable=silent or None) as bar:
 
         def report(share: float, stage: str) -> None:
             bar.update(max(0.0, share - bar.n))
@@ -193,43 +189,47 @@ def share_bar(silent: bool) -> Iterator[Progress]:
         yield UNREPORTED if bar.disable else Progress(report)
 
 
-def _run(nlp: Language, examples: Iterable[Example], names: Iterable[str], bar: tqdm, n_process: int) -> Iterator[Example]:
-    to_run, kept = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watched(n_process), component_faults():
+def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
+    to_run, to_yield = itertools.tee(examples)
+    with nlp.select_pipes(enable=list(names)), watch_workers(n_process), component_faults(), trained_pipes(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
-        for example, doc in zip(kept, docs, strict=True):
+        for example, doc in zip(to_yield, docs, strict=True):
             example.predicted = doc
             yield example
             bar.update()
 
 
 def read_through(
-    nlp: Language, examples: Iterable[Example], names: Sequence[str], read: Callable[[Iterator[Example]], Read], how: Pass
+    nlp: Language,
+    examples: Iterable[Example],
+    names: Sequence[str],
+    read: Callable[[Iterator[Example]], Read],
+    settings: RunSettings,
 ) -> Iterator[Read]:
-    """Run the named pipes as `run_pipes` does, over any number of texts: what is read of them is given some texts after the others, and their Docs are
-    let go, with the words that only they brought.
+    """Run the named pipes over any number of texts in constant memory; yield the result of `read` for each batch of examples.
 
-    examples (Iterable[Example]): They make their Docs when they are asked for them. read (Callable): Takes from examples what is kept of them; strings
-        and numbers, nothing of a Doc.
+    After each batch its Docs are freed, with the words that only they added to the vocab.
+    examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings
+        and numbers, no part of a Doc.
     """
     from ...doc.zones import in_zones
 
-    with progress(how.what, how.silent) as bar:
+    with progress_bar(settings.title, settings.silent) as bar:
         yield from in_zones(
             nlp,
             examples,
-            lambda some: read(_run(nlp, some, names, bar, how.n_process)),
-            n_process=how.n_process,
-            whole=how.gold,
+            lambda batch: read(_run(nlp, batch, names, bar, settings.n_process)),
+            n_process=settings.n_process,
+            whole=settings.gold,
         )
 
 
 @folder_faults()
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
-    """The files with texts at a path.
+    """Return the files with texts at a path, with or without gold.
 
-    fields (Fields): What text and id are called in them. RAISES C051: the path does not exist. C056: a column is named, and no file has columns, or keys.
-        C073: a folder without such files, or a file of another kind.
+    fields (Fields): Names of text and id in them. RAISES C051: the path does not exist. C056: --columns without a file that has
+        columns or keys. C073: a folder without such files, or a file of another kind.
     """
     from ...gold.reading import gold_files, visible_files
 
@@ -248,7 +248,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
 
 
 def holds_gold(path: Path) -> bool:
-    """Whether there are gold files at a path, whose Docs are read as a whole. RAISES C051, C073: see `text_files`."""
+    """Whether there are gold files at a path. RAISES C051, C073: as `text_files`."""
     return any(map(is_gold, text_files(path)))
 
 
@@ -258,37 +258,36 @@ def stream_examples(
     *,
     gold_preproc: bool = False,
     doc_key: str | None = None,
-    required: bool = True,
+    must_have_docs: bool = True,
     key: str | None = None,
     fields: Fields = FIELDS,
-    wanted: Container[int] | None = None,
+    numbers: Container[int] | None = None,
 ) -> Iterator[Example]:
-    """The examples of all files at a path, one by one: those of a gold file as `read_examples` reads them, the others without gold.
+    """Yield the examples of all files at a path: those of gold files as `read_examples` reads them, the others without gold.
 
-    required (bool): False lets there be no documents. key (str | None): Of JSON Lines, whose value the origin of a text keeps, see `gold.keys`.
-    fields (Fields): What text and id are called in JSON Lines and Parquet. wanted (Container[int] | None): Numbers of the texts to be given, from 0: of
-        the others no Docs are made. None gives all.
-    RAISES C051, C073: see `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read.
-        C052: there are no documents.
+    must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the
+        origin of a text keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers
+        (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of the others. None yields all.
+    RAISES C051, C073: as `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
     for file in files:
         check_lines(file, fields)
     for file in files:
-        named = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
+        file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
-        held: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if has_gold else read_texts(file, key, fields)
-        for one in held:
-            if wanted is None or n_examples in wanted:
-                yield one if has_gold else _example_of(nlp, file, one[0], {**named, **one[1]})
+        items: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if has_gold else read_texts(file, key, fields)
+        for item in items:
+            if numbers is None or n_examples in numbers:
+                yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})
             n_examples += 1
-    if required and not n_examples:
+    if must_have_docs and not n_examples:
         raise calib_error("C052", path=path)
 
 
-def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
-    """RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
+def _example_without_gold(nlp: Language, file: Path, text: str, origin: dict[str, Any]) -> Example:
+    """Make an example of a text. RAISES C448: the text is longer than nlp.max_length. C074: no Doc can be made of it."""
     from spacy.training import Example
 
     from ...gold.keys import DOC_KEY, ORIGIN
@@ -306,9 +305,9 @@ def _example_of(nlp: Language, file: Path, text: str, origin: dict[str, Any]) ->
 
 
 def check_lines(file: Path, fields: Fields = FIELDS) -> None:
-    """Read a file of plain texts to its end, so that a fault is found before the first text is scored. A FIFO, which can be read once only, is left alone.
+    """Read a file of plain texts to its end, to find errors before the first text is scored. A FIFO can only be read once.
 
-    RAISES C074, C304, C440 to C442: see `read_records`.
+    RAISES C074, C304, C440 to C442: as `read_records`.
     """
     if not is_gold(file) and file.is_file():
         for _ in read_texts(file, fields=fields):
@@ -316,10 +315,10 @@ def check_lines(file: Path, fields: Fields = FIELDS) -> None:
 
 
 def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The texts of a file, each with its "line" (from 1; of Parquet its row), and the "id" and "meta" of its record; empty ones, and null, are left out.
+    """Yield (text, origin) of a file without gold, as `origin_of` makes it; empty texts, and null, are left out.
 
-    key (str | None): Of the records, or of their "meta", whose value is given too, see `gold.keys`; None where a record has none.
-    fields (Fields): What text and id are called there. RAISES C074, C304, C440 to C442: see `read_records`.
+    key (str | None): A key of the records, or of their "meta", whose value the origin keeps (`gold.keys`).
+    fields (Fields): Names of text and id in the records. RAISES C074, C304, C440 to C442: as `read_records`.
     """
     for number, record in read_records(file, fields, key):
         if record["text"].strip():
@@ -327,8 +326,9 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
 
 
 def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, int, Any]]:
-    """(file, line, what stands there under a key) of all plain texts at a path, so that it is looked at before the work begins. Gold, and a FIFO, which
-    can be read once only, are looked at as they come, and so is all where the key is a registered function. RAISES C074: see `read_texts`.
+    """Yield (file, line, value under a key) of all plain texts at a path, to check the values before the work begins.
+
+    Left out are gold, a FIFO, and all texts if the key is a registered function. RAISES C074: as `read_texts`.
     """
     from ...calibration.registered import REGISTRIES
     from ...gold.keys import IN_LINE
@@ -340,7 +340,7 @@ def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[P
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
-    """Where a text stood, as `read_texts` gives it."""
+    """Return the origin of a text: "line" (from 1), the "id" and "meta" of its record, and its value under a key."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}
     if key is None:
         return origin

@@ -1,4 +1,4 @@
-"""Options that several commands have, each declared once. Letters mean what they mean in spaCy's own commands."""
+"""Options that several commands share. Letters mean the same as in spaCy's own commands."""
 
 from __future__ import annotations
 
@@ -26,29 +26,23 @@ Texts = Annotated[
     Path,
     argument(
         "DATA",
-        'Texts: .spacy (with gold or without), .conllu, .jsonl ({"text": ...} on each line; also .jsonl.gz), .parquet (a column text), .txt '
-        "(a text on each line), or a folder of them",
+        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .parquet (a column text), .txt '
+        "(one text per line), or a folder of them",
     ),
 ]
-_BY_ITSELF = "the one that DATA or --unit is about"
-ChosenComponent = Annotated[
-    str | None, option("Read the scores of this component, which is calibrated", "--component", "-C", show_default=_BY_ITSELF)
-]
-ChosenAttr = Annotated[str | None, option("Read the calib pipe with this prefix", "--attr", show_default=_BY_ITSELF)]
-OnlyComponent = Annotated[
-    str | None, option("Only the scores of this component; else of all that are calibrated", "--component", "-C")
-]
-OnlyAttr = Annotated[str | None, option("Only the calib pipe with this prefix; else all of them", "--attr")]
+_DEFAULT_PIPE = "the one that DATA or --unit is about"
+ChosenComponent = Annotated[str | None, option("Calibrated component to use", "--component", "-C", show_default=_DEFAULT_PIPE)]
+ChosenAttr = Annotated[str | None, option("Prefix of the calib pipe to use", "--attr", show_default=_DEFAULT_PIPE)]
+OnlyComponent = Annotated[str | None, option("Use only this calibrated component (default: all)", "--component", "-C")]
+OnlyAttr = Annotated[str | None, option("Use only the calib pipe with this prefix (default: all)", "--attr")]
 Components = Annotated[
     list[str] | None,
-    option(
-        "Component to calibrate (repeat it for each; all are fitted in one run)", "--component", "-C", show_default="tagger"
-    ),
+    option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger"),
 ]
 Method = Annotated[
     str | None,
     option(
-        f"auto (chosen on the data), {METHODS}, or a registered name",
+        f"Calibration method: auto (chosen on the data), {METHODS}, or a registered name",
         "--method",
         "-m",
         metavar="NAME",
@@ -58,23 +52,23 @@ Method = Annotated[
 LabelMap = Annotated[
     str | None,
     option(
-        "What the data call the component's labels: PERSON=PER,GPE=LOC,DATE= (nothing for one that they lack), or a .json or .tsv file",
+        "Labels of the component and of the data: PERSON=PER,GPE=LOC,DATE= (nothing if the data lack it), or a .json or .tsv file",
         "--map",
     ),
 ]
-Format = Annotated[str, option("What is printed", "--format", words=FORMATS)]
+Format = Annotated[str, option("Format of the printed result", "--format", words=FORMATS)]
 GoldPreproc = Annotated[
     bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "--gold-preproc", "-G")
 ]
 DocKey = Annotated[
     str | None,
-    option("Key of Doc.user_data that names the document of which a Doc is a part", "--doc-key", show_default="calib_document"),
+    option("Key of Doc.user_data with the document that a Doc is part of", "--doc-key", show_default="calib_document"),
 ]
 NProcess = Annotated[int, option("Worker processes", "--n-process")]
 Columns = Annotated[
     str | None,
     option(
-        "Columns of Parquet, or keys of JSON Lines, that hold the text, and its own id where it has one",
+        "Columns of Parquet, or keys of JSON Lines, with the texts and their ids",
         "--columns",
         metavar="text=NAME,id=NAME",
         show_default="text=text,id=id",
@@ -82,14 +76,12 @@ Columns = Annotated[
 ]
 RawCells = Annotated[
     bool,
-    option(
-        "In CSV, leave cells as they are that begin with = + - @; else these get an apostrophe, for spreadsheets", "--raw-cells"
-    ),
+    option("In CSV, do not put an apostrophe before cells that a spreadsheet takes for formulas", "--raw-cells"),
 ]
 AllTypes = Annotated[
-    bool, option("The gold is complete: predictions of a type that it never uses are wrong, not left out", "--all-types")
+    bool, option("Count predictions of types that the gold never uses as wrong, not as unknown", "--all-types")
 ]
-AllowUnknown = Annotated[bool, option("Go on even if the component knows few of the gold labels")]
+AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
 Code = Annotated[Path | None, option("Python file with registered functions", "--code", "-c")]
 Force = Annotated[bool, option("Replace a pipeline at OUTPUT", "--force", "-F")]
@@ -101,7 +93,7 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 
 class WithOverrides(CalibCommand):
-    """A command with dotted settings anywhere; other unknown options stay an error, unlike those of `spacy train`."""
+    """A command that accepts dotted settings anywhere. Other unknown options stay an error, unlike in `spacy train`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         plain_arguments, dotted_settings = split_overrides(args)
@@ -116,7 +108,7 @@ class WithOverrides(CalibCommand):
 
 
 def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
-    """Return dotted settings by name. Values are read as in `spacy train`, but numbers to the last bit, as in other options."""
+    """Return the values of dotted settings by name. They are parsed as in `spacy train`, but floats are not rounded."""
     settings: dict[str, Any] = {}
     remaining = list(dotted_settings)
     while remaining:
@@ -131,7 +123,7 @@ def read_overrides(dotted_settings: Sequence[str]) -> dict[str, Any]:
 
 
 def split_overrides(args: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return (the arguments without dotted settings, these with their values); a setting without a value is true."""
+    """Split a command line into (arguments without dotted settings, dotted settings with their values)."""
     plain_arguments: list[str] = []
     dotted_settings: list[str] = []
     remaining = list(args)

@@ -1,4 +1,4 @@
-"""Checks, before a command begins its work, that its outputs may be written and replace nothing that they should not."""
+"""Checks before a command starts: its outputs can be written, and replace nothing but what the user allowed."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _STANDARD_STREAMS = (1, 2)
 
 
 class Output(NamedTuple):
-    """option (str): That gave the path. path (Path): A file."""
+    """The path of an output, and the option or argument that it was given by."""
 
     option: str
     path: Path
 
 
-def wanted_output(output: Path | None) -> list[Output]:
-    """Return the file of --output, for `check_files`."""
+def output_files(output: Path | None) -> list[Output]:
+    """Return the file of --output as a list for `check_files`; empty without one."""
     return [] if output is None else [Output("--output", output)]
 
 
 def check_files(
     outputs: Sequence[Output], force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", folder: Path | None = None
 ) -> None:
-    """Check that these files may all be written.
+    """Check that all these files can be written.
 
-    force (bool): Existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model (str):
-    The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a folder or a
-    socket, or cannot be written. C056: it is one of the inputs, or would be next time. C061: what draws a picture is not
-    installed. C100: it lies in a pipeline. C102: two outputs are one.
+    force (bool): Whether existing files may be replaced. inputs (Iterable[Path | None]): Files and folders that are read. model
+    (str): The pipeline. folder (Path | None): A folder that the same run writes. RAISES C054: a file exists. C055: it is a
+    folder or a socket, or cannot be written. C056: it is one of the inputs, or would be read as one by the next run. C061:
+    matplotlib is not installed. C100: it is inside a pipeline. C102: two outputs overwrite each other.
     """
     if any(output.path.suffix.lower() in PICTURES for output in outputs):
         from ...optional import figure_class
@@ -47,7 +47,7 @@ def check_files(
         figure_class()
     read = [path for path in inputs if path is not None]
     for output in outputs:
-        with as_sentence(output.path):
+        with path_errors(output.path):
             _check_file(output, force, read, model)
     for first, second in itertools.combinations(outputs, 2):
         if is_same(first.path, second.path):
@@ -58,7 +58,7 @@ def check_files(
 
 
 def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str) -> None:
-    """RAISES: see `check_files`."""
+    """Check one file. RAISES C054, C055, C056, C100: as `check_files`."""
     option, path = output
     if path.is_dir():
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
@@ -66,8 +66,8 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
         raise calib_error("C055", path=path, why="it is a socket.")
     for input_path in inputs:
         if input_path.is_dir():
-            among_them = suffix_of(path) in readable_suffixes() and _resolve(input_path) in _resolve(path).parents
-            check_option(option, not among_them, "outside the folder of the data", path)
+            is_input = suffix_of(path) in readable_suffixes() and _resolve(input_path) in _resolve(path).parents
+            check_option(option, not is_input, "outside the folder of the data", path)
         else:
             check_option(option, not is_same(path, input_path), "none of the files that are read", path)
     if is_stream(path):
@@ -79,8 +79,8 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check that a folder may be made, or replaced whole. RAISES C054: it exists. C055: no pipeline. C100: in a pipeline."""
-    with as_sentence(target):
+    """Check a folder that is created or replaced. RAISES C054: it exists. C055: it is no pipeline. C100: it is inside one."""
+    with path_errors(target):
         _check_outside_pipelines(target)
         _check_writable(_resolve(target))
         if not os.path.lexists(target):
@@ -90,44 +90,51 @@ def check_folder(target: Path, force: bool) -> None:
         is_empty = target.is_dir() and not any(target.iterdir())
         if not is_empty and not is_pipeline(target):
             raise calib_error(
-                "C055", path=target, why="it holds something that is not a spaCy pipeline, which --force would delete"
+                "C055", path=target, why="it contains something that is not a spaCy pipeline, which --force would delete"
             )
+
+
+def check_folder_of_files(folder: Path, force: bool) -> None:
+    """Check that files may be written into a folder. RAISES C054: it exists and is not empty. C055: it cannot be written."""
+    with path_errors(folder):
+        if not force and folder.is_dir() and any(folder.iterdir()):
+            raise calib_error("C054", path=folder)
 
 
 def check_pipeline_folder(
     target: Path, force: bool, *, inputs: Iterable[Path | None] = (), model: str = "", option: str = "OUTPUT"
 ) -> None:
-    """Check that a pipeline may be written there, also over the loaded one. inputs, model: As for `check_files`.
+    """Check that a pipeline can be written to a folder, also to that of the loaded one. inputs, model: As for `check_files`.
 
-    RAISES C054, C055, C100: see `check_folder`. C056: it lies among the data. C100: it lies in the loaded pipeline. C101: an
-    input lies in it.
+    RAISES C054, C055, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded
+    pipeline. C101: an input is inside it.
     """
     check_folder(target, force)
-    place = _resolve(target)
+    folder = _resolve(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():
-            among_them = _resolve(input_path) in (place, *place.parents)
-            check_option(option, not among_them, "outside the folder of the data", target)
-        if place in (_resolve(input_path), *_resolve(input_path).parents):
+            is_input = _resolve(input_path) in (folder, *folder.parents)
+            check_option(option, not is_input, "outside the folder of the data", target)
+        if folder in (_resolve(input_path), *_resolve(input_path).parents):
             raise calib_error("C101", path=target, given=input_path)
     loaded_folder = model_folder(model)
-    if loaded_folder is not None and loaded_folder in place.parents:
+    if loaded_folder is not None and loaded_folder in folder.parents:
         raise calib_error("C100", path=target, folder=loaded_folder)
-    if loaded_folder is not None and place in loaded_folder.parents:
+    if loaded_folder is not None and folder in loaded_folder.parents:
         raise calib_error("C101", path=target, given=loaded_folder)
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
-    """RAISES C100: the path lies in a pipeline."""
+    """Check that a path is not inside a pipeline. RAISES C100: it is."""
     parents = _resolve(path).parents
     loaded_folder = model_folder(model)
     for folder in parents:
-        if folder == loaded_folder or has_marks(folder):
+        if folder == loaded_folder or has_pipeline_files(folder):
             raise calib_error("C100", path=path, folder=folder)
 
 
 def _check_writable(path: Path) -> None:
-    """RAISES C055: the path lies below a file, or in a folder that may not be written."""
+    """Check that a file can be created. RAISES C055: its parent is a file, or a folder without write permission."""
     parent = next((folder for folder in path.parents if folder.exists()), path)
     if not parent.is_dir():
         raise calib_error("C055", path=path, why=f"{parent} is not a folder")
@@ -136,8 +143,8 @@ def _check_writable(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def as_sentence(path: Path) -> Iterator[None]:
-    """RAISES C055: the system refuses the path: its name is too long, its links form a circle, or it holds a NUL."""
+def path_errors(path: Path) -> Iterator[None]:
+    """Turn system errors about a path in a block into C055: its name is too long, its links form a circle, or it has a NUL."""
     try:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
@@ -150,7 +157,7 @@ def as_sentence(path: Path) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether it is written as it is: a device or a FIFO, or the file of the standard output or error."""
+    """Whether a path is written in place, not replaced: a device, a FIFO, or the file of the standard output or error."""
     try:
         status = path.stat()
     except OSError:
@@ -159,7 +166,7 @@ def is_stream(path: Path) -> bool:
 
 
 def standard_stream(status: os.stat_result) -> int | None:
-    """Return the descriptor of the standard output or error if that is this regular file, as after `> file`."""
+    """Return 1 or 2 if the standard output or error goes to this regular file, as after `> file`, else None."""
     for number in _STANDARD_STREAMS if stat.S_ISREG(status.st_mode) else ():
         with contextlib.suppress(OSError):
             if os.path.samestat(status, os.fstat(number)):
@@ -168,18 +175,18 @@ def standard_stream(status: os.stat_result) -> int | None:
 
 
 def is_same(a: Path, b: Path) -> bool:
-    """Return whether two paths name one file, or would if they existed."""
+    """Whether two paths name the same file, or would if they existed."""
     if a.exists() and b.exists():
         return not is_stream(a) and a.samefile(b)
     return _resolve(a) == _resolve(b)
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Return whether it is a pipeline as `nlp.to_disk` writes it: readable config and meta, a vocab, and saved components."""
+    """Whether a folder is a pipeline as `nlp.to_disk` writes it: readable config and meta, a vocab, and saved components."""
     import srsly
     from thinc.api import Config
 
-    if not has_marks(folder) or not (folder / "vocab").is_dir():
+    if not has_pipeline_files(folder) or not (folder / "vocab").is_dir():
         return False
     try:
         config = Config().from_disk(folder / "config.cfg", interpolate=False)
@@ -197,13 +204,13 @@ def is_pipeline(folder: Path) -> bool:
     return not meta["pipeline"] or any(name in file_names for name in meta["pipeline"])
 
 
-def has_marks(folder: Path) -> bool:
-    """Return whether it has the two files by which spaCy knows a pipeline."""
+def has_pipeline_files(folder: Path) -> bool:
+    """Whether a folder has the two files by which spaCy recognizes a pipeline."""
     return all((folder / name).is_file() for name in ("config.cfg", "meta.json"))
 
 
 def model_folder(model: str) -> Path | None:
-    """Return the folder of a pipeline given by path or package, or None."""
+    """Return the folder of a pipeline from its path or package name; None if there is none."""
     if not model:
         return None
     if os.path.exists(model):
@@ -216,5 +223,5 @@ def model_folder(model: str) -> Path | None:
 
 
 def _resolve(path: Path) -> Path:
-    """Return the absolute path without links. (`os.path.realpath` keeps names whose bytes are not UTF-8.)"""
+    """Return the absolute path without links. (`os.path.realpath` keeps names with bytes that are not UTF-8.)"""
     return Path(os.path.realpath(path))

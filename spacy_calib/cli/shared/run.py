@@ -1,4 +1,4 @@
-"""A run of a pipeline over data: the options that commands share, how each begins, and what it scores and evaluates."""
+"""A run of a pipeline over data: the options that commands share, and loading, scoring and evaluating by them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
 from ...pipe.loading import check_readable, open_model
 from .evidence import (
-    FirstDoc,
-    Seen,
+    FitOverlap,
+    SilenceCheck,
     check_gold_of_corpus,
     check_gold_of_examples,
-    check_gold_says,
+    check_gold_outcomes,
     check_has_gold,
     check_scored,
     check_whole_documents,
     match_gold,
     report_dropped,
 )
-from .examples import Pass, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
+from .examples import RunSettings, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
 from .which import choose_pipes
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the pipes up to the calib pipe, or, where sentences are needed, up to the first later one that sets them."""
+    """Return the pipes up to the calib pipe or, if `sentences`, up to the first later one that sets sentence starts."""
     order = nlp.pipe_names
     last = order.index(pipe.name)
     if sentences:
@@ -49,18 +49,26 @@ def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> li
     return order[: last + 1]
 
 
-# So many texts tell which gold there is.
+# Texts that are read to find out which gold there is.
 FIRST_TEXTS = 1_000
-# Rows of a block, at least: about 50 MB of tokens.
-BLOCK = 1 << 18
-ONE_PASS = Pass()
+# Minimum rows (tokens, spans or documents) of a block: about 50 MB of tokens.
+MIN_BLOCK_ROWS = 1 << 18
+DEFAULT_SETTINGS = RunSettings()
 
 
 def score(
-    nlp: Language, pipe: Calibrator, examples: Iterable[Example], how: Pass = ONE_PASS, *, sentences: bool = False
+    nlp: Language,
+    pipe: Calibrator,
+    examples: Iterable[Example],
+    settings: RunSettings = DEFAULT_SETTINGS,
+    *,
+    sentences: bool = False,
 ) -> ScoredCorpus:
-    """Run the pipeline over the examples and collect the calib pipe's scores; Docs are freed. RAISES C075: no token got one."""
-    (corpus,) = score_blocks(nlp, pipe, examples, how, sentences=sentences, one=True)
+    """Run the pipeline over the examples, collect the scores of a calib pipe, and free the Docs.
+
+    sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
+    """
+    (corpus,) = score_blocks(nlp, pipe, examples, settings, sentences=sentences, as_one=True)
     return corpus
 
 
@@ -68,37 +76,39 @@ def score_blocks(
     nlp: Language,
     pipe: Calibrator,
     examples: Iterable[Example],
-    how: Pass = ONE_PASS,
+    settings: RunSettings = DEFAULT_SETTINGS,
     *,
     sentences: bool = False,
-    one: bool = False,
+    as_one: bool = False,
 ) -> Iterator[ScoredCorpus]:
-    """Yield `score` of some texts at a time to save memory; of gold, or with `one`, all at once. RAISES C075: no scores."""
+    """Yield the scores of one block of texts after the other, to save memory; of gold, or if `as_one`, all in one block.
+
+    sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
+    """
     from ...annotations import get_annotation
     from ...gold.collect import Collector
 
     annotation = get_annotation(pipe.fit_info.layer)
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
-    first = FirstDoc(nlp, pipe)
-
+    silence_check = SilenceCheck(nlp, pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
-    for _ in read_through(nlp, examples, names, lambda batch: collector.add(first.over(batch)), how):
-        if collector.n_rows >= BLOCK and not (how.gold or one):
+    for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.over(batch)), settings):
+        if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
-            any_scored, n_blocks = any_scored or bool(corpus.counted.any()), n_blocks + 1
+            any_scored, n_blocks = any_scored or bool(corpus.is_counted.any()), n_blocks + 1
             yield corpus
     if collector.n_docs or not n_blocks:
         corpus = collector.take()
-        any_scored = any_scored or bool(corpus.counted.any())
+        any_scored = any_scored or bool(corpus.is_counted.any())
         if any_scored:
             yield corpus
     if not any_scored:
-        raise first.silent()
+        raise silence_check.error()
 
 
 @dataclass(frozen=True)
 class Run:
-    """A pipeline and the data that it runs over, by the options of commands. needs_gold (bool): Whether DATA has to be gold."""
+    """A run of a pipeline over DATA: the fields are options of commands. needs_gold (bool): Whether DATA has to be gold."""
 
     needs_gold: ClassVar[bool] = False
 
@@ -121,19 +131,19 @@ class Run:
 
     @property
     def fields(self) -> Fields:
-        """The names of text and id in DATA."""
+        """The names of text and id in DATA. RAISES C056: --columns names something else."""
         return Fields.read(self.columns)
 
     def data_files(self) -> list[Path]:
-        """Return the files at DATA. RAISES C051 to C053, C056, C073: see `data_files` and `text_files`."""
+        """Return the files at DATA. RAISES C051, C052, C073: no such path, or no such files. C053, C056, C081: wrong files."""
         return data_files(self.data) if self.needs_gold else text_files(self.data, self.fields)
 
     def begin(self, outputs: Sequence[Output] = (), *, folder: Output | None = None, read: Sequence[Path] = ()) -> Language:
-        """Check all files before the work begins, then load the pipeline.
+        """Check all inputs and outputs, then load the pipeline.
 
-        outputs (Sequence[Output]): Files to write. folder (Output | None): Of a pipeline to write. read (Sequence[Path]):
-        Inputs besides DATA. RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: see `check_files` and
-        `check_pipeline_folder`. C062, C057, C060, C050: code, GPU, model.
+        outputs (Sequence[Output]): Files to write. folder (Output | None): For a pipeline to write. read (Sequence[Path]):
+        Inputs besides DATA. RAISES C051 to C053, C073: the data. C054 to C056, C100 to C102: an output cannot be written, or
+        would replace something else. C062, C057, C060, C050: code, GPU, model.
         """
         files = self.data_files()
         inputs = [self.data, *read, self.code]
@@ -143,46 +153,53 @@ class Run:
         return open_model(self.model, code=self.code, gpu_id=self.gpu_id, n_process=self.n_process)
 
     def pipes(
-        self, nlp: Language, examples: Sequence[Example] | None = None, *, several: bool = False, **asked: Any
+        self, nlp: Language, examples: Sequence[Example] | None = None, *, allow_many: bool = False, **options: Any
     ) -> list[Calibrator]:
-        """Return the calib pipes that the options choose, else the data or what is asked about, see `choose_pipes`.
+        """Return the calib pipes chosen by the options, else by the gold and the unit.
 
-        examples: Of DATA, where they have been read; else gold is looked for in its first texts, where it is needed to choose.
+        options: Further arguments of `choose_pipes`.
+
+        examples: Of DATA, if they have been read; else the first texts of DATA are searched for gold if that decides.
         """
         from ...pipe.component import fitted_pipes
 
         is_open = self.attr is None and self.component is None and len(fitted_pipes(nlp)) > 1
-        if examples is None and is_open and not several and holds_gold(self.data):
+        if examples is None and is_open and not allow_many and holds_gold(self.data):
             examples = list(islice(self.stream(nlp), FIRST_TEXTS))
-        asked |= {"gold": examples, "needs_gold": self.needs_gold, "several": several, "silent": self.silent}
-        return choose_pipes(nlp, self.component, self.attr, **asked)
+        options |= {"gold": examples, "needs_gold": self.needs_gold, "allow_many": allow_many, "silent": self.silent}
+        return choose_pipes(nlp, self.component, self.attr, **options)
 
-    def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **asked: Any) -> Calibrator:
-        """Return the one calib pipe that is meant, see `pipes`. RAISES C021, C069: see `check_readable`."""
-        (pipe,) = self.pipes(nlp, examples, **asked)
+    def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
+        """Return the only pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
+        (pipe,) = self.pipes(nlp, examples, **options)
         check_readable(nlp, pipe)
         return pipe
 
     def read(self, nlp: Language) -> list[Example]:
-        """Read the gold examples. RAISES: see `read_examples`."""
+        """Read the gold examples of DATA. RAISES: as `read_examples`."""
         return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
 
     def match(self, pipes: Sequence[Calibrator], examples: list[Example], *, silent: bool | None = None) -> list[Example]:
-        """Give the gold the names of labels that these pipes have, see `match_labels`; return the examples."""
+        """Rename the labels of the gold to those of these pipes, in place; return the examples."""
         from ...pairs.label_map import read_map
 
-        given = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(pipes, examples, self.silent if silent is None else silent, given=given, all_types=self.all_types)
+        label_map = None if self.label_map is None else read_map(self.label_map)
+        return match_gold(
+            pipes, examples, self.silent if silent is None else silent, gold_names=label_map, all_types=self.all_types
+        )
 
     def annotate(
         self,
         nlp: Language,
         pipes: Sequence[Calibrator],
         examples: list[Example],
-        what: str = "Scoring",
+        title: str = "Scoring",
         also: Sequence[str] = (),
     ) -> list[Example]:
-        """Return the gold examples annotated by these pipes and `also`, in memory. RAISES C030, C151: no gold that is known."""
+        """Run the pipeline up to these calib pipes, and the pipes named in `also`, over gold examples; return all examples.
+
+        title (str): Of the progress bar. RAISES C030, C151: there is no gold, or no known label in it.
+        """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         from ...annotations import get_annotation
@@ -194,7 +211,7 @@ class Run:
         pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
         last = max(map(order.index, pipe_names), default=-1)
         annotated_examples = list(
-            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, what=what, n_process=self.n_process)
+            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, title=title, n_process=self.n_process)
         )
         for pipe in pipes:
             check_gold_of_examples(pipe, annotated_examples, self.silent)
@@ -204,20 +221,20 @@ class Run:
     def stream(
         self, nlp: Language, path: Path | None = None, gold: bool = False, pipes: Sequence[Calibrator] = ()
     ) -> Iterator[Example]:
-        """Iterate over the examples of the data, or of another path, with the values of their lines under the key of --by.
+        """Yield the examples of DATA, or of another path; their origins have the values under the key of --by.
 
-        pipes (Sequence): Those whose names of labels gold gets.
+        gold (bool): Whether the path has to be gold. pipes (Sequence): The labels of gold are renamed to theirs.
         """
-        if gold or self.needs_gold:  # JSON is answers there, not texts
+        if gold or self.needs_gold:  # .json and .jsonl are answers of people here, not texts
             return iter(self.match(pipes, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
         examples = stream_examples(
             nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
         return iter(self.match(pipes, list(examples))) if pipes and holds_gold(path or self.data) else examples
 
-    def passing(self, what: str, path: Path | None = None, gold: bool = False) -> Pass:
-        """Return how the pipeline runs over the data, or over another path. what (str): For the progress bar."""
-        return Pass(self.n_process, self.silent, what, gold=gold or self.needs_gold or holds_gold(path or self.data))
+    def make_settings(self, title: str, path: Path | None = None, gold: bool = False) -> RunSettings:
+        """Return the settings of a run over DATA, or over another path. title (str): Of the progress bar."""
+        return RunSettings(self.n_process, self.silent, title, gold=gold or self.needs_gold or holds_gold(path or self.data))
 
     def score(
         self,
@@ -225,19 +242,20 @@ class Run:
         pipe: Calibrator,
         *,
         sentences: bool = True,
-        what: str = "Scoring",
+        title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Return the scored corpus of the data, and its overlap with the fit data (`SeenShare`); the Docs are freed one by one.
+        """Score DATA in constant memory; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
 
-        sentences (bool): Whether sentences have to be found too. also (Callable): Sees the examples as they pass. RAISES C075:
-        no token got a score. C151: the component knows none of the gold labels.
+        sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
+        Wraps the stream of examples, to read more from them. RAISES C075, C745: nothing got a score. C151: no gold label is
+        known.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        seen = Seen(pipe)
-        corpus = score(nlp, pipe, seen.over(also(self.stream(nlp, pipes=[pipe]))), self.passing(what), sentences=sentences)
+        overlap, settings = FitOverlap(pipe), self.make_settings(title)
+        corpus = score(nlp, pipe, overlap.over(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
         check_gold_of_corpus(pipe, corpus, self.silent)
-        return corpus, seen.to_dict()
+        return corpus, overlap.to_dict()
 
     def score_blocks(
         self,
@@ -245,47 +263,48 @@ class Run:
         pipe: Calibrator,
         *,
         sentences: bool = True,
-        what: str = "Scoring",
+        title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> Iterator[ScoredCorpus]:
-        """Yield the corpora of some texts at a time; of gold, which is not checked, one. Arguments and RAISES: see `score`."""
+        """Yield the scores of one block of texts after the other; gold is one block, and not checked. Arguments: See `score`.
+
+        RAISES C075, C745: nothing got a score.
+        """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.passing(what), sentences=sentences)
+        yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.make_settings(title), sentences=sentences)
 
 
 @dataclass(frozen=True)
 class GoldRun(Run):
-    """A run over gold."""
-
     needs_gold = True
 
 
-def judge(
+def evaluate_pipes(
     run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
-) -> tuple[list[Judged], list[ScoredCorpus], list[Example]]:
-    """Return the evaluation and the scores of each pipe on the gold of a run, and the annotated examples.
+) -> tuple[list[PipeScores], list[ScoredCorpus], list[Example]]:
+    """Run the pipeline over gold examples; return (evaluation of each calib pipe, its scores, the annotated examples).
 
-    also (Sequence[str]): Other pipes to run. RAISES C021, C069: see `check_readable`. C030, C075: no gold, or no score; and see
-    `Run.annotate`.
+    also (Sequence[str]): Other pipes to run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no
+    score. C151: no gold label is known. C800 to C804: gold that cannot show errors.
     """
     from ...annotations import plain_name
     from ...gold.checks import EXPECTED
-    from ...pipe.evaluation import judge_pipe
+    from ...pipe.evaluation import evaluate_scores
     from ...pipe.score_readers import score_readers
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
     readers = [score_readers(nlp, pipe.attr) for pipe in pipes]
-    examples = run.annotate(nlp, pipes, examples, what="Evaluating", also=[*chain(*readers), *also])
+    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=[*chain(*readers), *also])
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
-        check_gold_says(pipe, examples, corpus, run.silent, EXPECTED)
+        check_gold_outcomes(pipe, examples, corpus, run.silent, EXPECTED)
     evaluations = [
-        judge_pipe(pipe, [*by_name.values()], examples, corpus)
+        evaluate_scores(pipe, [*by_name.values()], examples, corpus)
         for pipe, by_name, corpus in zip(pipes, readers, corpora, strict=True)
     ]
-    if not any(evaluation.anything for evaluation in evaluations):
+    if not any(evaluation.has_gold for evaluation in evaluations):
         check_scored(nlp, pipes[0], examples)
         component = pipes[0].source.component or "the source"
         raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
@@ -293,34 +312,38 @@ def judge(
 
 
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
-    """Return the requested unit, else entities if scored, else that of the labels. RAISES C065, C265: no such unit."""
+    """Return the unit to show: the requested one, else entities if the pipe scores them, else the unit of its labels.
+
+    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: the pipe has no
+    such unit.
+    """
     from ...annotations import get_annotation
 
     annotation, row_unit = get_annotation(pipe.fit_info.layer), pipe.fit_info.row_unit
     names = {"name": pipe.name, "component": pipe.source.component or "the source"}
-    # A table of rows is evaluated as one of tokens; what people look at is the whole entity.
+    # Links are evaluated as rows of tokens, but people review whole entities.
     has_entities = pipe.spans.groups is not None or (whole and annotation.spans_are_units)
     if unit == "entity" and not has_entities:
         raise calib_error("C065", **names)
     units = (row_unit, *(("sentence", DOCUMENT) if whole and row_unit != DOCUMENT else ()))
     if unit not in (None, "entity", *units):
         raise calib_error("C265", **names, own=row_unit, given=unit)
-    if whole and annotation.spans_are_units and unit == row_unit:  # the first word of an entity is no question
+    if whole and annotation.spans_are_units and unit == row_unit:  # its rows are first tokens of entities
         return "entity"
     return unit or ("entity" if has_entities and annotation.spans_first else row_unit)
 
 
 def fit_in_words(pipe: Calibrator) -> str:
-    """Describe how a pipe was fitted, in a line."""
+    """Describe the fit of a pipe in one line."""
     from ...annotations import get_annotation
     from ...metrics.sentences import with_article
-    from ...pairs.documents import extent
+    from ...pairs.documents import extent_in_words
 
     info = pipe.fit_info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
         f"method {info.steps}",
-        f"fitted on {extent(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if pipe.spans.groups is not None:

@@ -1,4 +1,4 @@
-"""Printed output: wasabi's printer, with control characters of texts and labels made visible."""
+"""Printed output by wasabi: messages, tables and numbers, with control characters of texts and labels escaped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...errors.visible import visible
 
 
 class Screen(Printer):
-    """A printer that makes everything visible; line breaks stay, but not in a table's cells."""
+    """A wasabi printer that escapes control characters; line breaks stay, except in the cells of tables."""
 
     def text(self, title: Any = "", text: Any = "", *args: Any, **kwargs: Any) -> Any:
         return super().text(visible(title, keep="\n"), visible(text, keep="\n"), *args, **kwargs)
@@ -35,7 +35,7 @@ msg = Screen()
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-    """Print a CalibError as one sentence, on the standard error, and exit with 1."""
+    """Print a CalibError of a block as one sentence on the standard error, and exit with 1."""
     try:
         yield
     except CalibError as error:
@@ -45,24 +45,27 @@ def user_errors() -> Iterator[None]:
 
 
 def warn(sentence: str) -> None:
-    """Print a warning on the standard error, apart from the results."""
+    """Print a warning on the standard error, separate from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.warn(sentence)
 
 
 def inform(sentence: str) -> None:
-    """Print what a command took by itself on the standard error, apart from the results."""
+    """Print a choice that a command made by itself on the standard error, separate from the results."""
     with contextlib.redirect_stdout(sys.stderr):
         msg.info(sentence)
 
 
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
-    """Print a table whose columns are as wide as their longest cell; wasabi's default ends at 30 characters."""
+    """Print a table with columns as wide as their longest cell; wasabi's default maximum is 30 characters."""
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
-class Column(NamedTuple):
-    """A column of a table of rows. key (str): Of the value to show; "" for the row as a whole. None is shown as a dash."""
+class TableColumn(NamedTuple):
+    """A column of a printed table. key (str): Of the value in a row; "" for the whole row. None is printed as a dash.
+
+    show (Callable): Formats the value. align (str): "l" or "r".
+    """
 
     title: str
     key: str
@@ -70,15 +73,14 @@ class Column(NamedTuple):
     align: str = "r"
 
 
-def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[Column]) -> None:
-    """Print a table with a line for each row."""
-    shown_columns = tuple(columns)
-    values = [[row[column.key] if column.key else row for column in shown_columns] for row in rows]
+def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn]) -> None:
+    """Print a table with one line per row."""
+    columns = tuple(columns)
+    values = [[row[column.key] if column.key else row for column in columns] for row in rows]
     cells = [
-        ["-" if value is None else column.show(value) for column, value in zip(shown_columns, line, strict=True)]
-        for line in values
+        ["-" if value is None else column.show(value) for column, value in zip(columns, line, strict=True)] for line in values
     ]
-    print_table(cells, [column.title for column in shown_columns], [column.align for column in shown_columns])
+    print_table(cells, [column.title for column in columns], [column.align for column in columns])
 
 
 def shorten(text: str, width: int) -> str:
@@ -88,30 +90,28 @@ def shorten(text: str, width: int) -> str:
 
 
 def first_of(names: Sequence[str], maximum: int, separator: str = ", ") -> str:
-    """Return the first names, and how many more there are."""
+    """Join the first names, and add how many more there are."""
     return separator.join(names[:maximum]) + (f" and {len(names) - maximum:,} more" if len(names) > maximum else "")
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a figure, or a dash."""
+    """Format a number with so many decimals; None as a dash."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def in_percent(share: float | None, digits: int = 1) -> str:
-    """Format a share in hundredths, or a dash."""
+    """Format a share as a percentage without the sign; None as a dash."""
     return number(None if share is None else 100 * share, digits)
 
 
 def whole(value: int) -> str:
-    """Format a whole number."""
     return f"{value:,}"
 
 
 def percent(share: float) -> str:
-    """Format a share in percent."""
     return f"{in_percent(share, 2)} %"
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """Format the "low" and "high" of a share, or a dash."""
+    """Format the interval "low" to "high" of a share as percentages; a dash if there is none."""
     return "-" if row["low"] is None else f"{in_percent(row['low'], 2)} to {in_percent(row['high'], 2)}"

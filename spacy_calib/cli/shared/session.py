@@ -1,4 +1,4 @@
-"""The process of a command: a clean end, also of its workers, and a standard output that may be closed or full."""
+"""The process of a command: it ends cleanly on signals, with its workers, and copes with a closed or full output."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from ...errors import calib_error
 from ...errors.visible import visible
 from .screen import Screen, user_errors
 
-# Seconds that workers have to end.
+# Seconds that workers get to end by themselves.
 PATIENCE = 5.0
-# The code of a warning of ours, and what writes it as commands write theirs.
-_OURS, _SENTENCES = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
-_KNOWN = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
+# The code before a warning of this package, and the printer that formats it like other warnings of commands.
+_WARNING_CODE, _PRINTER = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
+_HAS_CHILD_SIGNAL = hasattr(signal, "SIGCHLD") and hasattr(os, "waitid")
 
 
 @contextlib.contextmanager
-def watched(n_process: int) -> Iterator[None]:
-    """Watch worker processes in a block, where the system has a free signal for it. RAISES C471: one was killed."""
+def watch_workers(n_process: int) -> Iterator[None]:
+    """Notice in a block when a worker process is killed, if SIGCHLD exists and has no handler. RAISES C471: one was killed."""
     is_main = threading.current_thread() is threading.main_thread()
-    if n_process == 1 or not _KNOWN or not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
+    if n_process == 1 or not _HAS_CHILD_SIGNAL or not is_main or signal.getsignal(signal.SIGCHLD) != signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGCHLD, _look)
+    signal.signal(signal.SIGCHLD, _check_child)
     try:
         yield
     finally:
-        _look_no_more()
+        _stop_watching()
 
 
-def _look(number: int, frame: FrameType | None) -> None:
-    """RAISES C471: the child that has just ended was killed."""
+def _check_child(number: int, frame: FrameType | None) -> None:
+    """Handle SIGCHLD. RAISES C471: the child process that has just ended was killed."""
     if multiprocessing.parent_process() is not None:
         return
     with contextlib.suppress(ChildProcessError):
@@ -51,74 +51,73 @@ def _look(number: int, frame: FrameType | None) -> None:
             raise calib_error("C471", signal=signal.Signals(status.si_status).name)
 
 
-def _look_no_more() -> None:
-    if _KNOWN and signal.getsignal(signal.SIGCHLD) is _look:
+def _stop_watching() -> None:
+    if _HAS_CHILD_SIGNAL and signal.getsignal(signal.SIGCHLD) is _check_child:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def end_workers() -> None:
-    """End the workers, before an exception waits for them; one that loses the signal, just forked, is killed after a while."""
-    _look_no_more()
-    workers, until = multiprocessing.active_children(), time.monotonic() + PATIENCE
+    """Terminate all workers, so that exceptions do not wait for them; kill one that misses the signal, as just after a fork."""
+    _stop_watching()
+    workers, deadline = multiprocessing.active_children(), time.monotonic() + PATIENCE
     for worker in workers:
         worker.terminate()
     for worker in workers:
-        worker.join(max(0.0, until - time.monotonic()))
+        worker.join(max(0.0, deadline - time.monotonic()))
         if worker.exitcode is None:
             worker.kill()
 
 
-# As shells tell of a process that a signal ended.
-_ENDED_BY = 128
+# Exit code of a process that a signal ended, as in shells: 128 + its number.
+_SIGNAL_BASE = 128
 _SIGPIPE = 13
 
 
 @contextlib.contextmanager
 def session() -> Iterator[None]:
-    """Run a command. Output that cannot be written ends it with a sentence and exit code 1; a closed pipe ends it quietly."""
+    """Run a command in a block. Output that cannot be written ends it with a sentence and code 1; a closed pipe silently."""
     with _signals_end(), _readable_warnings(), user_errors():
         output = GuardedOutput(sys.stdout)
         with contextlib.redirect_stdout(output):
             try:
                 yield
             finally:
-                if not output.failed:
+                if not output.has_failed:
                     output.flush()
 
 
 class GuardedOutput:
-    """The standard output, whose system errors become errors of this package. stream (TextIO | None): None if it was closed."""
+    """The standard output, with its system errors turned into C103. stream (TextIO | None): None if it was closed."""
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
         self._fault: BaseException | None = calib_error("C103", why="it is closed") if stream is None else None
 
     def write(self, text: str) -> int:
-        """RAISES C103: it is closed or full. SystemExit: nobody reads on."""
-        with self._sentence():
+        """Write text. RAISES C103: the output is closed or full. SystemExit: the reader of the pipe has ended."""
+        with self._system_errors():
             assert self._stream is not None
             return self._stream.write(_encodable(text, self._stream.encoding))
 
     def flush(self) -> None:
-        """RAISES C103, SystemExit: as `write`."""
-        with self._sentence():
+        """Flush the output. RAISES C103, SystemExit: as `write`."""
+        with self._system_errors():
             assert self._stream is not None
             self._stream.flush()
 
     @property
-    def failed(self) -> bool:
-        """Whether writing has failed."""
+    def has_failed(self) -> bool:
         return self._fault is not None
 
     @contextlib.contextmanager
-    def _sentence(self) -> Iterator[None]:
-        """Turn a system error into one of ours, and raise it at each later write: typer swallows the first."""
+    def _system_errors(self) -> Iterator[None]:
+        """Turn system errors in a block into C103 or SystemExit, raised again at each later write: typer swallows the first."""
         if self._fault is not None:
             raise self._fault
         try:
             yield
         except BrokenPipeError:
-            self._fault = SystemExit(_ENDED_BY + _SIGPIPE)
+            self._fault = SystemExit(_SIGNAL_BASE + _SIGPIPE)
         except OSError as error:
             self._fault = calib_error("C103", why=error.strerror or error)
         if self._fault is not None:
@@ -136,24 +135,24 @@ class GuardedOutput:
 
 
 def _encodable(text: str, encoding: str | None) -> str:
-    """Escape characters that the encoding lacks, at which Python would fail."""
+    """Escape characters that the encoding lacks, on which Python would fail."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextlib.contextmanager
 def _signals_end() -> Iterator[None]:
-    """Let SIGTERM end the command as SystemExit does, so that partial output is removed, and SIGINT as usual."""
+    """Turn SIGTERM and SIGINT in a block into SystemExit and KeyboardInterrupt, so that partial output is removed."""
     with contextlib.ExitStack() as stack:
         if threading.current_thread() is threading.main_thread():
-            stack.enter_context(_handle_signal(signal.SIGTERM, signal.SIG_DFL, SystemExit(_ENDED_BY + signal.SIGTERM)))
+            stack.enter_context(_handle_signal(signal.SIGTERM, signal.SIG_DFL, SystemExit(_SIGNAL_BASE + signal.SIGTERM)))
             stack.enter_context(_handle_signal(signal.SIGINT, signal.default_int_handler, KeyboardInterrupt()))
         yield
 
 
 @contextlib.contextmanager
 def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseException) -> Iterator[None]:
-    """Begin a block that a signal ends by an exception. usual_handler (Any): Another handler stays."""
+    """Raise `end` in a block when the signal arrives. usual_handler (Any): The only handler that is replaced."""
     if signal.getsignal(number) != usual_handler:
         yield
         return
@@ -163,7 +162,7 @@ def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseExceptio
         if os.getpid() == owner:
             end_workers()
             raise end
-        os._exit(0)  # its parent, which the signal reaches too, says what is to be said
+        os._exit(0)  # a worker: the signal reaches its parent too, which reports it
 
     signal.signal(number, handle)
     try:
@@ -174,19 +173,18 @@ def _handle_signal(number: signal.Signals, usual_handler: Any, end: BaseExceptio
 
 @contextlib.contextmanager
 def _readable_warnings() -> Iterator[None]:
-    """Show warnings of this package as sentences, whatever Python's filters say, and make control characters visible in all:
-    they may name labels and texts."""
+    """Print warnings of this package as sentences, whatever Python's filters are; escape control characters in all warnings."""
     format_warning = warnings.formatwarning
 
     def format_readable(message: Any, *args: Any, **kwargs: Any) -> str:
-        if ours := _OURS.match(str(message)):
-            return f"{_SENTENCES.warn(str(message)[ours.end() :])}\n"
+        if code := _WARNING_CODE.match(str(message)):
+            return f"{_PRINTER.warn(str(message)[code.end() :])}\n"
         return visible(format_warning(message, *args, **kwargs), keep="\n")
 
     warnings.formatwarning = format_readable
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("default", message=_OURS.pattern)
+            warnings.filterwarnings("default", message=_WARNING_CODE.pattern)
             yield
     finally:
         warnings.formatwarning = format_warning

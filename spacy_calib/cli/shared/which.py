@@ -1,4 +1,4 @@
-"""Which calib pipe a command is about: by option, else by what the gold, the unit or the cut-offs are of."""
+"""Choose the calib pipe of a command: by its options, else by the gold, the unit or the cut-offs that it is given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted pipe. units (Sequence[str]): What it scores, its own unit first. gold (str): What its gold is called."""
+    """A fitted pipe to choose from. units (Sequence[str]): Units that it scores, of labels first. gold (str): Annotation."""
 
     name: str
     attr: str
@@ -26,15 +26,15 @@ class Candidate:
     units: Sequence[str] = ("token",)
     gold: str = "tag"
 
-    def option(self, others: Iterable[Candidate]) -> str:
-        """Return the option that chooses this pipe among others: by its component, else by its prefix."""
-        shared = not self.component or any(other.component == self.component for other in others if other is not self)
-        return f"--attr {self.attr}" if shared else f"--component {self.component}"
+    def option(self, pipes: Iterable[Candidate]) -> str:
+        """Return the option that chooses this one of the pipes: --component if no other pipe reads that, else --attr."""
+        is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
+        return f"--attr {self.attr}" if is_ambiguous else f"--component {self.component}"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen pipes. why (str): The reason, where none of the options chose; "" where there was nothing to choose."""
+    """The chosen pipes. why (str): The reason, if the options did not decide; "" if there was nothing to choose."""
 
     pipes: Sequence[Candidate]
     why: str = ""
@@ -48,47 +48,53 @@ def choose(
     with_gold: Collection[str] | None = None,
     unit: str | None = None,
     flag: str = "--unit",
-    several: bool = False,
+    allow_many: bool = False,
 ) -> Choice:
-    """Choose by the options, else by the evidence.
+    """Choose by the options, else by the gold and the unit.
 
-    with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None where DATA is no gold. unit (str | None): What
-    is asked about. flag (str): The option that asks about it. several (bool): Whether the command takes all that are possible.
-    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any of them.
+    with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
+    The unit that is asked for. flag (str): The option that asks for it. allow_many (bool): Whether the command takes all
+    possible pipes.
+    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any of
+    them.
     """
-    named = [pipe for pipe in pipes if attr in (None, pipe.attr)]
-    if not named:
+    candidates = [pipe for pipe in pipes if attr in (None, pipe.attr)]
+    if not candidates:
         raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in pipes))
-    chosen = [pipe for pipe in named if component in (None, pipe.component)]
-    if not chosen:
+    matches = [pipe for pipe in candidates if component in (None, pipe.component)]
+    if not matches:
         owner = "" if attr is None else f" with the prefix '{attr}'"
-        calibrated = ", ".join(pipe.component or "the source" for pipe in named)
-        raise calib_error("C079", component=component, owner=owner, available=calibrated)
-    if len(chosen) == 1:
-        return Choice(chosen)
-    possible, reasons = chosen, []
+        components = ", ".join(pipe.component or "the source" for pipe in candidates)
+        raise calib_error("C079", component=component, owner=owner, available=components)
+    if len(matches) == 1:
+        return Choice(matches)
+    possible, reasons = matches, []
     if with_gold is not None:
-        chosen = [pipe for pipe in chosen if pipe.name in with_gold]
-        if not chosen:
-            known = ", ".join(f"{pipe.gold} for {pipe.component or 'the source'}" for pipe in possible)
-            raise calib_error("C078", available=known)
+        matches = [pipe for pipe in matches if pipe.name in with_gold]
+        if not matches:
+            golds = ", ".join(f"{pipe.gold} for {pipe.component or 'the source'}" for pipe in possible)
+            raise calib_error("C078", available=golds)
         reasons.append("The gold is")
-    if unit is not None and len(chosen) > 1:
-        own = [pipe for pipe in chosen if pipe.units[0] == unit]
-        chosen = own or [pipe for pipe in chosen if unit in pipe.units] or chosen
+    if unit is not None and len(matches) > 1:
+        main_unit = [pipe for pipe in matches if pipe.units[0] == unit]
+        matches = main_unit or [pipe for pipe in matches if unit in pipe.units] or matches
         reasons.append(f"{flag} {unit} is" if flag == "--unit" else f"{flag} is")
-    left_out = [f"'{pipe.name}' ({pipe.gold} of '{pipe.component or 'the source'}')" for pipe in possible if pipe not in chosen]
-    if several and left_out:
-        return Choice(chosen, f"The data has no gold that concerns {' or '.join(left_out)}: left out")
-    if several:
-        return Choice(chosen)
-    if len(chosen) == 1:
-        (pipe,) = chosen
-        others = " and ".join(f"{other.option(pipes)} for '{other.name}'" for other in pipes if other is not pipe)
-        of = pipe.component or "the source"
-        return Choice(chosen, f"{reasons[-1]} of '{of}', so the pipe is '{pipe.name}' ({others})")
-    options = " or ".join(f"{pipe.option(pipes)} ({pipe.gold})" for pipe in chosen)
-    raise calib_error("C077", names=" and ".join(f"'{pipe.name}'" for pipe in chosen), options=options)
+    left_out = [
+        f"'{pipe.name}' ({pipe.gold} of '{pipe.component or 'the source'}')" for pipe in possible if pipe not in matches
+    ]
+    if allow_many and left_out:
+        return Choice(matches, f"Left out, as the data has no gold for it: {' and '.join(left_out)}")
+    if allow_many:
+        return Choice(matches)
+    if len(matches) == 1:
+        (pipe,) = matches
+        alternatives = " and ".join(
+            f"{other_pipe.option(pipes)} for '{other_pipe.name}'" for other_pipe in pipes if other_pipe is not pipe
+        )
+        owner = pipe.component or "the source"
+        return Choice(matches, f"{reasons[-1]} for '{owner}', so the pipe is '{pipe.name}' ({alternatives})")
+    options = " or ".join(f"{pipe.option(pipes)} ({pipe.gold})" for pipe in matches)
+    raise calib_error("C077", names=" and ".join(f"'{pipe.name}'" for pipe in matches), options=options)
 
 
 def choose_pipes(
@@ -98,23 +104,24 @@ def choose_pipes(
     *,
     gold: Sequence[Example] | None = None,
     needs_gold: bool = False,
-    only: Callable[[Calibrator], bool] | None = None,
+    is_useful: Callable[[Calibrator], bool] | None = None,
     unit: str | None = None,
     flag: str = "--unit",
-    several: bool = False,
+    allow_many: bool = False,
     silent: bool = True,
 ) -> list[Calibrator]:
-    """Choose among the fitted pipes of a pipeline, and report the reason in one line, see `choose`.
+    """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
 
-    gold (Sequence[Example] | None): That of DATA. needs_gold (bool): Whether DATA has to be gold. only (Callable): Whether a command can
-    use a pipe: without options the others are not looked at. RAISES C027: there is no fitted pipe. C068, C077 to C079: see `choose`.
+    gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
+    command can use a pipe; without options only those are candidates. RAISES C027: there is no fitted pipe. C068, C077 to C079:
+    as `choose`.
     """
     from ...annotations import plain_name
     from ...pipe.component import fitted_pipes, units_of
 
-    fitted = fitted_pipes(nlp)
-    useful = [pipe for pipe in fitted if only(pipe)] if only is not None and component is attr is None else []
-    pipes = {pipe.name: pipe for pipe in useful or fitted}
+    all_pipes = fitted_pipes(nlp)
+    useful = [pipe for pipe in all_pipes if is_useful(pipe)] if is_useful is not None and component is attr is None else []
+    pipes = {pipe.name: pipe for pipe in useful or all_pipes}
     candidates = [
         Candidate(name, pipe.attr, pipe.source.component, units_of(pipe), plain_name(pipe.fit_info.layer))
         for name, pipe in pipes.items()
@@ -122,27 +129,27 @@ def choose_pipes(
     with_gold = None if gold is None or len(pipes) == 1 else names_with_gold(pipes.values(), gold)
     if not needs_gold:
         with_gold = with_gold or None
-    choice = choose(candidates, component, attr, with_gold=with_gold, unit=unit, flag=flag, several=several)
+    choice = choose(candidates, component, attr, with_gold=with_gold, unit=unit, flag=flag, allow_many=allow_many)
     if choice.why and not silent:
         inform(f"{choice.why}.")
     return [pipes[candidate.name] for candidate in choice.pipes]
 
 
 def names_with_gold(pipes: Iterable[Calibrator], examples: Sequence[Example]) -> list[str]:
-    """Return the names of the pipes that gold is about: those that know a label of it; where none does, those with any."""
+    """Return the names of the pipes that have a label of the gold; if none has, of those with any gold annotation."""
     from ...annotations import get_annotation, has_gold, plain_name
     from ...types import OPEN, OUTSIDE
 
     docs = [example.reference for example in examples]
-    with_any, known = [], []
+    with_annotation, with_label = [], []
     for pipe in pipes:
         annotation = get_annotation(pipe.fit_info.layer)
         if not any(has_gold(annotation, doc) for doc in docs):
             continue
-        with_any.append(pipe.name)
-        labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.none}
-        rejected = {span.label_ for doc in docs for span in doc.spans.get(annotation.rejected_key, ())}
-        gold_labels = {*annotation.count(docs), *annotation.count_spans(docs), *rejected}
+        with_annotation.append(pipe.name)
+        labels = {*pipe.lookup.labels(), *pipe.lookup.span_labels()} - {OUTSIDE, *annotation.no_label_names}
+        rejected_labels = {span.label_ for doc in docs for span in doc.spans.get(annotation.rejected_key, ())}
+        gold_labels = {*annotation.count(docs), *annotation.count_spans(docs), *rejected_labels}
         if annotation.any_label or plain_name(pipe.fit_info.layer) in OPEN or labels & gold_labels:
-            known.append(pipe.name)
-    return known or with_any
+            with_label.append(pipe.name)
+    return with_label or with_annotation

@@ -1,4 +1,4 @@
-"""Results as files, which a killed run leaves as they were or whole, never half; and on the standard output."""
+"""Writing results: files and folders, which a killed run leaves old or complete, never half, and the standard output."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _LONGEST_NAME = 255  # in bytes, on every usual file system
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file; see `write_chunks`."""
+    """Write a file as `write_chunks` does. RAISES C055: it cannot be written."""
     write_chunks(path, (content,))
 
 
 def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file piece by piece, as they come. An older one stays until the new one is whole; a link stays, and what it names is
-    replaced; into a device, a FIFO or the standard output the content is written as it is.
+    """Write a file chunk by chunk. An older file stays until the new one is complete.
 
+    The target of a link is replaced, not the link. A device, a FIFO and the standard output are written directly.
     RAISES C055: the file cannot be written.
     """
     try:
@@ -52,7 +52,7 @@ def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
 def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
-    partial = _partial_of(path)
+    partial = _partial_path(path)
     try:
         with partial.open("wb") as file:
             file.writelines(chunks)
@@ -67,9 +67,7 @@ def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write into an open stream. Where the path is the file that the standard output goes to, its content stands between what is printed before
-    and after.
-    """
+    """Write into a device or FIFO, or between the printed lines if the path is the file of the standard output."""
     number = standard_stream(path.stat())
     if number is not None:
         (sys.stdout if number == 1 else sys.stderr).flush()
@@ -78,15 +76,15 @@ def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:
-    """Let `write` fill a new folder beside the target, then put it in the target's place in one step.
+    """Let `write` fill a new folder next to the target, then replace the target by it in one step.
 
-    target (Path): The folder to make. write (Callable): Gets the path of an existing empty folder.
-    force (bool): Replace a pipeline that is there.
-    RAISES C054, C055, C100: see `outputs.check_folder`; or the disk is full, or the place not writable.
+    target (Path): The folder to create. write (Callable): Gets the path of an existing empty folder.
+    force (bool): Whether a pipeline at the target may be replaced.
+    RAISES C054, C055, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
     """
     check_folder(target, force)
     target = target.resolve()  # a link stays, and what it names is replaced; "." gets a name
-    partial = _partial_of(target)
+    partial = _partial_path(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         remove_leftovers(target)
@@ -107,104 +105,104 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
 
 
 def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders: in one step where the system can (Linux), else by two renames."""
+    """Swap two folders: in one step on Linux, else by two renames."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError, OSError):
             libc = ctypes.CDLL(None, use_errno=True)
             paths = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old))
             if libc.renameat2(*paths, _RENAME_EXCHANGE) == 0:
                 return
-    aside = beside(old, f".{uuid.uuid4().hex[:8]}.old")
-    old.rename(aside)
+    backup = hidden_name(old, f".{uuid.uuid4().hex[:8]}.old")
+    old.rename(backup)
     try:
         new.rename(old)
     except OSError:
-        aside.rename(old)
+        backup.rename(old)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(backup, ignore_errors=True)
 
 
-# Pipelines, without the words that they have read
+# Pipelines, without the words that they read since they were loaded
 
 _STRINGS = Path("vocab", "strings.json")
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
-    """Write a pipeline as `write_folder` does, with the strings of `loaded_strings`; its vocab in memory stays as it is.
+    """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; its vocab in memory stays as it is.
 
-    RAISES C054, C055, C100: see `write_folder`. C815: it could not be loaded.
+    RAISES C054, C055, C100: as `write_folder`. C815: the saved pipeline could not be loaded.
     """
     write_folder(target, lambda folder: _save_without_new_strings(nlp, folder), force)
 
 
 def loaded_strings(nlp: Language) -> StringStore:
-    """All strings in the folder that a pipeline was loaded from, and its labels: not what it has read since. One from no folder keeps all."""
+    """Return the strings in the folder that a pipeline was loaded from, and its labels; without a folder all of the vocab."""
     from spacy.strings import StringStore
 
     if nlp.path is None:
         return nlp.vocab.strings
-    kept = StringStore()
+    strings = StringStore()
     for file in Path(nlp.path).rglob(_STRINGS.name):
-        for one in StringStore().from_disk(file):
-            kept.add(one)
+        for string in StringStore().from_disk(file):
+            strings.add(string)
     for _, pipe in nlp.components:
-        for label in filter(lambda one: isinstance(one, str), getattr(pipe, "labels", ())):
-            kept.add(label)
-    return kept
+        for label in filter(lambda label: isinstance(label, str), getattr(pipe, "labels", ())):
+            strings.add(label)
+    return strings
 
 
 def _save_without_new_strings(nlp: Language, folder: Path) -> None:
-    """Save the pipeline, then replace every strings.json (the vocab's, and a knowledge base's copy) by the strings that it was loaded with,
-    so that no word of the gold is stored.
+    """Save a pipeline so that no word of the gold is stored.
 
-    RAISES C815: what a pipe of ours saved cannot be read again. C490: another component cannot be saved.
+    Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
+    RAISES C815: the saved state of a pipe of this package cannot be read. C490: another component cannot be saved.
     """
     from ...pipe.annotating import AnnotatingPipe
     from ...pipe.loading import component_faults
 
-    kept = loaded_strings(nlp)
+    strings = loaded_strings(nlp)
     with component_faults(OSError):
         nlp.to_disk(folder)
     for name, pipe in nlp.components:
         if isinstance(pipe, AnnotatingPipe):
             pipe.check_on_disk(folder / name)
-    everything = (folder / _STRINGS).read_bytes()
+    all_strings = (folder / _STRINGS).read_bytes()
     for file in folder.rglob(_STRINGS.name):
-        if file.read_bytes() == everything:
-            kept.to_disk(file)
+        if file.read_bytes() == all_strings:
+            strings.to_disk(file)
 
 
-# What is written until it is whole
+# Partial files and folders, until they are complete
 
 _ENDING_LENGTH = len(".0000000000-hhhhhhuuuuuu.partial")
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove the partial files and folders that killed runs left beside this target: those whose process ran on this machine and is gone."""
-    hidden = _partial_of(target).name[:-_ENDING_LENGTH]
-    mark = re.compile(re.escape(hidden) + rf"\.(\d+)-{_host()}[0-9a-f]{{6}}\.partial")
-    for found in target.parent.iterdir():
-        match = mark.fullmatch(found.name)
+    """Remove the partial files and folders that killed runs on this machine left next to a target."""
+    stem = _partial_path(target).name[:-_ENDING_LENGTH]
+    pattern = re.compile(re.escape(stem) + rf"\.(\d+)-{_host_digest()}[0-9a-f]{{6}}\.partial")
+    for path in target.parent.iterdir():
+        match = pattern.fullmatch(path.name)
         if match and not _is_alive(int(match[1])):
-            if found.is_dir() and not found.is_symlink():
-                shutil.rmtree(found, ignore_errors=True)
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
             else:
                 with contextlib.suppress(OSError):
-                    found.unlink()
+                    path.unlink()
 
 
-def _partial_of(target: Path) -> Path:
-    """The name until it is whole, with process and machine."""
-    return beside(target, f".{os.getpid():010}-{_host()}{uuid.uuid4().hex[:6]}.partial")
+def _partial_path(target: Path) -> Path:
+    """Return the path of a target until it is complete; its name has the process and the machine."""
+    return hidden_name(target, f".{os.getpid():010}-{_host_digest()}{uuid.uuid4().hex[:6]}.partial")
 
 
-def _host() -> str:
-    """Six digits for the machine: others that share the folder have processes of the same number."""
+def _host_digest() -> str:
+    """Return six hex digits for the machine: other machines that share a folder have processes with the same numbers."""
     return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 
 
-def beside(target: Path, ending: str) -> Path:
-    """A hidden name beside the target, which is cut where the whole would be too long."""
+def hidden_name(target: Path, ending: str) -> Path:
+    """Return a hidden path next to the target with this ending; the name of the target is cut if it would be too long."""
     name = f".{target.name}"
     while len(os.fsencode(name + ending)) > _LONGEST_NAME:
         name = name[:-1]
@@ -212,7 +210,7 @@ def beside(target: Path, ending: str) -> Path:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process of this number runs. True where the system has no harmless way to ask."""
+    """Whether a process with this number runs. True on systems without a harmless way to find out."""
     if os.name != "posix":
         return True
     try:
@@ -225,38 +223,37 @@ def _is_alive(process: int) -> bool:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write a file with every digit of every number: srsly rounds at the tenth, which can lift a cut-off above the score that it was taken
-    from.
+    """Write a JSON file with all digits of floats.
 
-    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    srsly rounds to ten digits, which can lift a cut-off above the score that it was taken from.
+    RAISES C055: the file cannot be written. An older file stays until the new one is complete.
     """
     write_pieces(path, json_pieces(data))
 
 
 def json_pieces(data: Any) -> Iterator[str]:
-    """The lines of a JSON file, piece by piece; items that are made on demand are written one by one."""
-
+    """Yield the text of a JSON file in pieces; items of lazy sequences are encoded one by one."""
     yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
     yield "\n"
 
 
 def write_picture(path: Path, figure: Any, **settings: Any) -> None:
-    """Draw a figure of matplotlib into a file, by its suffix. RAISES C055: the file cannot be written."""
+    """Write a figure of matplotlib to a file, in the format of its suffix. RAISES C055: the file cannot be written."""
     from ...optional import picture_bytes
 
     write_file(path, picture_bytes(figure, path.suffix, **settings))
 
 
 def write_text(path: Path, text: str) -> None:
-    r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, which Python holds as lone surrogates, become \udcNN.
+    r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, lone surrogates in Python, become \udcNN.
 
-    RAISES C055: the file cannot be written. An older file stays until the new one is whole.
+    RAISES C055: the file cannot be written. An older file stays until the new one is complete.
     """
     write_pieces(path, (text,))
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Write a text whose pieces are made while it is written. RAISES C055: see `write_text`."""
+    """Write a text from pieces that are made on demand, as `write_text` does. RAISES C055: the file cannot be written."""
     write_chunks(path, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
@@ -276,29 +273,29 @@ def deliver(result: Any, show: Callable[[], None], *, output: Path | None, forma
 
 
 def print_json(result: Any) -> None:
-    """Print a result as JSON on the standard output; the commands then print nothing else there."""
+    """Print a result as JSON on the standard output; a command then prints nothing else there."""
     print_exact(json_pieces(result), json=True)
 
 
 def print_exact(pieces: Iterable[str], json: bool) -> None:
-    """Print the text of a file as it is, which typer does not; but on a terminal with control characters made visible.
+    """Print a text unchanged, which typer does not do; on a terminal with control characters escaped.
 
-    pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether escapes are to be those of JSON.
+    pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether to escape as JSON does.
     """
-    unusual = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
+    needs_escapes = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
     for piece in pieces:
-        sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if unusual else piece)
+        sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if needs_escapes else piece)
 
 
 def for_json(value: Any) -> list[Any]:
-    """Make the items of a sequence one by one: the `default` of a JSON encoder. RAISES TypeError: no sequence."""
+    """Convert a lazy sequence for a JSON encoder (its `default`), item by item. RAISES TypeError: it is no sequence."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise TypeError(f"{type(value).__name__} is nothing that JSON knows")
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return _AsList(value)
 
 
 class _AsList(list[Any]):
-    """A sequence that the json module takes for a list."""
+    """A lazy sequence that the json module encodes as a list."""
 
     def __init__(self, items: Sequence[Any]):
         self._items = items

@@ -1,4 +1,4 @@
-"""Compares new documents with those that a pipe was fitted on: by scores, labels and expected accuracy."""
+"""Compares new documents with the fit data of a pipe: by scores, labels and expected accuracy."""
 
 from __future__ import annotations
 
@@ -10,40 +10,44 @@ import numpy as np
 
 from ...pairs.bins import assign
 from ...pairs.scored_corpus import ScoredCorpus
-from ...schema import Saved, floats, kept, lengths, several, text, whole
-from ...types import Adds, Floats, Ints
+from ...schema import Serializable, floats, lengths, saved_field, text, tuple_of, whole
+from ...types import FieldwiseSum, Floats, Ints
 from .estimates import cross_sums, sum_by
 
 LIKE, DIFFERENT, TOO_FEW = "like the fit data", "differs from the fit data", "too few texts to tell"
-# The scores come from another model than those of the fit.
+# The component has other weights than at the fit.
 OTHER_WEIGHTS = "fitted with other weights"
 OTHER_WEIGHTS_SENTENCE = (
-    "OTHER WEIGHTS: the component was trained, or replaced, since the pipe was fitted, so that the maps belong to scores that it gave "
-    "before. Fit the pipe again."
+    "OTHER WEIGHTS: the component was trained or replaced after the fit, so the calibration belongs to its former scores. "
+    "Fit the pipe again."
 )
 
-# A difference that matters: one token in twenty moves on the scale of scores, or gets another label. The mean of a
-# quantity in [0, 1] that rises with the score cannot move by more.
-_MATTERS = 0.05
-# Entities are fewer, with scores more spread out.
-_MATTERS_ENTITIES = 0.1
+# A difference of scores or labels that matters: one token in twenty. It also bounds the change of the mean of any quantity in
+# [0, 1] that rises with the score.
+_LIMIT = 0.05
+# The same for entities, which are fewer and have scores that vary more.
+_ENTITY_LIMIT = 0.1
 # A difference of expected accuracy that matters: this share of the fit data's error rate, within these bounds.
-_ERRORS, _LEAST, _MOST = 0.25, 0.005, 0.02
-# At most so many documents of the fit data are kept; bins of their scores; labels counted each by itself.
-_MOST_DOCS, _BINS, _LABELS = 1000, 20, 30
-# Documents of one source differ by chance: this quantile of the differences of so many draws.
-_DRAWS, _CHANCE = 500, 0.99
-# If chance alone makes differences this many times larger than one that matters, that one would not be seen.
-BLIND = 2.0
-# The fit data in order is cut into so many parts, to see how much they differ.
+_ERROR_SHARE, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT = 0.25, 0.005, 0.02
+# Maximum number of documents in a profile; bins of their scores; maximum number of labels with a column of their own.
+_MAX_DOCS, _BINS, _MAX_LABELS = 1000, 20, 30
+# Number of samples that simulate the differences between documents of one source, and the quantile of these.
+_N_SAMPLES, _NOISE_QUANTILE = 500, 0.99
+# If sampling alone causes differences this many times larger than one that matters, that one would be hidden.
+MAX_NOISE_RATIO = 2.0
+# Number of consecutive parts of the fit data, whose differences raise the limits.
 _PARTS = 5
-# Where documents are few (from the first number on, below the second) and long, stretches of so many tokens replace them.
-_FEW_FROM, _FEW, _STRETCH = 10, 100, 100
+# Long documents, if they are few (at least _MIN_FEW, fewer than _MAX_FEW), are replaced by stretches of this many tokens.
+_MIN_FEW, _MAX_FEW, _STRETCH_LENGTH = 10, 100, 100
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """n tokens or entities: documents (Ints): Of each, from 0 to n_docs - 1. labels (Sequence[str] | None): Of each."""
+class UnitScores:
+    """Scores of n tokens or entities of n_docs documents.
+
+    documents (Ints): Document of each, in [0, n_docs). labels (Sequence[str] | None): Label of each; None for entities.
+    raw, calibrated (Floats): Score of each.
+    """
 
     documents: Ints
     n_docs: int
@@ -52,40 +56,40 @@ class Labelled:
     calibrated: Floats
 
     @classmethod
-    def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> Labelled:
-        """Take the counted tokens. labels (Sequence[str]): Of the source, which may be edit trees, not the lemmas they give."""
-        places = np.flatnonzero(corpus.counted)
+    def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
+        """Select the counted tokens of a corpus. labels (Sequence[str]): Of the source; these may be edit trees, not lemmas."""
+        rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
-        entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]  # of trees that give one lemma the likeliest
+        # Of several edit trees that yield one lemma, the most probable overwrites the others.
+        entries = entries[np.argsort(corpus.tag_raw[entries], kind="stable")]
         columns = np.full(len(corpus), -1)
         columns[corpus.rows[entries]] = corpus.columns[entries]
-        pairs = zip(columns[places].tolist(), corpus.labels[places].tolist(), strict=True)
+        pairs = zip(columns[rows].tolist(), corpus.labels[rows].tolist(), strict=True)
         names = [labels[column] if column >= 0 else corpus.names[label] for column, label in pairs]
-        return cls(corpus.documents[places], corpus.n_documents, names, corpus.raw[places], corpus.calibrated[places])
+        return cls(corpus.documents[rows], corpus.n_documents, names, corpus.raw[rows], corpus.calibrated[rows])
 
     @classmethod
-    def from_spans(cls, corpus: ScoredCorpus) -> Labelled:
-        """Take the entities."""
+    def from_spans(cls, corpus: ScoredCorpus) -> UnitScores:
         documents = corpus.documents_of(corpus.spans.docs)
         return cls(documents, corpus.n_documents, None, corpus.spans.raw, corpus.spans.calibrated)
 
-    def take(self, index: Ints) -> Labelled:
-        """Select by index; D stays."""
+    def take(self, index: Ints) -> UnitScores:
+        """Select by index; n_docs stays."""
         labels = None if self.labels is None else [self.labels[i] for i in index.tolist()]
-        return Labelled(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
+        return UnitScores(self.documents[index], self.n_docs, labels, self.raw[index], self.calibrated[index])
 
-    def of_documents(self, documents: Ints) -> Labelled:
-        """Select documents, ascending, and number them anew."""
+    def of_documents(self, documents: Ints) -> UnitScores:
+        """Select documents, by ascending index, and renumber them from 0."""
         subset = self.take(np.flatnonzero(np.isin(self.documents, documents)))
         return replace(subset, documents=np.searchsorted(documents, subset.documents), n_docs=len(documents))
 
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of the new documents with the fit data.
+    """One comparison with the fit data: "scores", "labels", "expected accuracy" or "entity scores".
 
-    name (str): "scores", "labels", "expected accuracy" or "entity scores". value (float): Difference. limit (float): Smallest
-    that matters. chance (float): The 99 % quantile for as many fit documents.
+    value (float): The difference. limit (float): The smallest that matters. chance (float): 99 % quantile of what sampling
+        alone causes, for as many fit documents.
     """
 
     name: str
@@ -95,26 +99,26 @@ class Check:
 
     @property
     def differs(self) -> bool:
-        """Whether the difference matters and is more than chance."""
+        """Whether the difference matters and exceeds what sampling alone causes."""
         return self.value > max(self.limit, self.chance)
 
     @property
-    def undecided(self) -> bool:
-        """Whether chance may explain a difference that matters, or may hide one."""
-        return self.limit < self.value <= self.chance or self.chance > BLIND * self.limit
+    def is_undecided(self) -> bool:
+        """Whether sampling alone may explain a difference that matters, or hide one."""
+        return self.limit < self.value <= self.chance or self.chance > MAX_NOISE_RATIO * self.limit
 
 
 @dataclass(frozen=True)
 class Drift:
-    """verdict (str): LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): Tokens of each stretch; 0 for documents."""
+    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): As in DriftProfile."""
 
     verdict: str
     checks: tuple[Check, ...]
     stretch: int = 0
 
     @property
-    def trusted(self) -> bool:
-        """Whether expectations hold, as the new documents are like the fit data."""
+    def is_trusted(self) -> bool:
+        """Whether expected accuracies hold, since the new documents are like the fit data."""
         return self.verdict == LIKE
 
 
@@ -124,43 +128,43 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 
 
 @dataclass(frozen=True)
-class DriftSums(Adds):
-    """The sums over new documents that are compared.
+class DriftSums(FieldwiseSum):
+    """Sums over new documents. totals (dict): Column sums of `DriftProfile.tables`. documents, tokens (int): Their numbers.
 
-    totals (dict): Tables of `DriftProfile.tables`, summed. stretched (DriftSums | None): The same for stretches; None for too
-    many documents.
+    stretch_sums (DriftSums | None): The same with stretches for documents; None if there are many documents.
     """
 
     totals: dict[str, Floats]
     documents: int
     tokens: int
-    stretched: DriftSums | None = None
+    stretch_sums: DriftSums | None = None
 
     @classmethod
-    def of(cls, tables: dict[str, Floats], tokens: int, stretched: DriftSums | None = None) -> DriftSums:
-        """Sum some documents. tokens (int): In all of them."""
+    def from_tables(cls, tables: dict[str, Floats], tokens: int, stretch_sums: DriftSums | None = None) -> DriftSums:
+        """Sum the tables of some documents. tokens (int): Number of their tokens."""
         with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
-        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretched)
+        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretch_sums)
 
 
 @dataclass(frozen=True, eq=False)
-class DriftProfile(Saved):
-    """The fit data for comparisons: D documents, evenly picked, at most _MOST_DOCS.
+class DriftProfile(Serializable):
+    """The fit data as D documents: an even selection of at most _MAX_DOCS.
 
-    edges (Floats): Of the bins of raw scores. labels (tuple[str, ...]): The most frequent; the others share a last column.
-    scores, label_counts (Floats): Tokens of each document by bin and by label. calibrated (Floats): Sum of calibrated scores.
-    span_edges, spans (Floats): Bins of raw scores of entities. stretch (int): Tokens of each stretch that replaces few and long
-    documents; 0 for documents.
+    edges (Floats): Bin edges of raw scores. labels (tuple[str, ...]): Most frequent labels; all others share a last column.
+    scores, label_counts (Floats): Tokens of each document by bin, and by label. calibrated (Floats): Sum of its calibrated
+        scores.
+    span_edges, spans (Floats): Bin edges of the raw scores of entities, and entities of each document by bin.
+    stretch (int): Length of the stretches of tokens that replace few and long documents; 0 for documents.
     """
 
-    edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
-    labels: tuple[str, ...] = kept(several(text))
-    scores: Floats = kept(floats(0.0, ndim=2))
-    label_counts: Floats = kept(floats(0.0, ndim=2))
-    calibrated: Floats = kept(floats(0.0))
-    span_edges: Floats = kept(floats(0.0, 1.0, rising="rises"))
-    spans: Floats = kept(floats(0.0, ndim=2))
-    stretch: int = kept(whole(), 0)
+    edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
+    labels: tuple[str, ...] = saved_field(tuple_of(text))
+    scores: Floats = saved_field(floats(0.0, ndim=2))
+    label_counts: Floats = saved_field(floats(0.0, ndim=2))
+    calibrated: Floats = saved_field(floats(0.0))
+    span_edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
+    spans: Floats = saved_field(floats(0.0, ndim=2))
+    stretch: int = saved_field(whole(), 0)
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
@@ -176,14 +180,14 @@ class DriftProfile(Saved):
         return wrong
 
     @classmethod
-    def of(cls, tokens: Labelled, spans: Labelled | None = None) -> DriftProfile:
-        """tokens, spans (Labelled): The fit data, calibrated by maps that did not see a document; spans: no labels."""
-        long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH)
-        stretch = _STRETCH if long else 0
+    def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile:
+        """Build the profile from out-of-fold scores of the fit data. spans (UnitScores | None): Entities, without labels."""
+        long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH_LENGTH)
+        stretch = _STRETCH_LENGTH if long else 0
         if stretch:
             tokens, spans = _in_stretches(tokens, spans, stretch)
         names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
-        labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_LABELS])
+        labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_MAX_LABELS])
         # Distinct edges of bins of about equal counts.
         edges, span_edges = (
             np.unique(np.quantile(units.raw, np.linspace(0, 1, _BINS + 1)[1:-1]))
@@ -194,10 +198,10 @@ class DriftProfile(Saved):
         profile = cls(edges, labels, *(np.zeros((0, 0)),) * 2, np.zeros(0), span_edges, np.zeros((0, 0)))
         table = profile.tables(tokens, spans)
         with_tokens = np.flatnonzero(table["scores"].sum(axis=1) > 0)
-        index = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MOST_DOCS)).astype(np.intp))]
+        index = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MAX_DOCS)).astype(np.intp))]
         return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][index] for name in table})
 
-    def tables(self, tokens: Labelled, spans: Labelled | None) -> dict[str, Floats]:
+    def tables(self, tokens: UnitScores, spans: UnitScores | None) -> dict[str, Floats]:
         """Return the table of each attribute, with a row for each document."""
         n_docs = tokens.n_docs
         names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
@@ -214,97 +218,101 @@ class DriftProfile(Saved):
             "spans": spans_by_bin,
         }
 
-    def compare(self, tokens: Labelled, spans: Labelled | None = None, seed: int = 0) -> Drift:
-        """Return the verdict on new documents, see `judge`."""
-        return self.judge(self.sums_of(tokens, spans), seed)
+    def compare(self, tokens: UnitScores, spans: UnitScores | None = None, seed: int = 0) -> Drift:
+        """Compare new documents with the fit data. seed (int): Seed of the simulated sampling."""
+        return self.compare_sums(self.sums_of(tokens, spans), seed)
 
-    def sums_of(self, tokens: Labelled, spans: Labelled | None = None) -> DriftSums:
-        """Return the sums that the verdict on new documents needs."""
+    def sums_of(self, tokens: UnitScores, spans: UnitScores | None = None) -> DriftSums:
+        """Return the sums over new documents that a comparison needs."""
         stretch_sums = None
-        if len(np.unique(tokens.documents)) < _FEW:
-            stretch_sums = DriftSums.of(self.tables(*_in_stretches(tokens, spans, self.usual)), len(tokens.raw))
-        return DriftSums.of(self.tables(tokens, spans), len(tokens.raw), stretch_sums)
+        if len(np.unique(tokens.documents)) < _MAX_FEW:
+            stretch_sums = DriftSums.from_tables(self.tables(*_in_stretches(tokens, spans, self.mean_length)), len(tokens.raw))
+        return DriftSums.from_tables(self.tables(tokens, spans), len(tokens.raw), stretch_sums)
 
-    def judge(self, new: DriftSums, seed: int = 0) -> Drift:
-        """Return the verdict on new documents. seed (int): Of the simulated chance differences."""
-        usual_length, stretch = self.usual, self.stretch
-        if new.stretched is not None and few_and_long(new.documents, new.tokens, usual_length):
-            new, stretch = new.stretched, usual_length
-        chance = self._chance(self.held, self.worth(new.documents, float(new.tokens)), seed)
-        checks = self.checks(new.totals, self.limits(seed), chance)
-        is_undecided = any(check.undecided for check in checks)
+    def compare_sums(self, new: DriftSums, seed: int = 0) -> Drift:
+        """Compare the sums over new documents with the fit data. seed (int): Seed of the simulated sampling."""
+        mean_length, stretch = self.mean_length, self.stretch
+        if new.stretch_sums is not None and few_and_long(new.documents, new.tokens, mean_length):
+            new, stretch = new.stretch_sums, mean_length
+        noise = self._sampling_noise(self.fit_tables, self.n_equivalent(new.documents, float(new.tokens)), seed)
+        checks = self.checks(new.totals, self.limits(seed), noise)
+        is_undecided = any(check.is_undecided for check in checks)
         verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
         return Drift(verdict, checks, stretch)
 
-    def checks(self, new: dict[str, Floats], limits: dict[str, float], chance: dict[str, float]) -> tuple[Check, ...]:
-        """Return the comparisons with new documents, whose tables are summed in `new`."""
-        values_by_name = differences(new, totals(self.held, np.ones((1, len(self.scores)))))
+    def checks(self, new: dict[str, Floats], limits: dict[str, float], noise: dict[str, float]) -> tuple[Check, ...]:
+        """Return each comparison with the new documents, whose column sums are in `new`."""
+        values_by_name = differences(new, totals(self.fit_tables, np.ones((1, len(self.scores)))))
         values = ((name, float(value[0])) for name, value in values_by_name.items())
-        return tuple(Check(name, value, limits[name], chance[name]) for name, value in values if not np.isnan(value))
+        return tuple(Check(name, value, limits[name], noise[name]) for name, value in values if not np.isnan(value))
 
     @property
-    def held(self) -> dict[str, Floats]:
-        """The tables of the fit documents, by attribute."""
+    def fit_tables(self) -> dict[str, Floats]:
+        """Tables of the fit documents, by attribute."""
         return {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
 
     @property
-    def usual(self) -> int:
-        """Mean number of tokens in a document of the fit data, rounded up."""
+    def mean_length(self) -> int:
+        """Mean number of tokens of a fit document, rounded up."""
         return int(np.ceil(self.scores.sum() / len(self.scores)))
 
-    def worth(self, documents: int, tokens: float) -> int:
-        """Return how many fit documents are as informative as so many new ones: as many, but with no more tokens in all."""
+    def n_equivalent(self, documents: int, tokens: float) -> int:
+        """Return the number of fit documents that are as informative as the new ones: as many, but with no more tokens."""
         return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
-    def _chance(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """Simulate the differences that chance makes between so many documents of the fit data and resampled fit data."""
+    def _sampling_noise(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
+        """Simulate differences by sampling alone: the quantile between n_equivalent fit documents and resampled fit data, by
+        check.
+        """
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
         sampled_differences = differences(
-            totals(fit, rng.multinomial(worth, even, size=_DRAWS)), totals(fit, rng.multinomial(n, even, size=_DRAWS))
+            totals(fit, rng.multinomial(worth, even, size=_N_SAMPLES)), totals(fit, rng.multinomial(n, even, size=_N_SAMPLES))
         )
         return {
-            name: float(np.quantile(np.nan_to_num(values, nan=1.0), _CHANCE)) for name, values in sampled_differences.items()
+            name: float(np.quantile(np.nan_to_num(values, nan=1.0), _NOISE_QUANTILE))
+            for name, values in sampled_differences.items()
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check; more if parts of the fit data differ by more than chance."""
-        fit, n = self.held, len(self.scores)
+        """Return the smallest difference that matters, by check; larger if parts of the fit data differ by more than sampling
+        noise.
+        """
+        fit, n = self.fit_tables, len(self.scores)
         part = np.arange(n) * _PARTS // n
         in_part = (part == np.arange(_PARTS)[:, None]).astype(float)
         in_part = in_part[(in_part.sum(axis=1) > 0) & (in_part.sum(axis=1) < n)]
         part_differences = differences(totals(fit, in_part), totals(fit, 1 - in_part))
         errors = 1 - fit["calibrated"].sum() / fit["scores"].sum()
-        minimum = {
-            "scores": _MATTERS,
-            "labels": _MATTERS,
-            "expected accuracy": float(np.clip(_ERRORS * errors, _LEAST, _MOST)),
-            "entity scores": _MATTERS_ENTITIES,
+        accuracy_limit = float(np.clip(_ERROR_SHARE * errors, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT))
+        matters = {"scores": _LIMIT, "labels": _LIMIT, "expected accuracy": accuracy_limit, "entity scores": _ENTITY_LIMIT}
+        noise = self._sampling_noise(fit, max(1, n // _PARTS), seed)
+        between_parts = {name: float(np.nanmax(values, initial=0.0)) for name, values in part_differences.items()}
+        return {
+            name: max(matters[name], between_parts[name] if between_parts[name] > noise[name] else 0.0)
+            for name in part_differences
         }
-        chance = self._chance(fit, max(1, n // _PARTS), seed)
-        maximum = {name: float(np.nanmax(values, initial=0.0)) for name, values in part_differences.items()}
-        return {name: max(minimum[name], maximum[name] if maximum[name] > chance[name] else 0.0) for name in part_differences}
 
     def state(self) -> dict[str, Any]:
-        """Return plain data and arrays, which `read` takes: counts in half as many bytes."""
+        """Return the saved fields, with counts in float32: half the size."""
         counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
         return super().state() | counts
 
 
 def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
-    """Return whether documents are few, but enough for a comparison, and on average at least two stretches long."""
-    return _FEW_FROM <= documents < _FEW and tokens >= 2 * stretch * documents
+    """Return whether documents are few, but enough to compare, and on average at least two stretches long."""
+    return _MIN_FEW <= documents < _MAX_FEW and tokens >= 2 * stretch * documents
 
 
-def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tuple[Labelled, Labelled | None]:
-    """Replace documents by stretches of so many tokens. A span's place is counted in spans."""
+def _in_stretches(tokens: UnitScores, spans: UnitScores | None, stretch: int) -> tuple[UnitScores, UnitScores | None]:
+    """Replace documents by stretches of `stretch` tokens. An entity's position is its index among the document's entities."""
     sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)
     parts = np.maximum(1, sizes // stretch)
     first = np.cumsum(parts) - parts
     n = int(parts.sum())
 
-    def cut(units: Labelled) -> Labelled:
+    def cut(units: UnitScores) -> UnitScores:
         order = np.argsort(units.documents, kind="stable")
         document = units.documents[order]
         begins = np.searchsorted(document, document)
@@ -319,7 +327,7 @@ def _in_stretches(tokens: Labelled, spans: Labelled | None, stretch: int) -> tup
 def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:
     """Return the differences between the totals of two sets of documents; NaN for an empty set.
 
-    "scores", "entity scores": Kolmogorov and Smirnov's distance of the distributions. "labels": total variation distance.
+    "scores", "entity scores": Kolmogorov-Smirnov distance. "labels": total variation distance.
     "expected accuracy": difference of the mean calibrated scores.
     """
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,9 +1,8 @@
 """Expected accuracy, precision, recall and F of documents without gold, from calibrated scores.
 
-The sum of the calibrated probabilities of n labels is the expected number of right ones. Its errors are learned on the fit data
-from scores of maps that did not see the document (cross-fitted): the error of all documents together (the rectifier of
-prediction-powered inference, Angelopoulos et al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much
-single documents vary.
+The sum of the calibrated probabilities of n labels is the expected number of right ones. Its error is learned on the fit data
+from out-of-fold scores: the error of all documents together (the rectifier of prediction-powered inference, Angelopoulos et
+al. 2023, section 2, cross-fitted as by Zrnic and Candes 2024), and how much single documents vary.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import calib_error
-from ...schema import Form, Misfit, Saved, floats, kept, lengths, number, whole
-from ...types import Adds, Floats, Ints
+from ...schema import Form, InvalidState, Serializable, floats, lengths, number, saved_field, whole
+from ...types import FieldwiseSum, Floats, Ints
 
-# Neighbouring documents (parts of one text, texts of one source) are alike up to this distance: Newey and West (1987).
+# Neighbouring documents (parts of one text, texts of one source) are correlated up to this lag: Newey and West (1987).
 _LAGS = 2
-# Least variance of an expected share: scores that are all 0 or 1 would give none.
-_LEAST_VARIANCE = 1e-12
+# Minimum variance of an expected share: scores that are all 0 or 1 would give 0.
+_MIN_VARIANCE = 1e-12
 
 
-class Estimate(NamedTuple):
-    """An expected share in [0, 1], and the interval that holds the true one with the confidence asked for."""
+class ShareEstimate(NamedTuple):
+    """An expected share in [0, 1] and its confidence interval."""
 
     expected: float
     low: float
@@ -32,12 +31,12 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Adds):
-    """What the scores of D documents say of k numbers of events; arrays of shape (D, k), but for units.
+class EventSums(FieldwiseSum):
+    """Expected numbers of k kinds of events (right tokens, for instance) in D documents.
 
-    expected (Floats): Expected number of events. independent (Floats): Its variance if events were independent.
-    units (Floats): Tokens of each document, shape (D,). squares (Floats | None): Their squares, or where a row is of
-        several documents, the sum of these. None takes them from `units`.
+    expected (Floats): Expected number, shape (D, k). independent (Floats): Its variance if events were independent, (D, k).
+    units (Floats): Tokens of each document, shape (D,).
+    squares (Floats | None): Square of `units`; if a row is the total of documents, the sum of their squares. None computes it.
     """
 
     expected: Floats
@@ -45,9 +44,9 @@ class Sums(Adds):
     units: Floats
     squares: Floats | None = None
 
-    def total(self) -> Sums:
-        """All documents as one row, of the kind that adds up."""
-        return Sums(
+    def total(self) -> EventSums:
+        """Return all documents as one row, which can be added to others."""
+        return EventSums(
             self.expected.sum(axis=0, keepdims=True),
             self.independent.sum(axis=0, keepdims=True),
             self.units.sum(keepdims=True),
@@ -61,44 +60,44 @@ class Sums(Adds):
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals(Saved):
-    """By how much the events of the fit documents differ from what held-out scores expected; k kinds of events.
+class Residuals(Serializable):
+    """Residuals of the fit documents: k kinds of events minus the numbers that out-of-fold scores expect.
 
     docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of their squares by document.
-    residual (Floats): Events less expected ones, summed, shape (k,). independent (Floats): As in Sums, summed, (k,).
-    moment, neighbours (Floats): Sum over documents of the products of two kinds' residuals about their mean; and what
-        covariances with the documents before and behind add to it; shape (k, k).
+    residual (Floats): Sum of the residuals, shape (k,). independent (Floats): As in EventSums, summed, (k,).
+    moment (Floats): Sum over documents of the products of two kinds' residuals about their mean, (k, k).
+    neighbours (Floats): What covariances with neighbouring documents add to it, (k, k).
     """
 
-    docs: int = kept(whole(1))
-    units: float = kept(number(1.0))
-    squares: float = kept(number(1.0))
-    residual: Floats = kept(floats())
-    independent: Floats = kept(floats(0.0))
-    moment: Floats = kept(floats(ndim=2))
-    neighbours: Floats = kept(floats(ndim=2))
+    docs: int = saved_field(whole(1))
+    units: float = saved_field(number(1.0))
+    squares: float = saved_field(number(1.0))
+    residual: Floats = saved_field(floats())
+    independent: Floats = saved_field(floats(0.0))
+    moment: Floats = saved_field(floats(ndim=2))
+    neighbours: Floats = saved_field(floats(ndim=2))
 
     @classmethod
     def of_kinds(cls, k: int) -> Form:
-        """The form of saved residuals with k kinds of events."""
+        """Return the form of saved residuals of k kinds of events."""
 
         def form(value: Any, where: str) -> Residuals:
             residuals = cls.read(value, where)
             shapes = {"residual": (k,), "independent": (k,), "moment": (k, k), "neighbours": (k, k)}
             if wrong := lengths(shapes, vars(residuals)):
-                raise Misfit(where, f"consistent: {wrong}")
+                raise InvalidState(where, f"consistent: {wrong}")
             return residuals
 
         return form
 
     @classmethod
-    def of(cls, events: Floats, sums: Sums) -> Residuals:
-        """events (Floats): Events of each document, shape (D, k), in order; documents without tokens are left out."""
+    def from_events(cls, events: Floats, sums: EventSums) -> Residuals:
+        """Compute residuals of the documents with tokens. events (Floats): Events of each document, shape (D, k), in order."""
         with_tokens = np.flatnonzero(sums.units > 0)
         units = sums.units[with_tokens].astype(np.float64)
         residual = (events - sums.expected)[with_tokens]
         deviations = residual - np.outer(units, residual.sum(axis=0) / max(1.0, units.sum()))
-        # Twice the lagged products with Bartlett's weights.
+        # Both orders of the lagged products, with Bartlett's weights.
         neighbours = np.zeros((deviations.shape[1], deviations.shape[1]))
         for lag in range(1, min(_LAGS, len(deviations) - 1) + 1):
             products = deviations[:-lag].T @ deviations[lag:]
@@ -110,29 +109,24 @@ class Residuals(Saved):
 
     @property
     def n_effective(self) -> float:
-        """How many documents of equal length tell as much, see `n_effective`."""
+        """Number of documents of equal length that are as informative (Kish 1965)."""
         return self.units**2 / max(self.squares, 1e-300)
 
     def correction(self, units: float) -> Floats:
-        """Events to add to the expected ones of so many tokens, shape (k,)."""
+        """Return the number of events to add to the expected ones of so many tokens, shape (k,)."""
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Variance of the shift that the tokens of a document share, for a weighted sum of the kinds: the mean square that
-        independence leaves unexplained (a variance component by moments).
-        """
+        """Estimate by moments the variance of the shift that a document's tokens share, for a weighted sum of the kinds."""
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
-    def variance(self, weights: Floats, sums: Sums) -> float:
-        """Variance of the error of a weighted sum of new documents' events: their own, and that of the correction.
-
-        A document's residual varies as independent events do, and by `shift_variance`.
-        """
-        # Deviations from a mean of few documents are too small.
+    def variance(self, weights: Floats, sums: EventSums) -> float:
+        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction."""
+        # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
-        # A small fit may show negative covariances by luck: neighbours that are alike widen the interval, none narrow it.
-        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _LEAST_VARIANCE)
+        # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.
+        effect = 1 + max(0.0, float(weights @ self.neighbours @ weights)) / max(moment, _MIN_VARIANCE)
         shift = self.shift_variance(weights)
         of_new = float(np.square(weights) @ sums.independent.sum(axis=0)) + shift * effect * sums.units_squared
         of_fit = (
@@ -142,43 +136,47 @@ class Residuals(Saved):
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """The sum of each document's values, or their number for None; shape (n_docs,)."""
+    """Return the sum of each document's values, or their number if None, shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
 
 def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int], values: Floats | None = None) -> Floats:
-    """The sum of the values, or their number for None, in each row and column of a table of this shape."""
+    """Return a table of this shape: the sum of the values, or their number if None, in each row and column."""
     return sum_by(rows * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
 
 
 def n_effective(units: Floats) -> float:
-    """How many documents of equal length tell as much as these (Kish 1965). units (Floats): Of each document."""
+    """Return the number of documents of equal length that are as informative as documents of `units` tokens (Kish 1965)."""
     return float(units.sum() ** 2 / max(float(np.square(units).sum()), 1e-300))
 
 
-def token_sums(scores: Floats, documents: Ints, n_docs: int) -> Sums:
-    """Expected right tokens of each document. scores (Floats): Calibrated, of each token. documents: Theirs."""
-    expected, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
-    return Sums(expected[:, None], independent[:, None], sum_by(documents, None, n_docs))
+def token_sums(scores: Floats, documents: Ints, n_docs: int) -> EventSums:
+    """Return the expected number of right tokens of each document. scores (Floats): Calibrated score of each token."""
+    expected_counts, independent = sum_by(documents, scores, n_docs), sum_by(documents, scores * (1 - scores), n_docs)
+    return EventSums(expected_counts[:, None], independent[:, None], sum_by(documents, None, n_docs))
 
 
-def expected_accuracy(residuals: Residuals, sums: Sums, confidence: float = 0.95, between: float = 0.0) -> Estimate:
-    """The expected share of right labels among all tokens.
+def expected_accuracy(
+    residuals: Residuals, sums: EventSums, confidence: float = 0.95, source_variance: float = 0.0
+) -> ShareEstimate:
+    """Estimate the share of right labels among all tokens.
 
-    residuals (Residuals): Right tokens of the fit data, k = 1. sums (Sums): The new documents. confidence (float): In
-        (0, 1). between (float): Variance of their source's shift of log-odds. RAISES C001: confidence out of range.
+    residuals (Residuals): Of right tokens in the fit data, k = 1. sums (EventSums): Of the new documents.
+    confidence (float): In (0, 1). source_variance (float): Variance of their source's shift of log-odds.
+    RAISES C001: confidence out of range.
     """
     units = float(sums.units.sum())
     right = float(sums.expected.sum() + residuals.correction(units)[0])
-    variance = residuals.variance(np.ones(1), sums) + between * float(sums.independent.sum()) ** 2
+    variance = residuals.variance(np.ones(1), sums) + source_variance * float(sums.independent.sum()) ** 2
     return interval(right / units, variance / units**2, residuals.n_effective, confidence)
 
 
-def interval(share: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """A beta distribution of this mean and variance, cut off at its tails, so that shares stay in [0, 1].
+def interval(share: float, variance: float, docs: float, confidence: float) -> ShareEstimate:
+    """Return the interval between quantiles of a beta distribution with this mean and variance: it stays in [0, 1].
 
-    docs (float): Documents of equal length behind the variance: few widen it as in Student's t. RAISES C001: confidence out of range.
+    docs (float): Documents of equal length from which the variance was learned: few widen the interval as in Student's t.
+    RAISES C001: confidence out of range.
     """
     from scipy.stats import beta, norm, t
 
@@ -189,96 +187,95 @@ def interval(share: float, variance: float, docs: float, confidence: float) -> E
     wide = variance * float(t.ppf(tail, max(1, docs - 1)) / norm.ppf(tail)) ** 2
     inner_mean = min(max(mean, 1e-6), 1 - 1e-6)
     # The variance is at most that of a single event with this mean.
-    size = max(inner_mean * (1 - inner_mean) / max(wide, _LEAST_VARIANCE) - 1, 1e-3)
+    size = max(inner_mean * (1 - inner_mean) / max(wide, _MIN_VARIANCE) - 1, 1e-3)
     low, high = beta.ppf([tail, 1 - tail], inner_mean * size, (1 - inner_mean) * size)
-    return Estimate(mean, float(min(low, mean)), float(max(high, mean)))
+    return ShareEstimate(mean, float(min(low, mean)), float(max(high, mean)))
 
 
 # Entities
 
 
 class EntitySums(NamedTuple):
-    """What the scores of D documents say of their entities; arrays of shape (D,).
+    """Sums of the scores of D documents' entities, shape (D,).
 
-    predicted (Floats): Entities found. right, spread (Floats): Sum of their scores p, and of p (1 - p). outside:
-        Expected entity tokens outside of them, the sum of 1 - P(O). units (Floats): As in Sums.
+    predicted (Floats): Predicted entities. right, spread (Floats): Sum of their scores p, and of p (1 - p).
+    missed_tokens (Floats): Expected entity tokens outside of them, the sum of 1 - P(O). units (Floats): As in EventSums.
     """
 
     predicted: Floats
     right: Floats
     spread: Floats
-    outside: Floats
+    missed_tokens: Floats
     units: Floats
 
     @property
     def wrong(self) -> Floats:
-        """Expected number of found entities that are wrong."""
+        """Expected number of predicted entities that are wrong."""
         return self.predicted - self.right
 
 
 @dataclass(frozen=True, eq=False)
-class EntityModel(Saved):
-    """How many gold entities there are besides the right ones found, and both numbers' residuals on the fit data, k = 2.
+class EntityModel(Serializable):
+    """Predicts the number of missed gold entities; with the residuals of right and missed entities on the fit data, k = 2.
 
-    A missed entity is one where a wrong one was found (wrong bounds or label), or nothing. per_wrong (float): Missed ones per
-    wrong one. per_outside (float): Missed ones per token of `EntitySums.outside`.
+    An entity is missed if a wrong one (wrong bounds or label) or none was predicted. per_wrong (float): Missed ones per wrong
+    one.
+    per_outside (float): Missed ones per token of `EntitySums.missed_tokens`.
     """
 
-    per_wrong: float = kept(number(0.0))
-    per_outside: float = kept(number(0.0))
-    residuals: Residuals = kept(Residuals.of_kinds(2))
+    per_wrong: float = saved_field(number(0.0))
+    per_outside: float = saved_field(number(0.0))
+    residuals: Residuals = saved_field(Residuals.of_kinds(2))
 
     @classmethod
     def fit(cls, sums: EntitySums, right: Floats, gold: Floats) -> EntityModel:
-        """Both rates by non-negative least squares, documents weighted by 1 / tokens, scaled to give the total.
+        """Fit both rates by non-negative least squares, documents weighted by 1 / tokens, scaled to give the total.
 
-        sums (EntitySums): From held-out scores. right, gold (Floats): Right and gold entities of each document, (D,).
+        sums (EntitySums): From out-of-fold scores. right, gold (Floats): Right and gold entities of each document, (D,).
         """
         from scipy.optimize import nnls
 
         n_missed = gold - right
-        parts = np.stack([sums.wrong, sums.outside], axis=1)
+        parts = np.stack([sums.wrong, sums.missed_tokens], axis=1)
         weight = 1 / np.sqrt(np.maximum(sums.units, 1.0))
         rates = nnls(parts * weight[:, None], n_missed * weight)[0]
         total = float((parts @ rates).sum())
         rates = rates * max(0.0, float(n_missed.sum())) / total if total > 0 else rates
         model = cls(float(rates[0]), float(rates[1]), Residuals(0, 0.0, 0.0, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
         events = np.stack([right, n_missed], axis=1)
-        return cls(model.per_wrong, model.per_outside, Residuals.of(events, model.sums(sums)))
+        return cls(model.per_wrong, model.per_outside, Residuals.from_events(events, model.sums(sums)))
 
-    def sums(self, entity_sums: EntitySums) -> Sums:
-        """Expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
-        n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.outside
-        return Sums(
+    def sums(self, entity_sums: EntitySums) -> EventSums:
+        """Return the expected right and missed entities, k = 2; missed ones vary as Poisson numbers do."""
+        n_missed = self.per_wrong * entity_sums.wrong + self.per_outside * entity_sums.missed_tokens
+        return EventSums(
             np.stack([entity_sums.right, n_missed], axis=1), np.stack([entity_sums.spread, n_missed], axis=1), entity_sums.units
         )
 
 
 @dataclass(frozen=True)
 class EntityEstimates:
-    """predicted (int): Entities found. right, gold (float): Expected numbers. precision, recall, f (Estimate | None): None for
-    a share of nothing.
-    """
+    """Expected numbers and quality of `predicted` entities; precision, recall and f are None if the denominator is 0."""
 
     predicted: int
     right: float
     gold: float
-    precision: Estimate | None
-    recall: Estimate | None
-    f: Estimate | None
+    precision: ShareEstimate | None
+    recall: ShareEstimate | None
+    f: ShareEstimate | None
 
 
-def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidence: float = 0.95) -> EntityEstimates:
-    """Precision, recall and F, intervals from linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
+def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, confidence: float = 0.95) -> EntityEstimates:
+    """Estimate precision, recall and F, with intervals by linearized ratios (Taylor series; Särndal et al. 1992, section 5.5).
 
-    sums (Sums): From `EntityModel.sums`. predicted (float): Entities found. RAISES C001: confidence out of range.
+    sums (EventSums): From `EntityModel.sums`. n_predicted (float): Predicted entities. RAISES C001: confidence out of range.
     """
     residuals = model.residuals
     counts = sums.expected.sum(axis=0) + residuals.correction(float(sums.units.sum()))
-    right = float(np.clip(counts[0], 0.0, predicted))
+    right = float(np.clip(counts[0], 0.0, n_predicted))
     gold = right + max(0.0, float(counts[1]))
 
-    def share(numerator: float, denominator: float, weights: tuple[float, float]) -> Estimate | None:
+    def share(numerator: float, denominator: float, weights: tuple[float, float]) -> ShareEstimate | None:
         """weights: Of an error in right and in missed entities, times the denominator."""
         if denominator <= 0:
             return None
@@ -286,10 +283,10 @@ def entity_estimates(model: EntityModel, sums: Sums, predicted: float, confidenc
         return interval(numerator / denominator, variance, residuals.n_effective, confidence)
 
     recall = right / gold if gold > 0 else 0.0
-    f = 2 * right / (predicted + gold) if predicted + gold > 0 else 0.0
+    f = 2 * right / (n_predicted + gold) if n_predicted + gold > 0 else 0.0
     return EntityEstimates(
-        int(predicted), right, gold,
-        share(right, predicted, (1.0, 0.0)),
+        int(n_predicted), right, gold,
+        share(right, n_predicted, (1.0, 0.0)),
         share(right, gold, (1 - recall, -recall)),
-        share(2 * right, predicted + gold, (2 - f, -f)),
+        share(2 * right, n_predicted + gold, (2 - f, -f)),
     )  # fmt: skip

@@ -3,12 +3,12 @@
 from ...errors import error_builder
 
 MESSAGES = {
-    "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name a method.",
-    "C294": "There is no tag {given} among the classes; they are: {known}.",
-    "C295": "The columns have no names: y holds {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
-    "C296": "None of the gold labels ({gold}) is one of the classes, which are {known}; check that scores and gold use the same labels.",
-    "C297": "This calibrator has no sets; fit it with sets=0.1.",
-    "C298": "No calibrator can be read from {path} ({why}); give a file that TagCalibrator.to_disk wrote.",
+    "C293": "The method 'auto' chooses the {setting} by itself; leave {setting} out, or name another method.",
+    "C294": "There is no class {given}; the classes are: {known}.",
+    "C295": "The columns have no names: y has {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
+    "C296": "None of the gold labels ({gold}) is one of the classes ({known}); check that scores and gold use the same labels.",
+    "C297": "This calibrator has no prediction sets; fit it with sets=0.1.",
+    "C298": "No calibrator can be read from {path} ({why}); give a file written by TagCalibrator.to_disk.",
     "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
 }
 WARNINGS = {

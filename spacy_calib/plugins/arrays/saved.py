@@ -1,4 +1,4 @@
-"""The saved form of a `TagCalibrator`: maps as a pipe saves them, and the estimator's parameters. Never pickle."""
+"""Save a `TagCalibrator` as bytes: its parameters, and its maps in the form in which a pipe saves them. Never pickle."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from ...calibration.fit_summaries import SELECTION, HeldOut
 from ...calibration.recalibrators import Recalibrator
 from ...calibration.registered import registered_maker
-from ...calibration.saved import FORMAT_VERSION, KINDS, NotInstalled, OtherVersion, Unreadable, make_part, pack, unpack
+from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
 from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
-from ...schema import Misfit, keyed, listed, maybe, number, record, text, whole
+from ...schema import InvalidState, dict_of, list_of, maybe, number, record, text, whole
 from ...types import Groups
-from .inputs import steps_of
+from .inputs import STEP_PARAMETERS, make_steps
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -35,126 +35,130 @@ _KIND_OF = {
 }
 
 
-def _plain(value: Any, where: str) -> Any:
-    """A text, number, true, false or null; or a part for `make_part`."""
+def _setting(value: Any, where: str) -> Any:
+    """Return a parameter's saved value, plain or the state of a part. RAISES Misfit: it is neither."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
-        raise Misfit(where, "a setting")
+        raise InvalidState(where, "a setting")
     return value
 
 
 def _label(value: Any, where: str) -> Any:
     if not isinstance(value, (str, int, float)):
-        raise Misfit(where, "a label")
+        raise InvalidState(where, "a label")
     return value
 
 
-def _agree(held: dict[str, Any]) -> str:
-    n = len(held["classes"])
-    sizes = (len(held["judged_by"].of_tag), len(held["maps"]["groups"].of_tag)) if held["maps"] else (-1,)
+def _find_mismatch(state: dict[str, Any]) -> str:
+    n = len(state["classes"])
+    sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag)) if state["maps"] else (-1,)
     return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"
 
 
 _PARAMETERS = record(
     {
-        "method": _plain,
+        "method": _setting,
         "n_groups": whole(1),
-        "scaling": _plain,
-        "tag_offsets": _plain,
+        "scaling": _setting,
+        "tag_offsets": _setting,
         "threshold": number(0.0, 1.0),
-        "normalize": _plain,
-        "sets": _plain,
-        "classes": maybe(listed(_label)),
-        "tag_counts": maybe(listed(listed(_label, 2, 2))),
+        "normalize": _setting,
+        "sets": _setting,
+        "classes": maybe(list_of(_label)),
+        "tag_counts": maybe(list_of(list_of(_label, 2, 2))),
     }
 )
 STATE = record(
     {
         "parameters": _PARAMETERS,
-        "classes": listed(_label, 1),
-        "columns": maybe(listed(text)),
+        "classes": list_of(_label, 1),
+        "columns": maybe(list_of(text)),
         "judged_by": Groups.read,
         "selection": maybe(SELECTION),
-        "unknown_gold": keyed(whole()),
+        "unknown_gold": dict_of(whole()),
         "held_out": HeldOut.read,
         **TOKENS,
     },
-    _agree,
+    _find_mismatch,
 )
 
 
-def dump(made: TagCalibrator) -> bytes:
-    """A fitted estimator as bytes."""
-    given = {name: _saved(value) for name, value in made.get_params(deep=False).items()}
-    given["threshold"] = float(made.threshold)
-    given["classes"] = None if made.classes is None else np.asarray(made.classes).tolist()
-    given["tag_counts"] = None if made.tag_counts is None else [[tag, int(n)] for tag, n in made.tag_counts.items()]
-    names = getattr(made, "feature_names_in_", None)
+def dump(calibrator: TagCalibrator) -> bytes:
+    """Convert a fitted estimator into bytes, which `read` reads."""
+    parameters = {name: _as_plain_data(value) for name, value in calibrator.get_params(deep=False).items()}
+    parameters["threshold"] = float(calibrator.threshold)
+    parameters["classes"] = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
+    tag_counts = calibrator.tag_counts
+    parameters["tag_counts"] = None if tag_counts is None else [[tag, int(n)] for tag, n in tag_counts.items()]
+    names = getattr(calibrator, "feature_names_in_", None)
     state = {
-        "parameters": given,
-        "classes": made.classes_.tolist(),
+        "parameters": parameters,
+        "classes": calibrator.classes_.tolist(),
         "columns": None if names is None else list(names),
-        "judged_by": made.groups_.state(),
-        "selection": made.selection_ or None,
-        "unknown_gold": made.unknown_gold_,
-        "held_out": made.held_out_.state(),
-        **made.calibration_.state(),
+        "judged_by": calibrator.groups_.state(),
+        "selection": calibrator.selection_ or None,
+        "unknown_gold": calibrator.unknown_gold_,
+        "held_out": calibrator.held_out_.state(),
+        **calibrator.calibration_.state(),
     }
     return pack(state, FORMAT)
 
 
-def _saved(value: Any) -> Any:
-    """A parameter as plain data; a part as its name and settings, without what it has learned."""
+def _as_plain_data(value: Any) -> Any:
+    """Return a parameter as plain data; a part becomes its name and settings, without what it has learned."""
     kind = next((kind for kind, base in _KIND_OF.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}
     return value.item() if isinstance(value, np.generic) else value
 
 
-def read(kind: type[Estimator], data: bytes, path: str) -> Estimator:
-    """The estimator that `dump` wrote. RAISES C298: not such bytes. C299: another format version, or an unknown part."""
+def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
+    """Rebuild the estimator from the bytes of `dump`.
+
+    RAISES C298: the bytes are damaged, or of something else. C299: they have another format version, or name an unknown part.
+    """
     try:
-        return _made(kind, STATE(unpack(data, FORMAT), "state"))
+        return _make_estimator(estimator_class, STATE(unpack(data, FORMAT), "state"))
     except OtherVersion as error:
-        why = f"it has format version {error.given}, and this spacy-calib reads version {FORMAT_VERSION}"
+        why = f"it has format version {error.version}, and this spacy-calib reads version {FORMAT_VERSION}"
         raise calib_error("C299", path=path, why=why) from None
-    except NotInstalled as error:
-        raise calib_error("C299", path=path, why=f"it names {brief(repr(error.given))}, which is not installed") from None
+    except MissingPart as error:
+        raise calib_error("C299", path=path, why=f"it names {brief(repr(error.name))}, which is not installed") from None
     except CalibError as error:
         why = error.message
-    except (Unreadable, Misfit) as error:
+    except (UnreadableState, InvalidState) as error:
         why = str(error)
-    except Exception as error:  # whatever the class of a part from elsewhere says of what it learned
+    except Exception as error:  # a part from another package may raise anything
         why = f"{type(error).__name__}: {brief(error, 160)}"
     raise calib_error("C298", path=path, why=why)
 
 
-def _made(kind: type[Estimator], held: dict[str, Any]) -> Estimator:
-    """A fitted estimator from STATE. RAISES Misfit, CalibError: a part, or a parameter, out of range."""
+def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> Estimator:
+    """Build a fitted estimator from a checked STATE. RAISES Misfit, CalibError: a part or a parameter is out of range."""
 
     def load(part: Any) -> Any:
         return make_part(part, registered_maker)
 
-    given = {name: load(value) if isinstance(value, dict) else value for name, value in held["parameters"].items()}
-    if given["tag_counts"] is not None:
-        given["tag_counts"] = dict(given["tag_counts"])
-    made = kind(**given)
-    steps_of(**{name: given[name] for name in ("method", "n_groups", "scaling", "tag_offsets", "threshold", "sets")})
-    made.calibration_ = TokenCalibration.from_state(held, check_normalize(made.normalize), load)
-    made.classes_ = np.array(held["classes"])
-    made.n_features_in_ = len(held["classes"])
-    if held["columns"] is not None:
-        made.feature_names_in_ = np.array(held["columns"], dtype=object)
-    made.groups_ = held["judged_by"]
-    made.selection_ = held["selection"] or {}
-    made.unknown_gold_ = held["unknown_gold"]
-    made.held_out_ = held["held_out"]
-    return made
+    parameters = {name: load(value) if isinstance(value, dict) else value for name, value in state["parameters"].items()}
+    if parameters["tag_counts"] is not None:
+        parameters["tag_counts"] = dict(parameters["tag_counts"])
+    calibrator = estimator_class(**parameters)
+    make_steps(**{name: parameters[name] for name in STEP_PARAMETERS})  # raises if a parameter is out of range
+    calibrator.calibration_ = TokenCalibration.from_state(state, check_normalize(calibrator.normalize), load)
+    calibrator.classes_ = np.array(state["classes"])
+    calibrator.n_features_in_ = len(state["classes"])
+    if state["columns"] is not None:
+        calibrator.feature_names_in_ = np.array(state["columns"], dtype=object)
+    calibrator.groups_ = state["judged_by"]
+    calibrator.selection_ = state["selection"] or {}
+    calibrator.unknown_gold_ = state["unknown_gold"]
+    calibrator.held_out_ = state["held_out"]
+    return calibrator
 
 
-def file_bytes(path: Path) -> bytes:
-    """The bytes of a file. RAISES C298: it cannot be read."""
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file. RAISES C298: it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

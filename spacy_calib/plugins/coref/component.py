@@ -21,13 +21,13 @@ from ..sequence.features import FeatureIndex
 from .factory import CorefSettings, register_coref
 from .features import MentionWords, candidates_of, option_rows
 from .inference.antecedents import Antecedents, Candidates, first_mentions
-from .inference.calibration import CALIBRATION, JudgedMentions, PairCalibration
+from .inference.calibration import CALIBRATION, LabelledPairs, PairCalibration
 from .inference.figures import FIGURES, NOTHING, Cluster
 from .inference.learning import PENALTIES, Choices, learn, right_options
-from .inference.pairs import nearest_sample, pair_chances
-from .mentions import Mentions, aligned_gold, clusters_in, gold_speakers, mentions_of, speakers_of, write_clusters
+from .inference.pairs import nearest_sample, pair_probabilities
+from .mentions import Mentions, aligned_gold, clusters_in, copy_speakers, mentions_of, speakers_of, write_clusters
 from .messages import calib_error
-from .view import DocCoref, Resolved, clusters_of, coref_view, write_resolved
+from .view import CorefResult, DocCoref, clusters_of, coref_view, write_result
 
 GoldMentions = dict[tuple[int, int], int]
 
@@ -46,9 +46,9 @@ def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMe
         gold_clusters = clusters_of_several(gold)
         for name, figure in FIGURES.items():
             totals[name] += figure(found_clusters(view), gold_clusters)
-        clusters = clusters_in(view.found, gold)
-        raw.append(view.pairs.chances)
-        calibrated.append(view.pairs.chances if view.calibrated is None else view.calibrated)
+        clusters = clusters_in(view.mention_arrays, gold)
+        raw.append(view.pairs.probabilities)
+        calibrated.append(view.pairs.probabilities if view.calibrated is None else view.calibrated)
         hits.append(clusters[view.pairs.later] == clusters[view.pairs.earlier])
     scores_by_name: dict[str, float | None] = {
         f"coref_{name}": shares.f if shares.recall[1] else None for name, shares in totals.items()
@@ -68,11 +68,11 @@ def clusters_of_several(gold: GoldMentions) -> list[Cluster]:
 
 
 def found_clusters(view: DocCoref) -> list[Cluster]:
-    """Return the clusters on a Doc in the form of `clusters_of_several`."""
+    """Return the predicted clusters of two or more mentions (first token, the one after the last)."""
     return [frozenset((span.start, span.end) for span in cluster) for cluster in view.clusters]
 
 
-# The nearest of so many drawn clusterings is taken; their seed.
+# With clusters = "sample": how many clusterings are sampled to choose from, and their seed.
 _SAMPLES, _SEED = 100, 0
 LEARN_ON = ("gold", "found")
 CLUSTERS = ("best", "sample")
@@ -85,8 +85,8 @@ _STATE = record(
 
 
 @dataclass(frozen=True, eq=False)
-class _Learned:
-    """The learned state. index (FeatureIndex): Known features. weights (Floats): Of these. penalty (float): Of their squares."""
+class _LinkModel:
+    """The fitted weights. index (FeatureIndex): Known features. weights (Floats): One for each. penalty (float): L2 penalty."""
 
     index: FeatureIndex
     weights: Floats
@@ -104,17 +104,18 @@ class _Document:
 
 
 class CoreferenceResolver(AnnotatingPipe, CorefSettings):
-    """P(a_j = k) is proportional to exp(weights · features of mention j and antecedent k), an earlier mention or NEW.
+    """Clusters the mentions of a Doc by the probability of each possible antecedent.
 
-    settings: See CorefSettings. RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
+    P(a_j = k) is proportional to exp(weights · features of mention j and antecedent k), an earlier mention or NEW.
+    settings: Those of CorefSettings. RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 
     def __init__(self, nlp: Language, name: str = "calib_coref", **settings: Any):
         CorefSettings.__init__(self, **settings)
         for setting, choices in (("learn_on", LEARN_ON), ("clusters", CLUSTERS)):
             if getattr(self, setting) not in choices:
-                expected = f"one of {', '.join(choices)}"
-                raise calib_error("C001", name=setting, wanted=expected, given=repr(getattr(self, setting)))
+                value = repr(getattr(self, setting))
+                raise calib_error("C001", name=setting, wanted=f"one of {', '.join(choices)}", given=value)
         for setting in ("window", "least"):
             if getattr(self, setting) < 1:
                 raise calib_error("C001", name=setting, wanted="1 or more", given=getattr(self, setting))
@@ -123,16 +124,16 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         self.threshold = check_threshold(self.threshold)
         register_coref(name)
         self.vocab, self.name = nlp.vocab, name
-        self._learned: _Learned | None = None
-        # The documents of the last `initialize`, each by weights that did not see it; not saved.
-        self.held_out: list[JudgedMentions] = []
+        self._link_model: _LinkModel | None = None
+        # The pairs of each document of the last `initialize`, by weights of the other folds; not saved.
+        self.held_out: list[LabelledPairs] = []
 
     @property
-    def learned(self) -> _Learned:
-        """The result of `initialize`. RAISES C357: nothing was learned yet."""
-        if self._learned is None:
+    def link_model(self) -> _LinkModel:
+        """The weights and the calibration that `initialize` fitted. RAISES C357: it has not run yet."""
+        if self._link_model is None:
             raise calib_error("C357", name=self.name)
-        return self._learned
+        return self._link_model
 
     # Learning
 
@@ -147,24 +148,24 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         if not any(len(np.unique(document.clusters)) < len(document.clusters) for document in documents):
             raise calib_error("C356")
         distinct = [np.unique(np.concatenate([part.reshape(-1) for part in self._hashes(document)])) for document in documents]
-        index = FeatureIndex.of(distinct, min(self.least, len(documents)))
+        index = FeatureIndex.from_hashes(distinct, min(self.least, len(documents)))
         choices = [self._choices(index, document) for document in documents]
         result = learn(choices, PENALTIES if self.penalty is None else [self.penalty], minimum=self.least)
         self.held_out = [
-            self._judge(document, antecedents) for document, antecedents in zip(documents, result.held_out, strict=False)
+            self._label_pairs(document, antecedents) for document, antecedents in zip(documents, result.held_out, strict=False)
         ]
         calibration = None
         if self.recalibrator is not None:
             calibration = PairCalibration.fit(self.held_out, self.recalibrator, self.name, self.context)
-        self._learned = _Learned(index, result.weights, result.penalty, calibration)
+        self._link_model = _LinkModel(index, result.weights, result.penalty, calibration)
 
     def _document(self, example: Example, nlp: Language | None) -> _Document:
         copy = example.predicted.copy()
-        gold_speakers(example, self.speakers, copy)
+        copy_speakers(example, self.speakers, copy)
         doc = self._annotate(copy, nlp)
         gold = self.gold_of(example)
         mentions = Mentions.on(doc, gold) if self.learn_on == "gold" else mentions_of(doc, self.mentions)
-        words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
+        words = MentionWords.from_doc(doc, mentions, speakers_of(doc, self.speakers))
         return _Document(words, self._candidates(words), clusters_in(mentions, gold))
 
     def _annotate(self, doc: Doc, nlp: Language | None) -> Doc:
@@ -190,75 +191,76 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         features = option_rows(index, *self._hashes(document), document.candidates)
         return Choices(features, document.candidates, right_options(document.candidates, document.clusters))
 
-    def _judge(self, document: _Document, antecedents: Antecedents) -> JudgedMentions:
-        return JudgedMentions(document.words.mentions.places, pair_chances(antecedents, self.threshold), document.clusters)
+    def _label_pairs(self, document: _Document, antecedents: Antecedents) -> LabelledPairs:
+        pairs = pair_probabilities(antecedents, self.threshold)
+        return LabelledPairs(document.words.mentions.grouping, pairs, document.clusters)
 
     def calibrate(self, examples: Iterable[Example]) -> None:
-        """Learn the calibration of pairs from other Docs that passed it. RAISES C361: no recalibrator, or too few pairs."""
-        state, mentions = self.learned, []
+        """Fit the calibration of pairs to Docs that passed this component. RAISES C361: no recalibrator, or too few pairs."""
+        link_model, documents = self.link_model, []
         if self.recalibrator is None:
             raise calib_error("C361", name=self.name, why="its setting recalibrator is null")
         for example in examples:
-            view = coref_view(example.predicted)
-            if view is not None:
-                clusters = clusters_in(view.found, self.gold_of(example))
-                mentions.append(JudgedMentions(view.found.places, view.pairs, clusters))
-        self._learned = replace(state, calibration=PairCalibration.fit(mentions, self.recalibrator, self.name, self.context))
+            if (view := coref_view(example.predicted)) is not None:
+                clusters = clusters_in(view.mention_arrays, self.gold_of(example))
+                documents.append(LabelledPairs(view.mention_arrays.grouping, view.pairs, clusters))
+        calibration = PairCalibration.fit(documents, self.recalibrator, self.name, self.context)
+        self._link_model = replace(link_model, calibration=calibration)
 
     # Prediction
 
     def antecedents(self, doc: Doc, mentions: Mentions) -> Antecedents:
-        """Return P(a_j) of these mentions. RAISES C357: nothing was learned yet."""
-        state = self.learned
-        words = MentionWords.of(doc, mentions, speakers_of(doc, self.speakers))
+        """Return the probabilities of the antecedents of these mentions. RAISES C357: the component is not initialized."""
+        link_model = self.link_model
+        words = MentionWords.from_doc(doc, mentions, speakers_of(doc, self.speakers))
         candidates = self._candidates(words)
-        rows = option_rows(state.index, words.new_hashes(), words.link_hashes(candidates), candidates)
-        return Antecedents.from_scores(rows @ state.weights, candidates)
+        rows = option_rows(link_model.index, words.new_hashes(), words.link_hashes(candidates), candidates)
+        return Antecedents.from_scores(rows @ link_model.weights, candidates)
 
-    def predict(self, docs: Sequence[Doc]) -> list[Resolved]:
-        """RAISES C357: nothing was learned yet. C359: `doc.spans` holds a mention twice."""
+    def predict(self, docs: Sequence[Doc]) -> list[CorefResult]:
+        """Resolve Docs without changing them. RAISES C357: it is not initialized. C359: `doc.spans` has a mention twice."""
         return [self._resolve(doc) for doc in docs]
 
-    def _resolve(self, doc: Doc) -> Resolved:
-        calibration = self.learned.calibration
+    def _resolve(self, doc: Doc) -> CorefResult:
+        calibration = self.link_model.calibration
         mentions = mentions_of(doc, self.mentions)
         antecedents = self.antecedents(doc, mentions)
-        pairs = pair_chances(antecedents, self.threshold)
+        pairs = pair_probabilities(antecedents, self.threshold)
         if self.clusters == "best" or not len(mentions):
             first = first_mentions(antecedents.best())
         else:
             first = nearest_sample(antecedents.sample(_SAMPLES, _SEED), pairs)
-        calibrated = None if calibration is None else calibration.predict(pairs, mentions.places)
-        rest = np.zeros(0) if calibration is None else calibration.rest
-        return Resolved(mentions, antecedents, pairs, calibrated, rest, first)
+        calibrated = None if calibration is None else calibration.predict(pairs, mentions.grouping)
+        below_threshold = np.zeros(0) if calibration is None else calibration.below_threshold
+        return CorefResult(mentions, antecedents, pairs, calibrated, below_threshold, first)
 
-    def set_annotations(self, docs: Sequence[Doc], results: Sequence[Resolved]) -> None:
+    def set_annotations(self, docs: Sequence[Doc], results: Sequence[CorefResult]) -> None:
         """Write the clusters into `doc.spans`, and the result for `Doc._.coref`."""
         for doc, result in zip(docs, results, strict=True):
             spans = [doc[a:b] for a, b in zip(result.mentions.starts.tolist(), result.mentions.ends.tolist(), strict=True)]
             write_clusters(doc, self.prefix, clusters_of(spans, result.first))
-            write_resolved(doc, result)
+            write_result(doc, result)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Return the figures of `score_coref`. RAISES C359: a gold mention is in two clusters."""
+        """Return F of the clusters and SMCE of the pairs. RAISES C359: a gold mention is in two clusters."""
         return score_coref(examples, self.gold_of)
 
     # Saving
 
     def _state(self) -> dict[str, Any]:
-        state = self._learned
-        if state is None:
+        model = self._link_model
+        if model is None:
             return {}
-        calibration = None if state.calibration is None else state.calibration.state()
-        return {"hashes": state.index.hashes, "weights": state.weights, "penalty": state.penalty, "calibration": calibration}
+        calibration = None if model.calibration is None else model.calibration.state()
+        return {"hashes": model.index.hashes, "weights": model.weights, "penalty": model.penalty, "calibration": calibration}
 
-    def _made(self, state: Any) -> _Learned | None:
+    def _read_state(self, state: Any) -> _LinkModel | None:
         if state == {}:
             return None
         fields = _STATE(state, "state")
         load = partial(load_part, name=self.name)
         calibration = None if fields["calibration"] is None else PairCalibration.from_state(fields["calibration"], load)
-        return _Learned(FeatureIndex(fields["hashes"]), fields["weights"], fields["penalty"], calibration)
+        return _LinkModel(FeatureIndex(fields["hashes"]), fields["weights"], fields["penalty"], calibration)
 
-    def _take(self, state: _Learned | None) -> None:
-        self._learned = state
+    def _set_state(self, state: _LinkModel | None) -> None:
+        self._link_model = state

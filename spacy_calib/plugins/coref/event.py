@@ -10,14 +10,14 @@ from spacy.training import Example
 
 from ...calibration.spans import logit
 from ...types import Ints
-from ..events.forecasts import Evidence
+from ..events.forecasts import UnitEvidence
 from ..events.questions import NO, UNKNOWN, YES, Event
 from .inference.antecedents import NEW
 from .inference.calibration import KINDS, expected_sizes
 from .mentions import aligned_gold
 from .view import DocCoref, coref_view
 
-# What is known of a pair, column by column.
+# The features of a pair, column by column.
 PAIR_FEATURES = (
     "raw probability", "calibrated probability", "mentions between", "sentences between", "size of the later's cluster", "size of the earlier's cluster",
     *(f"later is {kind}" for kind in KINDS), *(f"earlier is {kind}" for kind in KINDS),
@@ -25,10 +25,10 @@ PAIR_FEATURES = (
 
 
 class PairEvent(Event):
-    """Asked about each mention with a likeliest antecedent. prefix, mentions (str): Of the gold clusters, as in `calib_coref`."""
+    """Whether a mention and its top antecedent name the same entity. prefix, mentions (str): Settings of `calib_coref`."""
 
     registered = "spacy-calib.Pair.v1"
-    called = ("pair", "pairs")
+    unit_words = ("pair", "pairs")
     features = PAIR_FEATURES
     rivals = ("raw probability", "calibrated probability")
 
@@ -36,27 +36,27 @@ class PairEvent(Event):
         self.prefix, self.mentions = prefix, mentions
 
     @property
-    def what(self) -> str:
+    def condition(self) -> str:
         return "a mention and its antecedent name the same"
 
     def units(self, doc: Doc) -> Sequence[Span]:
         view = coref_view(doc)
         return () if view is None else [view.mentions[mention] for mention in links_of(view)[0].tolist()]
 
-    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
         view = coref_view(doc)
         assert view is not None
         later, earlier = links_of(view)
         pairs = list(zip(later.tolist(), earlier.tolist(), strict=True))
         raw, calibrated = np.array([view.raw(*pair) for pair in pairs]), np.array([view.probability(*pair) for pair in pairs])
-        sizes, mentions = np.log(expected_sizes(view.pairs)), view.found
+        sizes, mentions = np.log(expected_sizes(view.pairs)), view.mention_arrays
         kinds = [(mentions.kinds[ends] == kind).astype(np.float64) for ends in (later, earlier) for kind in range(len(KINDS))]
         distances = [
             np.log1p(later - earlier),
             np.log1p(np.maximum(mentions.sentences[later] - mentions.sentences[earlier], 0)),
         ]
         features = [logit(raw), logit(calibrated), *distances, sizes[later], sizes[earlier], *kinds]
-        return Evidence(np.column_stack(features), raw, calibrated)
+        return UnitEvidence(np.column_stack(features), raw, calibrated)
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
         view, gold = coref_view(example.predicted), aligned_gold(example, self.prefix, self.mentions)

@@ -13,7 +13,7 @@ from . import ATTRIBUTE
 
 
 def coref_of(doc: Doc) -> Any:
-    """Doc._.coref, see `view.coref_view`."""
+    """Return the coreference of a Doc: the getter of Doc._.coref."""
     from .view import coref_view
 
     return coref_view(doc)

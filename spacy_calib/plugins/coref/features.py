@@ -1,4 +1,4 @@
-"""Features of a mention as new, and of it with an antecedent, as hashes (after Durrett & Klein 2013, section 3)."""
+"""Features of a mention that begins a cluster, and of a mention with an antecedent, as hashes (Durrett & Klein 2013)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ...types import Ints
-from ..sequence.features import FeatureIndex
+from ..sequence.features import MIX, SHIFT, FeatureIndex, Hashes
 from .inference.antecedents import Candidates
 from .inference.calibration import KINDS
 from .mentions import PRONOUNS, Mentions
 
-Hashes = NDArray[np.uint64]
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _NONE = np.uint64(0)
 # Edges of the bins of distances.
 _STEPS = np.array([0, 1, 2, 3, 4, 5, 8, 16, 32, 64])
@@ -27,10 +25,10 @@ _STEPS = np.array([0, 1, 2, 3, 4, 5, 8, 16, 32, 64])
 def hash_columns(*columns: Any) -> Hashes:
     """Hash several columns of whole numbers, in their order."""
     with np.errstate(over="ignore"):
-        hashes: Any = _MIX
+        hashes: Any = MIX
         for column in columns:
-            hashes = (hashes ^ np.asarray(column).astype(np.uint64)) * _MIX
-            hashes = hashes ^ (hashes >> _SHIFT)
+            hashes = (hashes ^ np.asarray(column).astype(np.uint64)) * MIX
+            hashes = hashes ^ (hashes >> SHIFT)
     return hashes
 
 
@@ -57,13 +55,13 @@ class MentionWords:
     of_head: Ints
 
     @classmethod
-    def of(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
-        """speakers (Hashes): Of each token, see `mentions.speakers_of`."""
+    def from_doc(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
+        """Collect the properties of the mentions of a Doc. speakers (Hashes): Hash of each token's speaker, 0 for none."""
         from scipy.sparse import csr_matrix
 
         lower = doc.to_array(["LOWER"]).astype(np.uint64, copy=False).reshape(-1)
         entity, relation = (doc.to_array([name]).astype(np.uint64, copy=False).reshape(-1) for name in ("ENT_TYPE", "DEP"))
-        padded_words = np.concatenate([lower, [_NONE]])  # the last stands before the first and behind the last token
+        padded_words = np.concatenate([lower, [_NONE]])  # the last is the word before the first token and after the last one
         starts, ends, heads = mentions.starts, mentions.ends, mentions.heads
         bounds = list(zip(starts.tolist(), ends.tolist(), strict=True))
         agreement = np.array(
@@ -89,15 +87,15 @@ class MentionWords:
             "gender": agreement[:, 2],
             "speaker": speakers[starts],
         }
-        distinct, place = np.unique(lower, return_inverse=True)
-        word_columns = np.concatenate([np.zeros(0, dtype=np.intp), *(np.unique(place[a:b]) for a, b in bounds)])
-        lengths = [len(np.unique(place[a:b])) for a, b in bounds]
+        distinct, word_index = np.unique(lower, return_inverse=True)
+        word_columns = np.concatenate([np.zeros(0, dtype=np.intp), *(np.unique(word_index[a:b]) for a, b in bounds)])
+        lengths = [len(np.unique(word_index[a:b])) for a, b in bounds]
         rows = np.repeat(np.arange(len(bounds)), lengths)
         words = csr_matrix((np.ones(len(word_columns)), (rows, word_columns)), shape=(len(bounds), len(distinct)))
-        return cls(mentions, columns, words, place[heads])
+        return cls(mentions, columns, words, word_index[heads])
 
     def new_hashes(self) -> Hashes:
-        """Return the features of each mention as new, shape (n, n_templates)."""
+        """Return the features of each mention as the first of a new cluster, shape (n, n_templates)."""
         columns = self.columns
         met_head, met_text = _occurred_before(columns["head"]), _occurred_before(columns["text"])
         simple = [
@@ -147,7 +145,7 @@ class MentionWords:
         distance = _bucket(later - earlier)
         n_shared = np.asarray(self.words[earlier].multiply(self.words[later]).sum(axis=1)).reshape(-1)
         sizes = np.asarray(self.words.sum(axis=1)).reshape(-1)
-        head_there, head_here = self._holds(earlier, self.of_head[later]), self._holds(later, self.of_head[earlier])
+        head_there, head_here = self._contains(earlier, self.of_head[later]), self._contains(later, self.of_head[earlier])
         nesting = 2 * (
             (mentions.starts[earlier] >= mentions.starts[later]) & (mentions.ends[earlier] <= mentions.ends[later])
         ).astype(np.intp)
@@ -170,8 +168,8 @@ class MentionWords:
         a, b = columns["speaker"][later], columns["speaker"][earlier]
         yield np.where((a == _NONE) | (b == _NONE), 0, np.where(a == b, 1, 2)).astype(np.uint64)
 
-    def _holds(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
-        """Return whether each of these mentions holds a word. words (Ints): Columns."""
+    def _contains(self, mentions: Ints, words: Ints) -> NDArray[np.bool_]:
+        """Return whether each mention contains a word. words (Ints): Its column in `self.words`, for each mention."""
         n_words = self.words.shape[1]
         cells = np.repeat(np.arange(self.words.shape[0]), np.diff(self.words.indptr)) * n_words + self.words.indices
         return np.isin(mentions * n_words + words, cells)

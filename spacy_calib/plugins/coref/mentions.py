@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ...types import Ints
-from .inference.calibration import KINDS, Places
+from .inference.calibration import KINDS, PairGrouping
 from .messages import calib_error
 
 _NOMINAL, _PROPER, _PRONOUN = range(len(KINDS))
@@ -27,7 +27,7 @@ PRONOUNS = {form: name for name, forms in _FORMS.items() for form in forms.split
 
 @dataclass(frozen=True, eq=False)
 class Mentions:
-    """Spans of tokens in order: head (last token without a parse), number in KINDS, and sentence of the first token."""
+    """Arrays of n mentions in text order: bounds, head (the last token without a parse), index in KINDS, sentence number."""
 
     starts: Ints
     ends: Ints
@@ -39,12 +39,12 @@ class Mentions:
         return len(self.starts)
 
     @property
-    def places(self) -> Places:
-        return Places(self.kinds, self.sentences)
+    def grouping(self) -> PairGrouping:
+        return PairGrouping(self.kinds, self.sentences)
 
     @classmethod
     def on(cls, doc: Doc, spans: Iterable[tuple[int, int]]) -> Mentions:
-        """Return the mentions at these tokens. spans: (first token, the one after the last), each once."""
+        """Build the arrays of these spans of a Doc. spans: (first token, the one after the last), each once."""
         bounds = np.array(sorted(spans), dtype=np.intp).reshape(-1, 2)
         has_heads = doc.has_annotation("DEP")
         heads = np.array([doc[a:b].root.i if has_heads else b - 1 for a, b in bounds.tolist()], dtype=np.intp)
@@ -54,7 +54,7 @@ class Mentions:
 
 
 def mentions_of(doc: Doc, key: str) -> Mentions:
-    """Return the mentions in `doc.spans[key]`, else those that are found. RAISES C359: see `given_mentions`."""
+    """Return the mentions in `doc.spans[key]`, else entities, noun chunks and pronouns. RAISES C359: one is there twice."""
     spans = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
     return Mentions.on(doc, spans)
 
@@ -138,7 +138,7 @@ def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int
     return cluster_of
 
 
-def gold_speakers(example: Example, key: str, doc: Doc) -> None:
+def copy_speakers(example: Example, key: str, doc: Doc) -> None:
     """Copy the speakers of a gold Doc to a copy of the predicted one, unless it has its own."""
     if key in example.reference.spans and key not in doc.spans:
         spans = example.get_aligned_spans_y2x(example.reference.spans[key])
@@ -153,5 +153,5 @@ def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
 
 
 def digest(doc: Doc) -> NDArray[Any]:
-    """Return what identifies a Doc's mentions: its words."""
+    """Return the hash of each word of a Doc, for which alone a stored result is valid."""
     return doc.to_array(["ORTH"]).astype(np.uint64, copy=False).reshape(-1)

@@ -12,34 +12,35 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 
-from ...doc.blocks import BLOCK_VERSION, add_block, delete_blocks, held_blocks, print_of
+from ...doc.blocks import BLOCK_VERSION, add_block, checksum_of, delete_blocks, find_blocks
 from ...types import Floats, Ints
-from ..events.draws import generator
-from ..events.sampling import Draws
+from ..events.draws import make_rng
+from ..events.sampling import AnnotationDraws
 from . import ATTRIBUTE
 from .inference.antecedents import Antecedents, Candidates, refit
-from .inference.pairs import DENSE, MentionPairs, pair_chances
+from .inference.pairs import DENSE, MentionPairs, pair_probabilities
 from .mentions import Mentions, digest, write_clusters
 from .messages import calib_error
 
 
 @dataclass(frozen=True, eq=False)
-class Resolved:
-    """The result for a Doc.
+class CorefResult:
+    """Coreference of one Doc, before it is stored.
 
-    pairs (MentionPairs): Those that reach the threshold, before calibration. calibrated (Floats | None): Of each. rest
-    (Floats): Probability of other pairs, by group; () without. first (Ints): The first mention of each mention's cluster.
+    pairs (MentionPairs): Those that reach the threshold, before calibration. calibrated (Floats | None): Their calibrated
+    probabilities. below_threshold (Floats): Probability of other pairs, by group; empty without calibration. first (Ints): The
+    first mention of each mention's cluster.
     """
 
     mentions: Mentions
     antecedents: Antecedents
     pairs: MentionPairs
     calibrated: Floats | None
-    rest: Floats
+    below_threshold: Floats
     first: Ints
 
 
-def write_resolved(doc: Doc, result: Resolved) -> None:
+def write_result(doc: Doc, result: CorefResult) -> None:
     """Write a result on the Doc, in place of an older one."""
     delete_blocks(doc.user_data, ATTRIBUTE)
     mentions = result.mentions
@@ -49,11 +50,11 @@ def write_resolved(doc: Doc, result: Resolved) -> None:
         **{name: getattr(mentions, name).astype(np.uint32) for name in ("starts", "ends", "heads", "kinds", "sentences")},
         "options": result.antecedents.candidates.starts.astype(np.uint32),
         "candidates": result.antecedents.candidates.earlier.astype(np.uint32),
-        "chances": result.antecedents.chances,
+        "chances": result.antecedents.probabilities,
         "later": result.pairs.later.astype(np.uint32),
         "earlier": result.pairs.earlier.astype(np.uint32),
-        "raw": result.pairs.chances,
-        "rest": result.rest,
+        "raw": result.pairs.probabilities,
+        "rest": result.below_threshold,
         "first": result.first.astype(np.uint32),
     }
     if result.calibrated is not None:
@@ -72,8 +73,8 @@ class DocCoref:
     mentions (tuple[Span, ...]): In text order; elsewhere they are numbers.
     pairs (MentionPairs): The pairs that reach the threshold, with their exact probability before calibration.
     calibrated (Floats | None): Their calibrated probability; None without calibration.
-    antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster. found (Mentions):
-    Details of the mentions.
+    antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster. mention_arrays
+    (Mentions): Bounds, heads, kinds and sentences of the mentions.
     """
 
     mentions: tuple[Span, ...]
@@ -81,9 +82,9 @@ class DocCoref:
     calibrated: Floats | None
     antecedents: Antecedents
     first: Ints
-    found: Mentions
+    mention_arrays: Mentions
     doc: Doc
-    _rest: Floats
+    _below_threshold: Floats
 
     def __len__(self) -> int:
         return len(self.mentions)
@@ -95,37 +96,37 @@ class DocCoref:
         return f"<DocCoref: {len(self)} mentions, {len(self.clusters)} clusters of several, {len(self.pairs)} pairs>"
 
     def probability(self, a: int, b: int) -> float:
-        """Return P(two mentions name the same), by their numbers: calibrated, or as `raw`. RAISES C360: no such mention."""
-        place = self._place(a, b)
+        """Return P(mentions a and b name the same entity), raw without calibration. RAISES C360: there is no such mention."""
+        index = self._pair_index(a, b)
         if a == b:
             return 1.0
         if self.calibrated is None:
-            return 0.0 if place < 0 else float(self.pairs.chances[place])
-        if place >= 0:
-            return float(self.calibrated[place])
+            return 0.0 if index < 0 else float(self.pairs.probabilities[index])
+        if index >= 0:
+            return float(self.calibrated[index])
         later, earlier = np.array([max(a, b)]), np.array([min(a, b)])
-        return float(self._rest[self.found.places.groups(later, earlier)][0])
+        return float(self._below_threshold[self.mention_arrays.grouping.groups(later, earlier)][0])
 
     def raw(self, a: int, b: int) -> float:
-        """Return the model's exact probability, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
-        place = self._place(a, b)
-        return 1.0 if a == b else 0.0 if place < 0 else float(self.pairs.chances[place])
+        """Return `probability` before calibration, 0 for pairs below the threshold. RAISES C360: there is no such mention."""
+        index = self._pair_index(a, b)
+        return 1.0 if a == b else 0.0 if index < 0 else float(self.pairs.probabilities[index])
 
     def matrix(self) -> Floats:
         """Return `probability` of every pair as an array (n_mentions, n_mentions)."""
         full = self.pairs.matrix()
         if self.calibrated is not None:
             later, earlier = np.tril_indices(len(self), -1)
-            full[later, earlier] = self._rest[self.found.places.groups(later, earlier)]
+            full[later, earlier] = self._below_threshold[self.mention_arrays.grouping.groups(later, earlier)]
             full[self.pairs.later, self.pairs.earlier] = self.calibrated
             full[earlier, later] = full[later, earlier]
         return full
 
-    def _place(self, a: int, b: int) -> int:
+    def _pair_index(self, a: int, b: int) -> int:
         for number in (a, b):
             if not 0 <= number < len(self):
                 raise calib_error("C360", given=len(self), number=number)
-        return self.pairs.where(a, b)
+        return self.pairs.index_of(a, b)
 
     def sample(self, n: int = 100, seed: int = 0) -> Ints:
         """Sample clusterings without calibration: first mention of each one's cluster, (n, n_mentions). RAISES C001: n < 0."""
@@ -137,26 +138,28 @@ class DocCoref:
         calibrated (bool): False samples from the model without calibration. RAISES C001: n or seed is negative. C415: too many
         mentions.
         """
-        rng = generator(n, seed, get_string_id(self.doc.text))
+        rng = make_rng(n, seed, get_string_id(self.doc.text))
         antecedents = self.antecedents
-        target = self.pairs.chances
+        target = self.pairs.probabilities
         if calibrated and self.calibrated is not None:
             if len(self) > DENSE:
                 raise calib_error("C415", wanted=DENSE, given=len(self))
             antecedents, target = refit(antecedents, self.matrix()), self.calibrated
-        result = pair_chances(antecedents).matrix()[self.pairs.later, self.pairs.earlier] if len(self) <= DENSE else target
+        result = target
+        if len(self) <= DENSE:
+            result = pair_probabilities(antecedents).matrix()[self.pairs.later, self.pairs.earlier]
         off = float(np.sqrt(np.mean((result - target) ** 2))) if len(target) else 0.0
-        samples = antecedents.drawn(rng.random((n, len(self))))
+        samples = antecedents.sample_from_uniform(rng.random((n, len(self))))
         return ClusterDraws(self.doc, np.ones(len(self)), self, samples, off)
 
-    def clustered(self, first: Ints) -> list[list[Span]]:
+    def clusters_in(self, first: Ints) -> list[list[Span]]:
         """Return the clusters of two or more mentions in a clustering, such as a row of `sample`."""
         return clusters_of(self.mentions, first)
 
     @property
     def clusters(self) -> list[list[Span]]:
         """The clusters of two or more mentions, as in `doc.spans`."""
-        return self.clustered(self.first)
+        return self.clusters_in(self.first)
 
 
 def clusters_of(mentions: Sequence[Span], first: Ints) -> list[list[Span]]:
@@ -169,9 +172,9 @@ def clusters_of(mentions: Sequence[Span], first: Ints) -> list[list[Span]]:
 
 def coref_view(doc: Doc) -> DocCoref | None:
     """Return Doc._.coref: mentions and clusters; None without a result, and if the Doc's words changed."""
-    for key, block in held_blocks(doc.user_data, ATTRIBUTE):
+    for key, block in find_blocks(doc.user_data, ATTRIBUTE):
         try:
-            ours = block["version"] == BLOCK_VERSION and print_of(block) == key[3]
+            ours = block["version"] == BLOCK_VERSION and checksum_of(block) == key[3]
             if ours and key[2] == 0 and block["words"] == _checksum(doc):
                 return _view_of(doc, block)
         except Exception:  # a damaged block may be anything
@@ -194,7 +197,7 @@ _PREFIX = "coref_clusters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterDraws(Draws):
+class ClusterDraws(AnnotationDraws):
     """Clusterings. first (Ints): First mention of each mention's cluster, (n, n_mentions).
 
     off (float): Root mean square difference of the samples' and the calibrated probabilities, over `view.pairs`.
@@ -209,5 +212,5 @@ class ClusterDraws(Draws):
 
     def write(self, doc: Doc, number: int) -> None:
         """Write clusters of two or more into doc.spans["coref_clusters_1"] and so on, in place of those there."""
-        clusters = self.view.clustered(self.first[number])
+        clusters = self.view.clusters_in(self.first[number])
         write_clusters(doc, _PREFIX, [[doc[span.start : span.end] for span in cluster] for cluster in clusters])

@@ -1,1 +1,1 @@
-"""Counts of what satisfies a query, with an interval."""
+"""Counts of what satisfies a query, with intervals."""

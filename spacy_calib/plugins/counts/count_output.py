@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ...cli.shared.evidence import show_drift_of_counts, show_other_weights
-from ...cli.shared.screen import Column, msg, number, show_rows, whole
-from ...pairs.documents import several
+from ...cli.shared.screen import TableColumn, msg, number, show_rows, whole
+from ...pairs.documents import pluralize
 
 # Columns of the CSV file.
 COLUMNS = (
@@ -17,8 +17,11 @@ COLUMNS = (
 )
 
 
-def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
-    """Yield the lines of a CSV file: a row for each group of each query, or for all texts. raw (bool): See `csv_lines`."""
+def format_csv(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
+    """Yield the lines of a CSV file: a row for each group of each query, or one for all texts if there are no groups.
+
+    raw (bool): Whether to leave cells as they are that a spreadsheet would take for a formula.
+    """
     from ...errors.visible import csv_lines
 
     lines = (
@@ -29,53 +32,45 @@ def csv_of(result: dict[str, Any], raw: bool = False) -> Iterator[str]:
     return csv_lines(COLUMNS, lines, raw=raw)
 
 
-# Printing
-
-
-def show(result: dict[str, Any]) -> None:
-    """Print the counts."""
+def show_counts(result: dict[str, Any]) -> None:
+    """Print a table for each query, and how far to trust the counts."""
     per = result["per"]
     show_other_weights(result["weights_changed"])
     for query in result["queries"]:
-        msg.divider(f"{query['name']} ({several(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
+        msg.divider(f"{query['name']} ({pluralize(query['unit'])}{'' if per is None else f' for each {per:,} tokens'})")
         rows = [*query["rows"], {**query["total"], "group": "all"}]
-        show_rows([told_by(row, per) for row in rows], columns_of(result["by"] or "Texts", result["confidence"], per))
+        show_rows([_as_rates(row, per) for row in rows], _make_columns(result["by"] or "Texts", result["confidence"], per))
         if not query["matched"]:
             msg.warn(
-                "Nothing satisfies this query in any of the texts, and nothing has a chance to: look at how it is written."
+                "Nothing satisfies this query in any of the texts, and no score makes it possible: check how it is written."
             )
-        elif (
-            not query["drawn"]
-            and query["effects"] is None
-            and result["gold"] is None
-            and query["total"]["low"] < query["total"]["high"]
-        ):
-            msg.text("The fit tells nothing of how such numbers differ by document: the interval takes units for independent.")
+        elif not (query["drawn"] or query["effects"] or result["gold"]) and query["total"]["low"] < query["total"]["high"]:
+            msg.text("The fit did not measure how such counts differ by document: the interval takes units as independent.")
     if result["gold"] is None:
         for drift in result["drift"].values():
             show_drift_of_counts(drift, [query for query in result["queries"] if query["centre"] == "found"])
     else:
         among = result["gold_among"]
-        note = f"; {among:,} of them are among the texts, and count as their labels say" if among else ""
+        note = f"; {among:,} of them are among the texts, and are counted by their labels" if among else ""
         msg.text(f"Corrected by {result['gold']:,} labelled documents{note}.")
 
 
-def columns_of(title: str, confidence: float, per: int | None) -> tuple[Column, ...]:
-    """Return the columns of a query's table: counts, or rates."""
+def _make_columns(title: str, confidence: float, per: int | None) -> tuple[TableColumn, ...]:
+    """Return the columns of a query's table. per (int | None): Tokens of a rate; None for counts."""
     digits = 0 if per is None else 2
     return (
-        Column(title, "group", align="l"),
-        Column("Documents", "documents", whole),
-        Column("Tokens", "tokens", whole),
-        Column("Found", "raw", whole if per is None else partial(number, digits=2)),
-        Column("Expected", "expected", partial(number, digits=1 if per is None else 2)),
-        Column(
+        TableColumn(title, "group", align="l"),
+        TableColumn("Documents", "documents", whole),
+        TableColumn("Tokens", "tokens", whole),
+        TableColumn("Found", "raw", whole if per is None else partial(number, digits=2)),
+        TableColumn("Expected", "expected", partial(number, digits=1 if per is None else 2)),
+        TableColumn(
             f"{100 * confidence:g} % interval", "", lambda row: f"{number(row['low'], digits)} to {number(row['high'], digits)}"
         ),
     )
 
 
-def told_by(row: dict[str, Any], per: int | None) -> dict[str, Any]:
-    """Return a row with rates for so many tokens in place of counts; None leaves the counts."""
+def _as_rates(row: dict[str, Any], per: int | None) -> dict[str, Any]:
+    """Return a row with rates per number of tokens in place of counts; None leaves the counts."""
     counts = ("raw", "expected", "low", "high")
     return row if per is None else {**row, **{name: row[name] * per / row["tokens"] for name in counts}}

@@ -1,4 +1,4 @@
-"""The distribution of a whole number: a sum of independent yes-or-no units, a mixture, or samples."""
+"""Probability distributions of a count: of independent positives (Poisson-binomial), a sum, a mixture, or samples."""
 
 from __future__ import annotations
 
@@ -11,122 +11,120 @@ import numpy as np
 from ...types import ROUNDING, Floats
 from .messages import calib_error
 
-# Units per block, whose distribution is made unit by unit before blocks are joined; and blocks made at once (a power of
-# 2, so that joins do not depend on it).
-_BLOCK, _TOGETHER = 64, 1 << 10
-# Ends of a distribution with less than this are cut off: rounding of the sums is larger.
-_NOTHING = 1e-18
+# Units of a block, to whose distribution they are added one by one; and blocks handled at once (a power of 2, so that the
+# result does not depend on it). Convolution then joins the blocks.
+_BLOCK_SIZE, _N_BLOCKS = 64, 1 << 10
+# Smaller probabilities at the ends of a distribution are cut off: rounding errors of the sums are larger.
+_NEGLIGIBLE = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """P(count = first + i) for i = 0, 1, ...; other numbers have probability 0. chances (Floats): They sum to 1."""
+class CountDistribution:
+    """The probability distribution of a count: P(count = first + i) = probabilities[i], which sum to 1."""
 
     first: int
-    chances: Floats
+    probabilities: Floats
 
     @property
-    def numbers(self) -> Floats:
-        """All numbers with a probability."""
-        return self.first + np.arange(len(self.chances), dtype=np.float64)
+    def support(self) -> Floats:
+        """The counts from `first` to the last one with a probability."""
+        return self.first + np.arange(len(self.probabilities), dtype=np.float64)
 
     @property
     def mean(self) -> float:
-        """The expected number."""
-        return float(self.numbers @ self.chances)
+        return float(self.support @ self.probabilities)
 
     @property
     def variance(self) -> float:
-        """The variance of the number."""
-        return float(np.square(self.numbers - self.mean) @ self.chances)
+        return float(np.square(self.support - self.mean) @ self.probabilities)
+
+    @classmethod
+    def from_samples(cls, samples: Any) -> CountDistribution:
+        """Return the empirical distribution of a sampled count, for dependent units (entities by sampled clusterings).
+
+        samples (Ints): Count in each sample, shape (n,), or by part, shape (n, n_parts). RAISES C391: no samples, or no whole
+        numbers from 0 up.
+        """
+        counts = np.asarray(samples)
+        counts = counts.sum(axis=1) if counts.ndim == 2 else counts
+        if counts.ndim != 1 or not len(counts) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 0:
+            raise calib_error("C391")
+        first = int(counts.min())
+        return cls(first, np.bincount(counts - first) / len(counts))
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Return (lowest, highest) number of an interval with at most (1 - confidence) / 2 outside on each side. RAISES C001."""
+        """Return the (lowest, highest) count of the interval with at most (1 - confidence) / 2 beyond each end. RAISES C001."""
         if not 0 < confidence < 1:
             raise calib_error("C001", name="confidence", wanted="a number between 0 and 1", given=confidence)
         tail = (1 - confidence) / 2
-        cumulative = np.cumsum(self.chances)
-        reverse_cumulative = np.cumsum(self.chances[::-1])
+        cumulative = np.cumsum(self.probabilities)
+        reverse_cumulative = np.cumsum(self.probabilities[::-1])
         low = int(np.searchsorted(cumulative, tail + ROUNDING, side="right"))
         high = len(reverse_cumulative) - 1 - int(np.searchsorted(reverse_cumulative, tail + ROUNDING, side="right"))
         return self.first + low, self.first + max(low, high)
 
 
-def independent(chances: Any) -> Counted:
-    """Return how many independent units with unequal chances hold: the Poisson-binomial distribution, exact up to rounding.
+def poisson_binomial(probabilities: Any) -> CountDistribution:
+    """Return the distribution of how many independent units are positive, given the probability of each; exact up to rounding.
 
-    Halves are joined by convolution, without their empty ends: n units cost about n log n, and far less where most are nearly
-    certain. chances (Floats): Of each unit, in [0, 1]; n may be 0. RAISES C390: no probabilities.
+    Distributions of halves are convolved without their negligible ends: n units cost about n log n, and far less if most are
+    nearly certain. probabilities (Floats): In [0, 1], shape (n,); n may be 0. RAISES C390: they are no probabilities.
     """
-    probabilities = np.asarray(chances, dtype=np.float64)
-    if probabilities.ndim != 1 or not ((probabilities >= 0) & (probabilities <= 1)).all():  # NaN fails this too
+    p = np.asarray(probabilities, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():  # NaN fails this too
         raise calib_error("C390")
-    n_certain = int((probabilities == 1).sum())
-    open_ = np.sort(
-        probabilities[(probabilities > 0) & (probabilities < 1)]
-    )  # equal ones together: the ends of a block hold nothing sooner
-    size = _BLOCK * _TOGETHER
-    joined_blocks = _join([_join(_blocks(open_[start : start + size])) for start in range(0, max(1, len(open_)), size)])
-    return Counted(joined_blocks.first + n_certain, joined_blocks.chances / joined_blocks.chances.sum())
+    n_certain = int((p == 1).sum())
+    uncertain = np.sort(p[(p > 0) & (p < 1)])  # similar ones in one block, so that its ends become negligible sooner
+    size = _BLOCK_SIZE * _N_BLOCKS
+    total = _convolve_all(
+        [_convolve_all(_make_blocks(uncertain[start : start + size])) for start in range(0, max(1, len(uncertain)), size)]
+    )
+    return CountDistribution(total.first + n_certain, total.probabilities / total.probabilities.sum())
 
 
-def _join(parts: list[Counted]) -> Counted:
-    """Sum independent numbers, neighbours first."""
+def _convolve_all(parts: list[CountDistribution]) -> CountDistribution:
+    """Return the distribution of the sum of independent counts; neighbours are convolved first."""
     while len(parts) > 1:
-        sums = [added(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        sums = [convolve(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = sums + parts[len(sums) * 2 :]
     return parts[0]
 
 
-def _blocks(chances: Floats) -> list[Counted]:
+def _make_blocks(probabilities: Floats) -> list[CountDistribution]:
     """Return the distribution of each block of units."""
-    n_blocks = max(1, -(-len(chances) // _BLOCK))
-    padded_chances = np.zeros(n_blocks * _BLOCK)
-    padded_chances[: len(chances)] = chances
-    units = padded_chances.reshape(n_blocks, _BLOCK)
-    rows = np.zeros((n_blocks, _BLOCK + 1))
+    n_blocks = max(1, -(-len(probabilities) // _BLOCK_SIZE))
+    padded = np.zeros(n_blocks * _BLOCK_SIZE)
+    padded[: len(probabilities)] = probabilities
+    units = padded.reshape(n_blocks, _BLOCK_SIZE)
+    rows = np.zeros((n_blocks, _BLOCK_SIZE + 1))
     rows[:, 0] = 1.0
-    for column in range(_BLOCK):
-        chance = units[:, column, None]
-        carry = rows[:, :-1] * chance
-        rows *= 1 - chance
+    for column in range(_BLOCK_SIZE):
+        p = units[:, column, None]
+        carry = rows[:, :-1] * p
+        rows *= 1 - p
         rows[:, 1:] += carry
     return [_trim(0, row) for row in rows]
 
 
-def added(a: Counted, b: Counted) -> Counted:
-    """Return the sum of two independent numbers."""
-    from scipy.signal import convolve
+def convolve(a: CountDistribution, b: CountDistribution) -> CountDistribution:
+    """Return the distribution of the sum of two independent counts."""
+    from scipy import signal
 
-    return _trim(a.first + b.first, np.maximum(convolve(a.chances, b.chances), 0.0))
-
-
-def _trim(first: int, chances: Floats) -> Counted:
-    """Return the distribution without empty ends."""
-    nonzero = np.flatnonzero(chances > _NOTHING)
-    if not len(nonzero):
-        return Counted(first, chances)
-    return Counted(first + int(nonzero[0]), chances[nonzero[0] : nonzero[-1] + 1])
+    return _trim(a.first + b.first, np.maximum(signal.convolve(a.probabilities, b.probabilities), 0.0))
 
 
-def mixed(parts: Sequence[Counted], weights: Floats) -> Counted:
-    """Return the mixture of some distributions. weights (Floats): They sum to 1."""
+def _trim(first: int, probabilities: Floats) -> CountDistribution:
+    """Return the distribution without its negligible ends."""
+    indices = np.flatnonzero(probabilities > _NEGLIGIBLE)
+    if not len(indices):
+        return CountDistribution(first, probabilities)
+    return CountDistribution(first + int(indices[0]), probabilities[indices[0] : indices[-1] + 1])
+
+
+def mixture(parts: Sequence[CountDistribution], weights: Floats) -> CountDistribution:
+    """Return a mixture of distributions. weights (Floats): Weight of each part; they sum to 1."""
     first = min(part.first for part in parts)
-    chances = np.zeros(max(part.first + len(part.chances) for part in parts) - first)
+    probabilities = np.zeros(max(part.first + len(part.probabilities) for part in parts) - first)
     for part, weight in zip(parts, weights.tolist(), strict=True):
-        chances[part.first - first : part.first - first + len(part.chances)] += weight * part.chances
-    return Counted(first, chances)
-
-
-def drawn(numbers: Any) -> Counted:
-    """Return the distribution of samples, for dependent units (entities by sampled clusterings).
-
-    numbers (Ints): The count in each sample, shape (n,), or (n, n_parts) to be summed over the parts. RAISES C391: no samples,
-    or no whole numbers from 0 up.
-    """
-    counts = np.asarray(numbers)
-    counts = counts.sum(axis=1) if counts.ndim == 2 else counts
-    if counts.ndim != 1 or not len(counts) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 0:
-        raise calib_error("C391")
-    first = int(counts.min())
-    return Counted(first, np.bincount(counts - first) / len(counts))
+        probabilities[part.first - first : part.first - first + len(part.probabilities)] += weight * part.probabilities
+    return CountDistribution(first, probabilities)

@@ -1,1 +1,1 @@
-"""Yes-or-no questions about units of a Doc."""
+"""Probabilities that yes-or-no questions about spans of a Doc, such as "is every tag right?", are answered yes."""

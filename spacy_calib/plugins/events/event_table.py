@@ -1,4 +1,4 @@
-"""How good forecasts of whole units are: each beside the product of the tokens' scores."""
+"""Evaluate forecasts of whole units, compared with the products of their tokens' scores."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from .forecasts import split_loss
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Forecasts of n units, the products of their tokens' scores (raw and calibrated), and whether each unit is right.
+    """Forecasts for n units with gold, and two baselines; arrays of shape (n,).
 
-    about (Mapping): What the table begins with: "name", "event", "called", "rivals".
+    about (Mapping): First entries of the table: "name", "event", "called", "rivals". raw, product (Floats): Product of the raw,
+    and of the calibrated token scores. forecast (Floats): Forecast P(yes). hits (NDArray[bool]): Whether the answer is yes.
+    documents (Ints): Document number of each unit.
     """
 
     about: Mapping[str, Any]
@@ -32,24 +34,24 @@ class Forecasts:
     documents: Ints
 
     def table(self, n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-        """Return the table as plain data.
+        """Evaluate the forecasts and the baselines.
 
-        RETURNS (dict): What `about` has, "units", "right" (their share), "rows" (for each forecast: name, squared loss, its parts
-            calibration and sharpness, SMCE, floor and floor95), and "change": the loss of the forecasts minus that of the
-            calibrated product, with its interval by document.
+        RETURNS (dict): Entries of `about`, "units", "right" (share of yes), "rows" (of each forecast: "name", "loss" (squared),
+            its parts "calibration" and "sharpness", "smce", "floor" and "floor95"), and "change": loss of the forecasts minus
+            that of the calibrated products, with an interval by document.
         """
         table = {**self.about, "units": len(self.hits), "right": None, "rows": [], "change": None}
         if not len(self.hits):
             return table
         forecast, product = (squared_losses(scores, self.hits) for scores in (self.forecast, self.product))
         change = mean_interval(forecast - product, self.documents, seed=seed)
-        rows = [self._row(name, getattr(self, name), n_bins, seed) for name in ("raw", "product", "forecast")]
+        rows = [self._make_row(name, getattr(self, name), n_bins, seed) for name in ("raw", "product", "forecast")]
         return {**table, "right": float(self.hits.mean()), "rows": rows, "change": change and change.to_dict()}
 
-    def _row(self, name: str, scores: Floats, n_bins: int, seed: int) -> dict[str, Any]:
+    def _make_row(self, name: str, scores: Floats, n_bins: int, seed: int) -> dict[str, Any]:
         parts, floor = split_loss(scores, self.hits), noise_floor(scores, n_bins, seed=seed)
         assert parts is not None
         assert floor is not None
-        of_parts = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
+        losses = {"loss": parts.loss, "calibration": parts.calibration, "sharpness": parts.sharpness}
         smce = calibration_error(scores, self.hits, n_bins)
-        return {"name": name, **of_parts, "smce": smce, "floor": floor.mean, "floor95": floor.q95}
+        return {"name": name, **losses, "smce": smce, "floor": floor.mean, "floor95": floor.q95}

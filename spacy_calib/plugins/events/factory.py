@@ -1,4 +1,4 @@
-"""The factory of event pipes."""
+"""The factory `calib_event`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +9,14 @@ from ...pipe.settings import block, component_factory
 
 @dataclass(kw_only=True)
 class EventSettings:
-    """See EventPipe."""
+    """Config of an event pipe; the settings are arguments of `EventPipe`."""
 
     attr: str = "calib"
     event: Any = block("@calib_events", "spacy-calib.Sentence.v1")
     forecaster: Any | None = None
 
 
-_RIGHT = {"assigns": ["span._.calib_right"]}
+_META = {"assigns": ["span._.calib_right"]}
 
 
-make_calib_event = component_factory("calib_event", ".plugins.events.component:EventPipe", EventSettings, **_RIGHT)
+make_calib_event = component_factory("calib_event", ".plugins.events.component:EventPipe", EventSettings, **_META)

@@ -1,4 +1,4 @@
-"""Forecasts of yes-or-no questions about whole units: the evidence, the forecaster by cross-validation, its loss."""
+"""Features of units, the choice of a forecaster by cross-validation, and the parts of its loss."""
 
 from __future__ import annotations
 
@@ -13,103 +13,103 @@ from ...calibration.spans import NAMES, firsts_of, logit, product_of, span_featu
 from ...metrics.proper import decompose, squared_losses
 from ...pairs.bins import check_count, fixed_edges
 from ...pairs.documents import cross_fit, folds_of
-from ...schema import Saved, kept, number, text
+from ...schema import Serializable, number, saved_field, text
 from ...types import Floats, Ints, Spans, check_lengths
-from .forecasters.base import Forecaster, Logistic, Neighbours, as_features
-from .forecasters.trees import Boosting, Tree
+from .forecasters.base import Forecaster, Logistic, NearestNeighbours, as_features
+from .forecasters.trees import Boosting, DecisionTree
 
 # The columns of `unit_features`.
 UNIT_FEATURES = (*(name for name in NAMES if "own" not in name), "second least", "doubtful tokens")
-# Which of the features of spans are among them.
-_KEPT = [place for place, name in enumerate(NAMES) if "own" not in name]
-# A token is doubtful below this score.
+# Columns of `span_features` that are among them: all but those of a span's own score, which units do not have.
+_SPAN_COLUMNS = [column for column, name in enumerate(NAMES) if "own" not in name]
+# Tokens with a lower score count as doubtful.
 _DOUBTFUL = 0.9
-# Sizes (of regions, numbers of trees) among which held-out units choose.
+# Sizes (of leaves or neighbourhoods, or numbers of trees) among which cross-validation chooses.
 _SIZES = (10, 20, 40, 80, 160)
 _FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What is known of n units before their question is answered.
+class UnitEvidence:
+    """Features of n units, and estimates of P(yes) without a forecaster, such as the product of the token scores.
 
-    features (Floats): For a forecaster, shape (n, k). raw, own (Floats): An estimate without a forecaster, before and after
-    calibration, such as the product of the token scores. RAISES C002: lengths differ.
+    features (Floats): For a forecaster, shape (n, k). raw_estimates, estimates (Floats): Before and after calibration, (n,).
+    RAISES C002: lengths differ.
     """
 
     features: Floats
-    raw: Floats
-    own: Floats
+    raw_estimates: Floats
+    estimates: Floats
 
     def __post_init__(self) -> None:
-        check_lengths("Evidence", "score", len(self.own), {"features": self.features, "raw": self.raw})
+        lengths = {"features": self.features, "raw": self.raw_estimates}
+        check_lengths("UnitEvidence", "score", len(self.estimates), lengths)
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.estimates)
 
-    def take(self, index: Any) -> Evidence:
-        """Select units."""
-        return Evidence(self.features[index], self.raw[index], self.own[index])
-
-    @classmethod
-    def of_tokens(cls, units: Spans) -> Evidence:
-        """units (Spans): With the calibrated score of each token's label, and as own the product of the raw ones."""
-        return cls(unit_features(units), units.own, product_of(units))
+    def take(self, index: Any) -> UnitEvidence:
+        return UnitEvidence(self.features[index], self.raw_estimates[index], self.estimates[index])
 
     @classmethod
-    def joined(cls, parts: Sequence[Evidence], width: int) -> Evidence:
-        """Join the evidence of units of several Docs. width (int): k."""
-        empty = np.zeros(0)
+    def from_tokens(cls, units: Spans) -> UnitEvidence:
+        """Compute evidence from token scores. units (Spans): With calibrated token scores; `own` is the product of raw ones."""
+        return cls(unit_features(units), units.scores, product_of(units))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[UnitEvidence], width: int) -> UnitEvidence:
+        """Concatenate the evidence of several Docs. width (int): Number of features, k."""
         features = np.concatenate([np.zeros((0, width)), *(part.features for part in parts)])
-        return cls(features, *(np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in ("raw", "own")))
+        columns = [part.raw_estimates for part in parts], [part.estimates for part in parts]
+        return cls(features, *(np.concatenate([np.zeros(0), *column]) for column in columns))
 
 
 def unit_features(units: Spans) -> Floats:
-    """Return a row per unit, columns as in UNIT_FEATURES. units: With calibrated token scores."""
+    """Return the features of each unit, columns as in UNIT_FEATURES. units (Spans): With calibrated token scores."""
     if not len(units):
         return np.zeros((0, len(UNIT_FEATURES)))
     firsts, lengths = firsts_of(units), units.ends - units.starts
     order = np.lexsort((units.token_scores, np.repeat(np.arange(len(units)), lengths)))
     second = units.token_scores[order][firsts + np.minimum(lengths - 1, 1)]
     doubtful = np.add.reduceat((units.token_scores < _DOUBTFUL).astype(np.float64), firsts)
-    return np.column_stack([span_features(units)[:, _KEPT], logit(second), doubtful])
+    return np.column_stack([span_features(units)[:, _SPAN_COLUMNS], logit(second), doubtful])
 
 
 @dataclass(frozen=True)
-class Trial(Saved):
-    """A forecaster that was tried. name (str): With its size. loss (float): Mean squared loss on held-out documents."""
+class Trial(Serializable):
+    """A forecaster that was compared. name (str): With its size. loss (float): Mean squared loss on held-out documents."""
 
-    name: str = kept(text)
-    loss: float = kept(number(0.0, 1.0))
-
-
-def candidates() -> tuple[Forecaster, ...]:
-    """Return the default candidates, the smoothest first."""
-    return (*(Logistic(ridge) for ridge in (100.0, 10.0, 1.0)), Boosting(), Tree(), Neighbours())
+    name: str = saved_field(text)
+    loss: float = saved_field(number(0.0, 1.0))
 
 
-def fit_units(
+def default_forecasters() -> tuple[Forecaster, ...]:
+    """Return the forecasters that are compared by default, the smoothest first."""
+    return (*(Logistic(ridge) for ridge in (100.0, 10.0, 1.0)), Boosting(), DecisionTree(), NearestNeighbours())
+
+
+def fit_best(
     features: Floats, hits: NDArray[np.bool_], documents: Ints, prototypes: Sequence[Forecaster]
-) -> tuple[Tried, list[Trial]]:
+) -> tuple[TunedForecaster, list[Trial]]:
     """Fit the forecaster with the lowest squared loss on held-out documents; also return all trials. RAISES C373: no units."""
-    trials = [tune(prototype, features, hits, documents, _SIZES, _FOLDS) for prototype in prototypes]
-    return choose(trials), [Trial(described(prototype.forecaster), prototype.loss) for prototype in trials]
+    candidates = [tune(prototype, features, hits, documents, _SIZES, _FOLDS) for prototype in prototypes]
+    return choose_best(candidates), [Trial(describe(candidate.forecaster), candidate.loss) for candidate in candidates]
 
 
-def described(forecaster: Forecaster) -> str:
-    """Describe a forecaster: "tree (min_leaf 40)"."""
+def describe(forecaster: Forecaster) -> str:
+    """Return a forecaster's name with its size or first setting, such as "tree (min_leaf 40)"."""
     settings = forecaster.settings()
     setting = forecaster.size_name or next(iter(settings))
     return f"{forecaster.short} ({setting} {settings[setting]:g})"
 
 
-# Sizes for k in k-NN and the least leaf of a tree (Kuleshov and Liang 2015, section 5.3).
+# Sizes to try for k in k-NN and the minimum leaf of a tree (Kuleshov and Liang 2015, section 5.3).
 SIZES = tuple(range(5, 501, 5))
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
-    """A forecaster fitted on all rows. held_out (Floats): Cross-validated forecasts. loss (float): Mean."""
+class TunedForecaster:
+    """A forecaster fitted on all rows. held_out (Floats): Cross-validated forecasts, (n,). loss (float): Their mean loss."""
 
     forecaster: Forecaster
     held_out: Floats
@@ -123,15 +123,16 @@ def tune(
     units: Ints,
     sizes: Sequence[int] = SIZES,
     n_folds: int = 10,
-) -> Tried:
-    """Fit with the size of lowest squared loss on held-out units; of equal ones the largest.
+) -> TunedForecaster:
+    """Fit a forecaster with the size of lowest cross-validated squared loss; of equal losses the largest size.
 
-    prototype (Forecaster): Without a `size_name` it is fitted as it is. units (Ints): Unit of each row (word, document). sizes:
-    At most the rows to learn from. RAISES C372, C373: see `Forecaster.fit`.
+    prototype (Forecaster): Fitted as it is if it has no `size_name`. units (Ints): What folds do not split (word, document) of
+    each row, shape (n,). sizes (Sequence[int]): Those above the number of training rows are left out. RAISES C372: features are
+    no finite numbers. C373: no rows.
     """
     rows, folds = as_features(features), folds_of(units, n_folds)
-    fewest = len(rows) - int(np.bincount(folds, minlength=1).max()) if len(rows) else 0
-    valid_sizes = [size for size in sizes if size <= fewest] or [min(sizes)]
+    n_train = len(rows) - int(np.bincount(folds, minlength=1).max()) if len(rows) else 0
+    valid_sizes = [size for size in sizes if size <= n_train] or [min(sizes)]
 
     def score(train: Ints, test: Ints) -> Floats:
         if prototype.size_name:
@@ -141,25 +142,25 @@ def tune(
     if len(np.unique(folds)) < 2:  # nothing can be held out
         forecaster = prototype.clone().fit(rows, hits)
         forecasts = forecaster.predict(rows)
-        return Tried(forecaster, forecasts, float(squared_losses(forecasts, hits).mean()))
+        return TunedForecaster(forecaster, forecasts, float(squared_losses(forecasts, hits).mean()))
     held_out = np.clip(cross_fit(folds, score), 0.0, 1.0)
     losses = ((held_out - hits) ** 2).mean(axis=1)
     best = len(losses) - 1 - int(np.argmin(losses[::-1]))
-    forecaster = prototype.sized(valid_sizes[best]) if prototype.size_name else prototype.clone()
-    return Tried(forecaster.fit(rows, hits), held_out[best], float(losses[best]))
+    forecaster = prototype.with_size(valid_sizes[best]) if prototype.size_name else prototype.clone()
+    return TunedForecaster(forecaster.fit(rows, hits), held_out[best], float(losses[best]))
 
 
-def choose(trials: Sequence[Tried]) -> Tried:
-    """Return the trial of lowest held-out loss; of equal ones the first."""
-    return min(trials, key=lambda trial: trial.loss)
+def choose_best(candidates: Sequence[TunedForecaster]) -> TunedForecaster:
+    """Return the candidate with the lowest held-out loss, the first of equal ones."""
+    return min(candidates, key=lambda candidate: candidate.loss)
 
 
 @dataclass(frozen=True)
-class Parts:
+class LossParts:
     """Parts of the squared loss of n forecasts F of yes-or-no answers y; T is the share of yes in F's bin.
 
-    loss (float): Mean (y - F)^2, but for what bins hide uncertainty - sharpness + calibration. calibration: Mean (T - F)^2.
-    sharpness: Variance of T. uncertainty: Variance of y.
+    loss (float): Mean (y - F)^2, about uncertainty - sharpness + calibration: bins hide a little. calibration (float): Mean
+    (T - F)^2. sharpness (float): Variance of T. uncertainty (float): Variance of y.
     """
 
     loss: float
@@ -169,11 +170,14 @@ class Parts:
     n: int
 
 
-def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> Parts | None:
-    """Split the loss by equation 3 of Kuleshov and Liang (2015), over bins of equal width. RAISES C001: range. C002: lengths."""
+def split_loss(forecasts: ArrayLike, hits: ArrayLike, n_bins: int = 10) -> LossParts | None:
+    """Split the squared loss over bins of equal width (Kuleshov and Liang 2015, equation 3); None without forecasts.
+
+    RAISES C001: forecasts or n_bins out of range. C002: lengths differ.
+    """
     edges = fixed_edges(check_count("n_bins", n_bins))
     parts = decompose(forecasts, hits, lambda scores: edges)
     if parts is None:
         return None
     calibration = parts.reliability + parts.within_variance
-    return Parts(parts.brier, calibration, parts.resolution, parts.uncertainty, parts.n)
+    return LossParts(parts.brier, calibration, parts.resolution, parts.uncertainty, parts.n)

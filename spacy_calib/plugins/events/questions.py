@@ -1,4 +1,4 @@
-"""Events: when a predicted span is right, and yes-or-no questions about units (spans) of a Doc (Kuleshov and Liang 2015)."""
+"""Events: yes-or-no questions about spans of a Doc, such as whether all labels are right (Kuleshov and Liang 2015)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ...annotations import ARC_EVENTS, Annotation, get_annotation, is_space
-from ...annotations.span_events import (
-    check_event,
-    span_hits,
-)
+from ...annotations.span_events import check_event, span_hits
 from ...pairs.documents import TOKEN
 from ...types import Ints
 from .messages import calib_error
@@ -26,30 +23,32 @@ if TYPE_CHECKING:
 
     from ...pipe.component import Calibrator
     from .component import EventPipe
-    from .forecasts import Evidence
+    from .forecasts import UnitEvidence
 
 
 YES, NO, UNKNOWN = 1, 0, -1
 
 
 def _labels_tokens(annotation: Annotation) -> bool:
-    """Whether each token has one label by itself."""
+    """Return whether an annotation gives each token one label."""
     return annotation.unit == TOKEN and not annotation.overlapping and not annotation.span_event
 
 
 class Event(ABC):
-    """A question about some spans of a Doc.
+    """A yes-or-no question about some spans (units) of a Doc.
 
-    registered (str): Name in the registry `calib_events`. short (str): Its name in `calib fit --unit`; "" for none. about (str): What labels it asks about. called (tuple[str, str]): Name of a unit, and plural. what (str):
-    When the answer is yes. features (tuple[str, ...] | None): Names of what `evidence` returns; None: scores of the units'
-    tokens. of_labels (bool): Whether `evidence` reads the predicted labels. needs_no_fit (bool): Whether a forecaster must be
-    surely better than the event's own estimate. rivals (tuple[str, str]): Baselines, raw and calibrated.
+    registered (str): Name in the registry `calib_events`. short (str): Value of `calib fit --unit`, or "". about (str):
+    Labels that the question is about, for messages. unit_words (tuple[str, str]): Name of a unit, and plural. condition
+    (str): When the answer is yes. features (tuple[str, ...] | None): Names of the columns of `evidence`; None takes the
+    features of the units' token scores. of_labels (bool): Whether `evidence` reads predicted labels. needs_no_fit (bool):
+    Whether the event has an estimate of its own, which only a significantly better forecaster replaces. rivals (tuple[str,
+    str]): Names of the baselines, raw and calibrated.
     """
 
     registered: ClassVar[str] = ""
     short: ClassVar[str] = ""
     about: ClassVar[str] = ""
-    called: tuple[str, str] = ("span", "spans")
+    unit_words: tuple[str, str] = ("span", "spans")
     features: ClassVar[tuple[str, ...] | None] = None
     of_labels: ClassVar[bool] = False
     needs_no_fit: ClassVar[bool] = False
@@ -57,30 +56,30 @@ class Event(ABC):
 
     @property
     @abstractmethod
-    def what(self) -> str: ...
+    def condition(self) -> str: ...
 
     def bind(self, attr: str, component: Callable[[], Any]) -> None:  # noqa: B027
-        """Receive the prefix of the scores, and a function that returns the component that they are of, or None."""
+        """Receive the prefix of the calib pipe, and a function that returns the component with the labels, or None."""
 
     def asks_about(self, annotation: Annotation) -> bool:
-        """Whether an annotation has the labels that the question is about."""
+        """Return whether an annotation has the labels that the question is about."""
         return True
 
     def check(self, calib: Calibrator) -> None:
-        """RAISES C383: the question is about labels of another kind than a calib pipe calibrates."""
+        """Check that the question is about labels that a calib pipe calibrates. RAISES C383."""
         annotation = calib.source.annotation(calib.lookup.component())
         if self.asks_about(annotation):
             return
-        what = "labels of tokens" if _labels_tokens(annotation) else "labels of spans or documents"
+        labels = "labels of tokens" if _labels_tokens(annotation) else "labels of spans or documents"
         if annotation.arcs:
             score = f"Span._.{calib.attr}_score"
-            what = f"arcs, and {annotation.span_words[1]} have a score already ({score}; --unit tree for another)"
-        raise calib_error("C383", unit=self.short, about=self.about, component=calib.source.component, what=what)
+            labels = f"arcs, and {annotation.span_words[1]} have a score already ({score}; --unit tree for another)"
+        raise calib_error("C383", unit=self.short, about=self.about, component=calib.source.component, what=labels)
 
     def fit(self, nlp: Language, calib: Calibrator, examples: Sequence[Example]) -> EventPipe:
-        """Add an event pipe that asks this, and fit it to the scores of a calib pipe. examples: Annotated by the pipeline.
+        """Add an event pipe with this question to a pipeline, and fit it on the scores of a calib pipe.
 
-        RAISES C384: no unit is found. C382: no gold.
+        examples (Sequence[Example]): Annotated by the pipeline. RAISES C384: no Doc has a unit. C382: no gold.
         """
         from .component import HeldOutScores
 
@@ -92,19 +91,19 @@ class Event(ABC):
 
     @abstractmethod
     def units(self, doc: Doc) -> Sequence[Span]:
-        """Return the spans of a predicted Doc that the question is asked about."""
+        """Return the spans of a predicted Doc that the question is about."""
 
-    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
-        """Return the features of its units, for events with `features`."""
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
+        """Return features and estimates of units, for an event with `features`."""
         raise NotImplementedError
 
     @abstractmethod
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
-        """Return the answer for each unit: 1, 0, or -1 without gold. right (Ints): The same for the label of each token."""
+        """Return the gold answer for each unit: YES, NO or UNKNOWN. right (Ints): The same for the label of each token."""
 
 
 class LabelsRight(Event):
-    """Whether a unit has at most so many wrong labels. RAISES C001: max_errors is not a whole number from 0 up."""
+    """Whether a unit has at most `max_errors` wrong labels. RAISES C001: max_errors is no whole number from 0 up."""
 
     def __init__(self, max_errors: int = 0):
         if isinstance(max_errors, bool) or not isinstance(max_errors, int) or max_errors < 0:
@@ -112,7 +111,7 @@ class LabelsRight(Event):
         self.max_errors = max_errors
 
     @property
-    def what(self) -> str:
+    def condition(self) -> str:
         if not self.max_errors:
             return "all labels right"
         return f"at most {self.max_errors} label{'s' if self.max_errors > 1 else ''} wrong"
@@ -121,17 +120,17 @@ class LabelsRight(Event):
         words = ~is_space(example.predicted)
         answers = []
         for unit in units:
-            word_rights = right[unit.start : unit.end][words[unit.start : unit.end]]
-            has_gold = len(word_rights) > 0 and (word_rights != UNKNOWN).all()
-            answers.append(int((word_rights == NO).sum() <= self.max_errors) if has_gold else UNKNOWN)
+            word_labels = right[unit.start : unit.end][words[unit.start : unit.end]]
+            has_gold = len(word_labels) > 0 and (word_labels != UNKNOWN).all()
+            answers.append(int((word_labels == NO).sum() <= self.max_errors) if has_gold else UNKNOWN)
         return np.array(answers, dtype=np.intp)
 
 
 class SentenceEvent(LabelsRight):
-    """Whether a sentence (`doc.sents`) has at most so many wrong labels."""
+    """Whether a sentence (`doc.sents`) has at most `max_errors` wrong labels."""
 
     registered, short = "spacy-calib.Sentence.v1", "sentence"
-    called, about = ("sentence", "sentences"), "the labels of tokens"
+    unit_words, about = ("sentence", "sentences"), "the labels of tokens"
 
     def asks_about(self, annotation: Annotation) -> bool:
         return _labels_tokens(annotation)
@@ -141,7 +140,7 @@ class SentenceEvent(LabelsRight):
 
 
 class SpansEvent(LabelsRight):
-    """Whether a span of a group in `doc.spans` has at most so many wrong labels. key (str): The group's."""
+    """Whether a span of the group `doc.spans[key]` has at most `max_errors` wrong labels."""
 
     registered = "spacy-calib.Spans.v1"
 
@@ -154,16 +153,16 @@ class SpansEvent(LabelsRight):
 
 
 class EntityEvent(Event):
-    """Whether an entity of `doc.ents` is right. event (str): exact, type or overlap; RAISES C001: another."""
+    """Whether an entity of `doc.ents` is right. event (str): When it is: exact, type or overlap. RAISES C001: another."""
 
     registered = "spacy-calib.Entity.v1"
-    called = ("entity", "entities")
+    unit_words = ("entity", "entities")
 
     def __init__(self, event: str = "exact"):
         self.event = check_event(event)
 
     @property
-    def what(self) -> str:
+    def condition(self) -> str:
         return self.event
 
     def units(self, doc: Doc) -> Sequence[Span]:
@@ -178,7 +177,7 @@ class ArcEvent(Event):
     """Whether the arc to a token is right. event (str): "head", or "arc" for head and label. RAISES C001: another."""
 
     registered = "spacy-calib.Arc.v1"
-    called = ("arc", "arcs")
+    unit_words = ("arc", "arcs")
 
     def __init__(self, event: str = "head"):
         if event not in ARC_EVENTS:
@@ -186,7 +185,7 @@ class ArcEvent(Event):
         self.event = event
 
     @property
-    def what(self) -> str:
+    def condition(self) -> str:
         return f"{'head' if self.event == 'head' else 'head and label'} right"
 
     def units(self, doc: Doc) -> Sequence[Span]:
@@ -202,31 +201,27 @@ class ArcEvent(Event):
 
 @dataclass(frozen=True)
 class OwnEvent(Event):
-    """A question of one's own, to return from a function registered in `calib_events`.
+    """A question defined by two functions, to be returned by a function that is registered in `calib_events`.
 
-    of (Callable): Doc -> spans. ask (Callable): (Example, span of its predicted Doc) -> True, False, or None without gold. said
-    (str): When the answer is yes. called (tuple[str, str]): Name of a unit, and plural.
+    find_units (Callable): Doc -> spans. answer (Callable): (Example, span of its predicted Doc) -> True, False, or None without
+    gold. condition (str): When the answer is yes. unit_words (tuple[str, str]): Name of a unit, and plural.
     """
 
-    of: Callable[[Doc], Sequence[Span]]
-    ask: Callable[[Example, Span], bool | None]
-    said: str = "yes"
-    called: tuple[str, str] = ("span", "spans")
-
-    @property
-    def what(self) -> str:
-        return self.said
+    find_units: Callable[[Doc], Sequence[Span]]
+    answer: Callable[[Example, Span], bool | None]
+    condition: str = "yes"
+    unit_words: tuple[str, str] = ("span", "spans")
 
     def units(self, doc: Doc) -> Sequence[Span]:
-        return list(self.of(doc))
+        return list(self.find_units(doc))
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
-        answers = [self.ask(example, unit) for unit in units]
+        answers = [self.answer(example, unit) for unit in units]
         return np.array([UNKNOWN if answer is None else int(answer) for answer in answers], dtype=np.intp)
 
 
 def check_is_event(event: Any) -> Event:
-    """Return the event. RAISES C380: it is no event."""
+    """Return the event unchanged. RAISES C380: it is no Event."""
     if not isinstance(event, Event):
         raise calib_error("C380", given=type(event).__name__)
     return event

@@ -1,6 +1,6 @@
-"""Whole annotations of a Doc, sampled by their calibrated probabilities: `Doc._.<attr>.sample(n, seed)`.
+"""Sample whole annotations of a Doc by their calibrated probabilities: `Doc._.<attr>.sample(n, seed)`.
 
-What a program makes of the samples is a sample of what the truth would give (Nguyen and O'Connor 2015, section 6).
+The results of a program on the samples show how uncertain its result is (Nguyen and O'Connor 2015, section 6).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...annotations import (
 from ...doc.top_labels import erase_label, write_labels
 from ...sources.base import PARSERS
 from ...types import Floats, Ints
-from .draws import REST, draw_apart, draw_each, draw_entries, generator
+from .draws import REST, draw_apart, draw_each, draw_entries, make_rng
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Draws(Sequence["Draw"]):
-    """n annotations of a Doc, sampled independently: a sequence of Draw; the subclasses hold them as arrays.
+class AnnotationDraws(Sequence["Draw"]):
+    """n sampled annotations of a Doc, a sequence of Draw; the subclasses hold them as arrays.
 
-    of (Doc): The Doc, which is not changed. scale (Floats): Factor of each unit's or span's probability: below 1 where those of
-    exclusive events sum to more than 1. words: Hashes of its words at the time.
+    doc (Doc): The Doc, which is not changed.
+    scale (Floats): Factor of the probabilities of each unit or span, below 1 if those of exclusive events sum to more than 1.
+    words (NDArray[uint64]): Hashes of the Doc's words when it was sampled.
     """
 
-    of: Doc
+    doc: Doc
     scale: Floats
     words: NDArray[np.uint64] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", self.of.to_array("ORTH"))
+        object.__setattr__(self, "words", self.doc.to_array("ORTH"))
 
     @abstractmethod
-    def __len__(self) -> int:
-        """How many draws there are."""
+    def __len__(self) -> int: ...
 
     @overload
     def __getitem__(self, number: int) -> Draw: ...
@@ -68,30 +68,31 @@ class Draws(Sequence["Draw"]):
         return (Draw(self, number) for number in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self)} of '{self.of.text[:40].strip()}'>"
+        return f"<{type(self).__name__}: {len(self)} of '{self.doc.text[:40].strip()}'>"
 
     def docs(self) -> Iterator[Doc]:
-        """Return a copy of the Doc for each draw, made on demand."""
+        """Iterate over a copy of the Doc for each draw."""
         return (draw.doc() for draw in self)
 
     @abstractmethod
     def write(self, doc: Doc, number: int) -> None:
-        """Write a draw on a Doc with the same tokens."""
+        """Write a draw on a Doc with the same tokens. number (int): Index of the draw."""
 
 
 class Draw(NamedTuple):
-    """One of the draws. number (int): Its place among them."""
+    """One sampled annotation of a Doc. draws (AnnotationDraws): All samples. number (int): Index of this one."""
 
-    draws: Draws
+    draws: AnnotationDraws
     number: int
 
     def doc(self, onto: Doc | None = None) -> Doc:
-        """Return the Doc with what was sampled in place of what was predicted.
+        """Return a Doc with the sampled annotation in place of the predicted one.
 
-        onto (Doc | None): A Doc with the same tokens to write on, as another annotation's draw; None for a copy. RAISES C411:
-        sentence starts, on a Doc with a parse. C414: the Doc has other words.
+        onto (Doc | None): Doc with the same tokens to write on, such as a draw of another annotation; None for a copy of the
+            sampled Doc.
+        RAISES C411: sentence starts cannot be written on a Doc with a parse. C414: the Doc has other words.
         """
-        onto = self.draws.of.copy() if onto is None else onto
+        onto = self.draws.doc.copy() if onto is None else onto
         if not np.array_equal(onto.to_array("ORTH"), self.draws.words):
             raise calib_error("C414", text=onto.text[:40].strip())
         self.draws.write(onto, self.number)
@@ -99,18 +100,19 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelDraws(Draws):
-    """Labels of tokens.
+class LabelDraws(AnnotationDraws):
+    """n samples of the labels of all tokens.
 
-    layer (str): Name of the annotation. codes (Ints): Place of each token's label in `labels`, -1 for none, (n, n_tokens).
-    scored (NDArray[bool]): Which tokens have scores; the others keep their labels. gap (float): Maximum error of a label's
-    share; 0 but for chains.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The sampled labels.
+    codes (Ints): Index of each token's label in `labels`, -1 for none, shape (n, n_tokens).
+    has_scores (NDArray[bool]): Which tokens have scores, shape (n_tokens,); the others keep their labels.
+    gap (float): Maximum error of a label's probability; above 0 only for draws of a sequence model.
     """
 
     layer: str
     labels: tuple[str, ...]
     codes: Ints
-    scored: NDArray[np.bool_]
+    has_scores: NDArray[np.bool_]
     gap: float = 0.0
 
     def __len__(self) -> int:
@@ -122,31 +124,33 @@ class LabelDraws(Draws):
             raise calib_error("C411")
         names = (*self.labels, "")  # code -1
         codes = self.codes[number].tolist()
-        for i in np.flatnonzero(self.scored & (self.codes[number] == REST)).tolist():
+        for i in np.flatnonzero(self.has_scores & (self.codes[number] == REST)).tolist():
             erase_label(doc[i], layer)
-        write_labels(doc, layer, [names[code] if has_score else "" for code, has_score in zip(codes, self.scored, strict=True)])
+        write_labels(
+            doc, layer, [names[code] if has_score else "" for code, has_score in zip(codes, self.has_scores, strict=True)]
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SpanDraws(Draws):
-    """Entities, or spans of a span group.
+class SpanDraws(AnnotationDraws):
+    """n samples of the entities, or of the spans of a span group; spans without a score are in each of them.
 
-    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans sampled from. held (NDArray[bool]): Whether
-    each is in each draw, shape (n, n_spans). Spans without a score stay on the Doc.
+    layer (str): Name of the annotation. spans (tuple[ScoredSpan, ...]): The spans with a score.
+    in_draw (NDArray[bool]): Whether each span is in each draw, shape (n, n_spans).
     """
 
     layer: str
     spans: tuple[ScoredSpan, ...]
-    held: NDArray[np.bool_]
+    in_draw: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        return len(self.held)
+        return len(self.in_draw)
 
     def write(self, doc: Doc, number: int) -> None:
         scored_keys = {(scored_span.start, scored_span.end, scored_span.label) for scored_span in self.spans}
-        on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.of)}
+        on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.doc)}
         keys_without_score = [key for key in on_doc if key not in scored_keys]
-        sampled_keys = [self.spans[i][:3] for i in np.flatnonzero(self.held[number]).tolist()]
+        sampled_keys = [self.spans[i][:3] for i in np.flatnonzero(self.in_draw[number]).tolist()]
         spans = [_span_like(doc, key, on_doc.get(key)) for key in sorted([*keys_without_score, *sampled_keys])]
         inner = plain_name(self.layer)
         if inner.startswith(SPANS_PREFIX):
@@ -154,40 +158,45 @@ class SpanDraws(Draws):
             doc.spans[name] = SpanGroup(doc, name=name, spans=spans)
         else:
             tokens = {i for span in spans for i in range(span.start, span.end)}
-            missing = [doc[i : i + 1] for i, token in enumerate(self.of) if not token.ent_iob and i not in tokens]
+            missing = [doc[i : i + 1] for i, token in enumerate(self.doc) if not token.ent_iob and i not in tokens]
             doc.set_ents(spans, missing=missing)
 
 
 def _span_like(doc: Doc, key: tuple[int, int, str], span: Span | None) -> Span:
-    """Copy a span to another Doc, with the identifiers of `span` on the first Doc."""
+    """Make a span (start, end, label) on a Doc, with the identifiers of `span` if it is not None."""
     start, end, label = key
     return Span(doc, start, end, label) if span is None else Span(doc, start, end, label, kb_id=span.kb_id, span_id=span.id)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CategoryDraws(Draws):
-    """Text categories.
+class CategoryDraws(AnnotationDraws):
+    """n samples of the text categories of a Doc.
 
-    layer (str): Name of the annotation. held (NDArray[bool]): Whether each of `labels` is in each draw, (n, n_labels). Where
-    exclusive categories sum to less than 1, some draws have none.
+    layer (str): Name of the annotation. labels (tuple[str, ...]): The categories.
+    in_draw (NDArray[bool]): Whether each category is in each draw, shape (n, n_labels). If exclusive categories sum to less than
+    1, some draws have none.
     """
 
     layer: str
     labels: tuple[str, ...]
-    held: NDArray[np.bool_]
+    in_draw: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        return len(self.held)
+        return len(self.in_draw)
 
     def write(self, doc: Doc, number: int) -> None:
-        inner = _inner(self.layer)
+        inner = _get_doc_annotation(self.layer)
         values = inner.values(doc) if isinstance(inner, CatsAnnotation) else {}
         doc.cats.update(dict.fromkeys((*values, *self.labels), 0.0))
-        doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.held[number]).tolist()})
+        doc.cats.update({self.labels[i]: 1.0 for i in np.flatnonzero(self.in_draw[number]).tolist()})
 
 
-class Tree(NamedTuple):
-    """A distinct tree. draw (Draw): Its likeliest draw. share (float): Of the draws. log_probability (float): Of that draw."""
+class SampledTree(NamedTuple):
+    """A distinct tree among draws.
+
+    draw (Draw): The draw of the tree with the highest probability. share (float): Share of draws with this tree.
+    log_probability (float): By the parser, of that draw's transitions.
+    """
 
     draw: Draw
     share: float
@@ -195,11 +204,12 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeDraws(Draws):
-    """Whole parses, sampled from the parser's own distribution, not by calibrated scores: heads depend on each other.
+class TreeDraws(AnnotationDraws):
+    """n whole parses, sampled from the parser's own distribution and not by calibrated scores, as heads depend on each other.
 
-    layer (str): "head" or "arc". heads (Ints): Place of each token's head in each draw, itself without one, (n, n_tokens).
-    codes (Ints): Place of its label in `labels`, (n, n_tokens). log_probability (Floats): Of each draw, (n,).
+    layer (str): "head" or "arc". labels (tuple[str, ...]): Labels of arcs.
+    heads (Ints): Index of each token's head, its own for a root, shape (n, n_tokens).
+    codes (Ints): Index of the arc's label in `labels`, (n, n_tokens). log_probability (Floats): Of each draw, (n,).
     """
 
     layer: str
@@ -217,52 +227,57 @@ class TreeDraws(Draws):
         doc.from_array(["HEAD", "DEP"], np.column_stack([heads, labels[self.codes[number]]]))  # type: ignore[arg-type]
 
     def same_heads(self) -> NDArray[np.bool_]:
-        """Return which tokens have their head (with scores of arcs: and label) on the Doc in each draw, shape (n, n_tokens)."""
-        arcs = self.of.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
+        """Return which tokens have the same head as on the Doc, and label if layer is "arc", shape (n, n_tokens)."""
+        arcs = self.doc.to_array(["HEAD", "DEP"]).astype(np.uint64).reshape(-1, 2)
         is_same = self.heads == np.arange(len(arcs)) + arcs[:, 0].view(np.int64)
         if self.layer == "arc":
             is_same &= np.array([get_string_id(label) for label in self.labels], dtype=np.uint64)[self.codes] == arcs[:, 1]
         return is_same
 
     def same(self, span: Span | None = None) -> NDArray[np.bool_]:
-        """Return which draws have the tree of the Doc, white space aside. span (Span | None): Compare its tokens alone."""
-        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
-        return np.asarray((self.same_heads() | is_space(self.of))[:, start:end].all(axis=1))
+        """Return which draws have the tree of the Doc, shape (n,); white space is ignored. span: Compare only its tokens."""
+        start, end = (0, len(self.doc)) if span is None else (span.start, span.end)
+        return np.asarray((self.same_heads() | is_space(self.doc))[:, start:end].all(axis=1))
 
-    def best(self, n: int = 10, span: Span | None = None) -> list[Tree]:
-        """Return the n trees (heads and labels) with the largest shares of the draws, ties by probability. span: As in `same`."""
-        start, end = (0, len(self.of)) if span is None else (span.start, span.end)
+    def best(self, n: int = 10, span: Span | None = None) -> list[SampledTree]:
+        """Return the n most frequent trees (heads and labels), of equal ones the most probable first.
+
+        span (Span | None): Compare only its tokens; None compares the whole Doc.
+        """
+        start, end = (0, len(self.doc)) if span is None else (span.start, span.end)
         trees = np.concatenate([self.heads[:, start:end], self.codes[:, start:end]], axis=1)
         order = np.argsort(-self.log_probability, kind="stable")
         _, first, counts = np.unique(trees[order], axis=0, return_index=True, return_counts=True)
         top = sorted(zip((-counts).tolist(), first.tolist(), strict=True))[:n]
         return [
-            Tree(self[int(order[index])], -count / len(self), float(self.log_probability[order[index]])) for count, index in top
+            SampledTree(self[int(order[index])], -count / len(self), float(self.log_probability[order[index]]))
+            for count, index in top
         ]
 
     def head_shares(self) -> Floats:
-        """Return the share of draws in which token h heads token i: row i, column h; roots on the diagonal."""
+        """Return at [i, h] the share of draws in which h is the head of token i (i of a root), shape (n_tokens, n_tokens)."""
         n_tokens = self.heads.shape[1]
-        places = np.arange(n_tokens) * n_tokens + self.heads
-        return np.bincount(places.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
+        cells = np.arange(n_tokens) * n_tokens + self.heads
+        return np.bincount(cells.ravel(), minlength=n_tokens**2).reshape(n_tokens, n_tokens) / max(1, len(self))
 
 
-def sample_view(view: DocCalib, n: int = 100, seed: int = 0) -> Draws:
-    """Sample n annotations by calibrated probabilities; trees by the parser's own.
+def sample_view(view: DocCalib, n: int = 100, seed: int = 0) -> AnnotationDraws:
+    """Sample n annotations of the Doc of a view, by calibrated probabilities; trees by the parser's own.
 
-    Tokens are sampled one by one; entities as sets without overlap, from those on the Doc and candidates; spans of a span
-    group, and categories that may go together, each by itself; of other categories one. Text, scores and seed determine the
-    result. RAISES C001: n or seed is negative. C410: arcs of a Doc whose parser is not known. And see
-    `plugins.events.trees.sample_trees`.
+    Tokens are sampled independently; entities as sets without overlap, from those on the Doc and the candidates; spans of a
+    span group and categories that do not exclude each other independently; at most one of exclusive categories. Text, scores
+    and seed determine the samples.
+    RAISES C001: n or seed is negative. C410: the parser of the arcs is not known in this process. C680, C681, C024, C271: trees,
+    as `plugins.events.trees.sample_trees`.
     """
-    annotation = _inner(view.layer)
+    annotation = _get_doc_annotation(view.layer)
     if annotation.name in ARC_EVENTS:
         from .trees import draw_trees
 
         if view.doc not in PARSERS:
             raise calib_error("C410", text=view.doc.text[:40].strip())
         return draw_trees(PARSERS[view.doc], view, n, seed)
-    rng = generator(n, seed, get_string_id(view.doc.text))
+    rng = make_rng(n, seed, get_string_id(view.doc.text))
     if annotation.name in ("ner", "biluo") or isinstance(annotation, SpanAnnotation):
         return _sample_spans(view, n, rng)
     names = np.array([*dict.fromkeys(view.tags.tolist()), None], dtype=object)[:-1]
@@ -274,8 +289,8 @@ def sample_view(view: DocCalib, n: int = 100, seed: int = 0) -> Draws:
     return LabelDraws(view.doc, scale, view.layer, tuple(names), np.append(codes, REST)[entries], view.scored)
 
 
-def _inner(layer: str) -> Annotation:
-    """Return the annotation of the Doc itself, before any map of labels."""
+def _get_doc_annotation(layer: str) -> Annotation:
+    """Return the annotation of the Doc itself, without a map of labels."""
     annotation = get_annotation(layer)
     return annotation.inner if isinstance(annotation, MappedAnnotation) else annotation
 
@@ -284,7 +299,7 @@ def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws
     annotation = get_annotation(view.layer)
     spans = (*view.ents, *view.candidates)
     exclusive = not view.layer.startswith(SPANS_PREFIX)
-    if exclusive:  # what stands there without a score stays, and leaves no place
+    if exclusive:  # spans without a score stay on the Doc, and exclude those that overlap them
         scored_keys = {(span.start, span.end, span.label) for span in view.ents}
         is_taken = np.zeros(len(view.doc), dtype=bool)
         for span in annotation.spans_on(view.doc):

@@ -1,7 +1,7 @@
-"""Samples of whole trees from a parser's distribution over transitions, and P(every arc of a sentence is right).
+"""Sample whole trees from a parser's distribution over transitions, and estimate P(every arc of a sentence is right).
 
-A transition is sampled among the valid ones by its probability, so each sequence is sampled as often as the parser's
-probability of it, and always ends in a tree.
+Each transition is sampled among the valid ones by its probability. So a sequence of transitions is sampled with the probability
+that the parser gives it, and always ends in a tree.
 """
 
 from __future__ import annotations
@@ -34,26 +34,28 @@ from ...sources.parser.decoding import (
 )
 from ...sources.transitions import clear_copy
 from ...types import Floats, Ints
-from .draws import draw_columns, generator
-from .forecasts import Evidence
+from .draws import draw_columns, make_rng
+from .forecasts import UnitEvidence
 from .messages import calib_error
 from .questions import LabelsRight
 from .sampling import TreeDraws
 
-# No sequence of transitions has more steps for each word: it is pushed once, and again only after another word was taken off for good; put
-# back once less than pushed, taken off once, and begins one sentence.
+# Maximum number of transitions per word: it is pushed once, and again only after another word was popped for good; put back
+# once less than pushed, popped once, and begins one sentence.
 _STEPS = 5
-# So many chances, and scores of states, are held at once.
+# Maximum number of random numbers, or of scores of states, in memory at once.
 _CELLS = 1 << 21
-# Two runs of a parser over one Doc differ by no more.
+# Probabilities of two runs of a parser over one Doc differ by less.
 _SAME = 1e-3
 
 
 def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> TreeDraws:
-    """Sample n trees of a Doc that came from another process, a copy or a file, as `Doc._.<attr>.sample` does.
+    """Sample n trees of a Doc; unlike `Doc._.<attr>.sample` also of a copy, or a Doc from another process or a file.
 
-    parser (DependencyParser): Without a beam; what it listens to has run over the Doc. attr (str): Prefix of the calib pipe.
-    RAISES C001: n or seed. C412: scores of something else. C413: no scores. And see `draw_trees`.
+    parser (DependencyParser): Without a beam; the component that it listens to has run over the Doc.
+    seed (int): Determines the samples, with the text and the scores. attr (str): Prefix of the calib pipe.
+    RAISES C001: n or seed is negative. C412: the scores are not of arcs. C413: no scores. C680: the parser's scores have changed.
+    C681: no parser, or one with a beam. C024, C271: the parser cannot run again.
     """
     view = doc_view(doc, attr)
     if view is None:
@@ -64,11 +66,11 @@ def sample_trees(parser: Any, doc: Doc, n: int = 100, seed: int = 0, attr: str =
 
 
 def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
-    """Sample trees. RAISES C001: n or seed. C680: the Doc has changed. C681: no parser, or a beam. C024, C271: see `decode`."""
+    """Sample n trees of the Doc of a view of arcs. RAISES C001, C680, C681, C024, C271: as `sample_trees`."""
     doc, event = view.doc, plain_name(view.layer)
     if not isinstance(parser, DependencyParser) or parser.cfg["beam_width"] != 1:
         raise calib_error("C681", name=getattr(parser, "name", "?"), kind=type(parser).__name__)
-    rng, why = generator(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
+    rng, why = make_rng(n, seed, get_string_id(doc.text)), missing_input(parser, [doc])[0]
     if not why:
         bare = clear_copy(doc, keep_arcs=False)
         new_scores = predict_arcs(parser, [bare])[1][0].score(event)[view.rows]
@@ -78,15 +80,15 @@ def draw_trees(parser: Any, view: DocCalib, n: int, seed: int) -> TreeDraws:
         raise calib_error("C680", name=parser.name, why=why)
     size = max(1, _CELLS // max(_STEPS * len(doc), parser.moves.n_moves))
     sizes = [min(size, n - first) for first in range(0, n, size)] or [0]
-    parts = [_draw(parser, bare, rng.random((n_draws, _STEPS * len(doc)))) for n_draws in sizes]
+    parts = [_draw_batch(parser, bare, rng.random((n_draws, _STEPS * len(doc)))) for n_draws in sizes]
     heads, labels, logs = (np.concatenate(column) for column in zip(*parts, strict=True))
     names, codes = np.unique(labels, return_inverse=True)
     strings = tuple(doc.vocab.strings[int(name)] for name in names)
     return TreeDraws(doc, np.ones(len(doc)), event, strings, heads, codes.reshape(heads.shape), logs)
 
 
-def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
-    """Return (heads, hashes of labels, log-probability) of each sample. uniforms (Floats): Shape (n, _STEPS * n_tokens)."""
+def _draw_batch(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
+    """Sample n trees at once: (heads, hashes of labels, log-probabilities). uniforms (Floats): Shape (n, _STEPS * n_tokens)."""
     actions, n, n_tokens = read_actions(parser.moves), len(uniforms), len(doc)
     set_dropout_rate(parser.model, 0.0)
     step_model = parser.model.predict([doc])
@@ -117,11 +119,11 @@ def _draw(parser: Any, doc: Doc, uniforms: Floats) -> tuple[Ints, Any, Floats]:
     shape = (n, n_tokens)
     heads = states.heads[: n * n_tokens].reshape(shape) - n_tokens * np.arange(n)[:, None]
     classes = classes[: n * n_tokens].reshape(shape)
-    return (*_in_full(doc, np.where(classes < 0, np.arange(n_tokens), heads), classes, actions.labels), logs)
+    return (*_restore_lifted_arcs(doc, np.where(classes < 0, np.arange(n_tokens), heads), classes, actions.labels), logs)
 
 
-def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tuple[Ints, Any]:
-    """Return (heads, hashes of labels) as spaCy leaves them on a Doc, with lifted arcs put back."""
+def _restore_lifted_arcs(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tuple[Ints, Any]:
+    """Return (heads, hashes of labels), shape (n, n_tokens), with pseudo-projective arcs put back as spaCy does."""
     labels = np.array([doc.vocab.strings.add(name) for name in (*names, ROOT)], dtype=np.uint64)[classes]
     has_lifted = np.append([DECORATION in name for name in names], False)[classes].any(axis=1)
     tokens, doc = np.arange(len(doc)), doc.copy()
@@ -134,18 +136,18 @@ def _in_full(doc: Doc, heads: Ints, classes: Ints, names: Sequence[str]) -> tupl
     return heads, labels
 
 
-# What is known of a sentence whose tree is asked about.
+# Columns of the evidence of a tree.
 TREE_FEATURES = ("share of draws", "least share of a head", "product of raw scores")
 
 
 class TreeEvent(LabelsRight):
-    """Whether every arc of a sentence is right, by sampled trees. draws (int): How many. RAISES C001: none."""
+    """Whether every arc of a sentence is right, by sampled trees. draws (int): Number of samples. RAISES C001: below 1."""
 
     registered, short = "spacy-calib.Tree.v1", "tree"
-    called, about = ("tree", "trees"), "the arcs of a parser"
+    unit_words, about = ("tree", "trees"), "the arcs of a parser"
     features, of_labels, needs_no_fit = TREE_FEATURES, True, True
     rivals = ("product of raw scores", "share of draws")
-    what = "all arcs right"
+    condition = "all arcs right"
 
     def __init__(self, draws: int = 100):
         super().__init__()
@@ -161,26 +163,22 @@ class TreeEvent(LabelsRight):
         self._attr, self._component = attr, component
 
     def units(self, doc: Doc) -> Sequence[Span]:
-        """Return the sentences with words, all of which have a score."""
+        """Return the sentences that have words, if all of these have a score."""
         view, words = doc_view(doc, self._attr), ~is_space(doc)
         if view is None or not doc.has_annotation("DEP"):
             return ()
-        return [
-            sent
-            for sent in doc.sents
-            if words[sent.start : sent.end].any() and (view.scored | ~words)[sent.start : sent.end].all()
-        ]
+        slices = [(sent, slice(sent.start, sent.end)) for sent in doc.sents]
+        return [sent for sent, tokens in slices if words[tokens].any() and (view.scored | ~words)[tokens].all()]
 
-    def evidence(self, doc: Doc, units: Sequence[Span]) -> Evidence:
-        """RAISES: see `draw_trees`."""
+    def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
         view = doc_view(doc, self._attr)
         assert view is not None
         draws = draw_trees(self._component(), view, self.draws, 0)
         same_heads, words, raw = draws.same_heads(), ~is_space(doc), np.ones(len(doc))
         raw[view.rows] = view.raw
         features = np.ones((len(units), len(TREE_FEATURES)))
-        for number, unit in enumerate(units):
+        for row, unit in enumerate(units):
             tokens = unit.start + np.flatnonzero(words[unit.start : unit.end])
             counts = same_heads[:, tokens].all(axis=1).sum(), same_heads[:, tokens].sum(axis=0).min()
-            features[number] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[tokens].prod()
-        return Evidence(logit(features), features[:, 2], features[:, 0])
+            features[row] = *((count + 0.5) / (self.draws + 1) for count in counts), raw[tokens].prod()
+        return UnitEvidence(logit(features), features[:, 2], features[:, 0])

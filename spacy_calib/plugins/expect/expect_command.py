@@ -1,6 +1,6 @@
 """Estimate the accuracy on unlabelled texts.
 
-`spacy calib expect`: how good a pipeline is on texts without gold, and whether that number can be trusted.
+`spacy calib expect`: how good a pipeline is on texts without gold, and whether that estimate can be trusted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.evidence import GoldSays, Seen, check_gold_of_corpus
+from ...cli.shared.evidence import FitOverlap, GoldCheck, check_gold_of_corpus
 from ...cli.shared.examples import data_files, holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
@@ -27,13 +27,13 @@ from ...cli.shared.options import (
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import wanted_output
+from ...cli.shared.outputs import output_files
 from ...cli.shared.run import Run, score
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
 from ...errors import CalibError, calib_error
 from ...pipe.loading import check_readable
-from .expect_output import ADAPTED, show
+from .expect_output import ADAPTED, show_result
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -42,39 +42,36 @@ if TYPE_CHECKING:
     from ...annotations import Annotation
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .few_labels import Read
+    from .few_labels import ScoredTexts
 
-GOLD_HELP = "A few labelled documents, picked at random from such texts: they correct what the scores say"
-BY_HELP = (
-    "Tell it, too, of each part of the texts that shares a value of this key: of Doc.user_data, of the lines of .jsonl, or a function of "
-    "calib_keys"
-)
+GOLD_HELP = "A few labelled documents, picked at random from such texts, that correct the estimates"
+BY_HELP = "Also estimate by the value of this key: of Doc.user_data, of the lines of .jsonl, or a function of calib_keys"
 
 
 FailOn = Annotated[
     str | None,
-    option("Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear"),
+    option("Exit code 1 if the texts are not like the fit data: drift, unclear (too few texts), or drift,unclear"),
 ]
 
 
 def failing_verdicts(fail_on: str | None) -> list[str | None]:
-    """The verdicts of --fail-on; None stands for a pipe without a record. RAISES C056: it names something else."""
+    """Return the verdicts that --fail-on names; None means that a pipe has no record. RAISES C056: it names something else."""
     from ...pipe.record.drift import DIFFERENT, OTHER_WEIGHTS, TOO_FEW
 
     verdicts: dict[str, list[str | None]] = {"drift": [DIFFERENT, OTHER_WEIGHTS], "unclear": [TOO_FEW, None]}
-    given = [] if fail_on is None else [name.strip() for name in fail_on.split(",")]
-    check_option("--fail-on", all(name in verdicts for name in given), "drift, unclear or drift,unclear", repr(fail_on))
-    return [verdict for name in given for verdict in verdicts[name]]
+    names = [] if fail_on is None else [name.strip() for name in fail_on.split(",")]
+    check_option("--fail-on", all(name in verdicts for name in names), "drift, unclear or drift,unclear", repr(fail_on))
+    return [verdict for name in names for verdict in verdicts[name]]
 
 
 def exit_code(values: Mapping[str, Any], result: dict[str, Any]) -> int:
-    """1 where the verdict of a pipe is one that --fail-on names."""
-    verdicts = [(one["drift"] or {"verdict": None})["verdict"] for one in each_pipe(result)]
+    """Return 1 if --fail-on names the verdict of a pipe, else 0."""
+    verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
     return int(any(verdict in failing_verdicts(values["fail_on"]) for verdict in verdicts))
 
 
-def each_pipe(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """What `expect` returned of each pipe."""
+def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the results of all pipes from the result of `expect`."""
     return [result, *result.get("others", {}).values()]
 
 
@@ -87,9 +84,9 @@ def expect(
     attr: OnlyAttr = None,
     columns: Columns = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
-    confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95,
+    confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("The expected accuracy of every document too")] = False,
+    per_doc: Annotated[bool, option("Also estimate the accuracy of every document")] = False,
     check: Annotated[bool, option("Compare with the gold in DATA")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
@@ -103,37 +100,36 @@ def expect(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Tell the accuracy (and precision, recall and F of entities) to be expected on texts without gold, with an interval, and
-    whether the texts are like those the pipe was fitted on: where they are not, the numbers cannot be trusted.
+    Estimate the accuracy (and precision, recall and F of entities) on texts without gold, with intervals, and check whether the
+    texts are like those that the pipe was fitted on: if they are not, the estimates cannot be trusted.
 
-    With --gold, a few labelled documents tell by how much the scores are off (prediction-powered inference): the numbers then
-    hold for other texts too, and stand beside what the labelled documents alone would say.
+    With --gold, a few labelled documents measure the error of the scores (prediction-powered inference): the estimates then
+    hold for other texts too, and are compared with estimates from the labelled documents alone.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
-        "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;
-        on request "slices": "by" and "rows", see `Summed.expected_by_slice`, "per_doc" and "true", see `documents_of` and `true_values`, with the numbers of `checked_documents` and "seen", see
-        `pairs.seen_texts.SeenShare`. Of a pipeline with several pipes: those of the first, "others": pipe -> its own, and "skipped": why others have none.
-    RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels. CalibError: every other
-        fault of the input.
+        "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
+        that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
+        `summary.estimate_quality`; with --gold also those of `few_labels.correct_by_gold`, and "seen" in "gold". On request
+        "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
+        "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
+        `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
+        the same; "skipped": why others have no result.
+    RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels.
+        CalibError: every other fault of the input.
     """
     check_confidence(confidence)
     check_option("--by", by is None or gold is None, "left out beside --gold, which corrects all texts together", by)
     failing_verdicts(fail_on)
-    how: dict[str, Any] = {
-        "gold_preproc": gold_preproc,
-        "doc_key": doc_key,
-        "n_process": n_process,
-        "gpu_id": gpu_id,
-        "code": code,
-    }
-    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, force=force, silent=silent, **how)
-    nlp = run.begin(wanted_output(output), read=[] if gold is None else data_files(gold))
-    pipes = run.pipes(nlp, several=True)
-    result = expected_of_all(nlp, pipes, lambda pipe: expected_quality(run, nlp, pipe, gold, confidence, check, per_doc))
+    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run_options |= {"code": code, "force": force, "silent": silent}
+    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **run_options)
+    nlp = run.begin(output_files(output), read=[] if gold is None else data_files(gold))
+    pipes = run.pipes(nlp, allow_many=True)
+    result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, gold, confidence, check, per_doc))
 
     def show_all() -> None:
-        for one in each_pipe(result):
-            show(one)
+        for pipe_result in list_results(result):
+            show_result(pipe_result)
         for sentence in result.get("skipped", ()):
             msg.warn(sentence)
 
@@ -141,130 +137,129 @@ def expect(
     return result
 
 
-def expected_of_all(nlp: Language, pipes: Sequence[Calibrator], ask: Callable[[Calibrator], dict[str, Any]]) -> dict[str, Any]:
-    """What each of these pipes expects, by `ask`. RAISES CalibError: that of the first, where all fail."""
+def estimate_pipes(
+    nlp: Language, pipes: Sequence[Calibrator], estimate: Callable[[Calibrator], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the estimates of all pipes that have one. RAISES CalibError: that of the first pipe, if none has."""
     results: list[dict[str, Any]] = []
     errors: list[CalibError] = []
-    skipped: list[str] = []
+    warnings: list[str] = []
     for pipe in pipes:
         try:
             check_readable(nlp, pipe)
-            results.append(ask(pipe))
+            results.append(estimate(pipe))
         except CalibError as error:
             errors.append(error)
-            skipped.append(f"Nothing is expected by pipe {pipe.name}. {error.message}")
+            warnings.append(f"Nothing is expected by pipe {pipe.name}. {error.message}")
     if not results:
         raise errors[0]
     if len(pipes) == 1:
         return results[0]
-    return {**results[0], "others": {one["pipe"]: one for one in results[1:]}, "skipped": skipped}
+    return {**results[0], "others": {other["pipe"]: other for other in results[1:]}, "skipped": warnings}
 
 
-def expected_quality(
+def estimate_pipe(
     run: Run, nlp: Language, pipe: Calibrator, gold: Path | None, confidence: float, check: bool, per_doc: bool
 ) -> dict[str, Any]:
-    """What `expect` returns. gold (Path | None): Labelled documents. check (bool): Whether DATA has gold to compare with."""
+    """Return the result of `expect` for one pipe. gold (Path | None): Labelled documents. check (bool): Compare with DATA."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...gold.reading import Noted
     from ...pipe.record.fit_record import read_record
-    from .few_labels import Beside, Read, with_gold
-    from .summary import Summed, checked_documents, corrected, true_values, without_trust
+    from .few_labels import ScoredTexts, SurveyBuilder, correct_by_gold
+    from .summary import CorpusSummary, compare_with_gold, correct_rows, count_checked, mark_untrusted
 
-    annotation = get_annotation(pipe.fit_info.layer)
+    annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
     record, labels = read_record(pipe), pipe.lookup.labels()
-    noted, summed, beside, seen, names = Noted(annotation), Summed(labels, record), None, None, Names(run.by)
+    gold_spans, names, summary, builder, overlap = Noted(annotation), Names(run.by), CorpusSummary(labels, record), None, None
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:
-        few, few_seen = labelled_documents(run, gold, nlp, pipe, annotation)
-        beside = Beside(few, labels, None if record is None else record.entities)
+        sample, sample_overlap = score_sample(run, gold, nlp, pipe, annotation)
+        builder = SurveyBuilder(sample, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
     if check:
-        corpus, seen = scored_gold(run, nlp, pipe, lambda examples: names.over(noted.over(examples)))
+        corpus, overlap = score_gold(run, nlp, pipe, lambda examples: names.over(gold_spans.over(examples)))
         corpora = [corpus]
     else:
-        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.over(noted.over(examples)))
+        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.over(gold_spans.over(examples)))
     for corpus in corpora:
-        if per_doc:  # labelled documents, where there are any, stand in for the fit
-            summed.add_documents(corpus, record if beside is None else None, confidence, check)
-        summed.add(corpus, names.take())
-        read = Read(corpus, *noted.take())
-        if beside is not None:
-            beside.add(read)
+        if per_doc:  # with labelled documents, their correction takes the place of the record's
+            summary.add_documents(corpus, record if builder is None else None, confidence, check)
+        summary.add(corpus, names.take())
+        n_gold, digests = gold_spans.take()  # also adds up the total for the check
+        if builder is not None:
+            builder.add(ScoredTexts(corpus, n_gold, digests))
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    trusted = not pipe.lookup.weights_changed()
+    same_weights = not pipe.lookup.weights_changed()
     result = {
         "pipe": pipe.name,
         "component": pipe.source.component,
         "layer": annotation.gold.name,
-        "documents": summed.n_documents,
+        "documents": summary.n_documents,
         "by": corpus.unit,
-        "tokens": summed.sums.tokens,
+        "tokens": summary.sums.tokens,
         "confidence": confidence,
-        "weights_changed": not trusted,
-        "learned_from": learned_from(pipe),
-        **summed.expected(pipe.fit_info.span_event, confidence),
+        "weights_changed": not same_weights,
+        "learned_from": describe_fit(pipe),
+        **summary.estimate(event, confidence),
     }
-    result = result if trusted else without_trust(result)
-    if beside is not None:
-        result = with_gold(result, beside, confidence)
-        result["gold"]["seen"] = few_seen
-        result["trusted"] = not (few_seen and few_seen["many"])
+    result = result if same_weights else mark_untrusted(result)
+    if builder is not None:
+        result = correct_by_gold(result, builder, confidence)
+        result["gold"]["seen"], result["trusted"] = sample_overlap, not (sample_overlap and sample_overlap["many"])
     if check:
-        result |= {"seen": seen, **checked_documents(corpus)}
-        result["true"] = true_values(corpus, noted.n_gold, result)
+        result |= {"seen": overlap, **count_checked(corpus)}
+        result["true"] = compare_with_gold(corpus, gold_spans.n_gold, result)
     if run.by is not None:
         names.check()
-        result["slices"] = {"by": run.by, "rows": summed.expected_by_slice(pipe.fit_info.span_event, confidence, trusted)}
+        result["slices"] = {"by": run.by, "rows": summary.estimate_slices(event, confidence, same_weights)}
     if per_doc:
-        result["per_doc"] = summed.rows if beside is None else corrected(summed.rows, result["gold"]["correction"])
+        rows = summary.document_rows
+        result["per_doc"] = rows if builder is None else correct_rows(rows, result["gold"]["correction"])
     return result
 
 
-def learned_from(pipe: Calibrator) -> dict[str, Any]:
-    """What the intervals are learned from: "unit" and "n" of the documents of the fit, or of the last adaptation, and which it was ("kind")."""
+def describe_fit(pipe: Calibrator) -> dict[str, Any]:
+    """Return "unit" and "n" of the documents of the last adaptation or else of the fit, and which it was ("kind")."""
     info = pipe.fit_info
     last = info.adaptations[-1] if info.adaptations else {"unit": info.unit, "docs": info.docs}
     return {"unit": last["unit"], "n": last["docs"], "kind": ADAPTED if info.adaptations else pipe.learned.origin}
 
 
-def scored_gold(
+def score_gold(
     run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
 ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """DATA with gold as the pipe scores it, and how much of it the fit has seen. also (Callable): Looks at the examples as they pass.
+    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Iterates over the examples too.
 
-    RAISES C075, C151, C800 to C804: no token got a score, or the gold says nothing of the component.
+    RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """
     from ...gold.checks import EXPECTED
 
-    says = GoldSays(pipe)
-    corpus, seen = run.score(nlp, pipe, sentences=False, also=lambda examples: says.over(also(examples)))
-    says.check(corpus, run.silent, EXPECTED)
-    return corpus, seen
+    gold_check = GoldCheck(pipe)
+    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.over(also(examples)))
+    gold_check.check(corpus, run.silent, EXPECTED)
+    return corpus, overlap
 
 
-def labelled_documents(
+def score_sample(
     run: Run, gold: Path, nlp: Language, pipe: Calibrator, annotation: Annotation
-) -> tuple[Read, dict[str, Any] | None]:
-    """The documents of --gold as the pipe scores them, and how much of them the fit has seen.
+) -> tuple[ScoredTexts, dict[str, Any] | None]:
+    """Return the labelled documents of --gold with scores, and their overlap with the fit data.
 
-    RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C800 to C804: they say nothing. C075, C151: no token got a score, or the component knows none of the labels.
+    RAISES C030: they have no labels of the component. C690: they were chosen by their scores, not at random. C075, C151: no
+    token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """
     from ...gold.checks import EXPECTED
     from ...gold.reading import Noted
-    from .few_labels import Read
+    from .few_labels import ScoredTexts
 
-    noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
-    corpus = score(
-        nlp,
-        pipe,
-        says.over(seen.over(noted.over(run.stream(nlp, gold, True, [pipe])))),
-        run.passing("Scoring --gold", gold, True),
-    )
+    gold_spans, overlap, gold_check = Noted(annotation), FitOverlap(pipe), GoldCheck(pipe)
+    examples = gold_check.over(overlap.over(gold_spans.over(run.stream(nlp, gold, True, [pipe]))))
+    corpus = score(nlp, pipe, examples, run.make_settings("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     check_gold_of_corpus(pipe, corpus, run.silent)
-    says.check(corpus, run.silent, EXPECTED)
-    return Read(corpus, *noted.take()), seen.to_dict()
+    gold_check.check(corpus, run.silent, EXPECTED)
+    return ScoredTexts(corpus, *gold_spans.take()), overlap.to_dict()

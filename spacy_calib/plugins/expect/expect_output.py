@@ -1,18 +1,18 @@
-"""What `calib expect` prints."""
+"""Print the result of `calib expect`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
-from ...cli.shared.screen import Column, interval, msg, number, percent, show_rows, whole
+from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_rows, whole
 from ...errors.advice import FITTED, PRETRAINED
-from ...pairs.documents import caveat_of, counted, extent
+from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
-_SHOWN = 40
-# What a pipe learned its intervals from: a fit, a card, or an adaptation.
+_MAX_DOCUMENTS = 40
+# Origin of the intervals of a pipe; the others are FITTED and PRETRAINED.
 ADAPTED = "adapted"
-# Why there is neither an interval nor a drift check, and what to do, by where the calibration comes from.
+# Origin of the calibration -> why there is neither an interval nor a drift check, and what to do.
 NO_RECORD = {
     FITTED: "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
     "check; run `python -m spacy calib fit` again, on two documents or more.",
@@ -23,26 +23,25 @@ NO_RECORD = {
     "interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib adapt` again.",
 }
 FEW_FITTED = (
-    "Too few labelled documents to tell: the pipe knows the kind of text that it was {how} from {n} alone, and as few of them differ so much "
-    "by chance that a difference which matters could not be seen. The intervals hold if the texts are of that kind; label more of them."
+    "Too few labelled documents to decide: the pipe was {how} {n}, which differ so much by chance that a difference that matters could "
+    "not be seen. The intervals hold if the texts are of the same kind; label more documents."
 )
 
-
-# What intervals promise: see the trials of docs/benchmarks.md.
+# How often the intervals hold, by the trials of docs/benchmarks.md.
 _PROMISE = (
     "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this check, and intervals hold "
     "less often there"
 )
 
 
-def show(result: dict[str, Any]) -> None:
-    """Print what is to be expected, the documents, and the verdict."""
+def show_result(result: dict[str, Any]) -> None:
+    """Print all tables of one pipe: estimates, gold, slices, documents, and the comparison with the fit data."""
     from ...annotations import unit_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
     unit = unit_of(result["layer"])
-    title, caveat = interval_title(result), caveat_in(result)
-    msg.text(extent(result["by"], result["documents"], unit, result["tokens"]))
+    title, caveat = interval_title(result), find_caveat(result)
+    msg.text(extent_in_words(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])
     show_seen(result.get("seen"))
     show_seen(result["gold"]["seen"] if "gold" in result else None)
@@ -56,49 +55,52 @@ def show(result: dict[str, Any]) -> None:
     is_corrected = "gold" in result and result["trusted"]
     if result["drift"] is not None:
         promise = caveat or _PROMISE
-        show_drift(result["drift"], unit, is_corrected, promise, claimed=not caveat, few=too_few_in(result))
+        show_drift(result["drift"], unit, is_corrected, promise, is_good=not caveat, shortage=describe_shortage(result))
     elif not is_corrected:
         msg.warn(NO_RECORD[result["learned_from"]["kind"]].format(component=result["component"]))
 
 
-def too_few_in(result: dict[str, Any]) -> str:
-    """What there is too little of where a difference could not be seen: labelled documents, or texts."""
+def describe_shortage(result: dict[str, Any]) -> str:
+    """Return why a difference from the fit data could not be seen: too few documents in the fit, or too few texts."""
     learned_from = result["learned_from"]
     if learned_from["n"] >= result["documents"]:
         return TOO_FEW_TO_TELL
     how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
-    return FEW_FITTED.format(how=how, n=counted(learned_from["unit"], learned_from["n"]))
+    return FEW_FITTED.format(how=how, n=count_in_words(learned_from["unit"], learned_from["n"]))
 
 
-def caveat_in(result: dict[str, Any]) -> str:
-    """Why the intervals of a result are too narrow; "" where they need not be."""
+def find_caveat(result: dict[str, Any]) -> str:
+    """Return why the intervals of a result are too narrow, or ""."""
     gold = result.get("gold")
     learned_from = result["learned_from"]
     return caveat_of(learned_from["unit"], learned_from["n"]) if gold is None else caveat_of(gold["by"], gold["documents"])
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """The title of a column of intervals."""
-    return "If all were independent" if caveat_in(result) else f"{100 * result['confidence']:g} % interval"
+    """Return the title of a column of intervals."""
+    return "If all were independent" if find_caveat(result) else f"{100 * result['confidence']:g} % interval"
 
 
 def show_estimates(result: dict[str, Any], title: str) -> None:
-    """Print the table of shares. title (str): Of the intervals."""
+    """Print the accuracy and the entity scores. title (str): Title of the column of intervals."""
     entities, true = result["entities"] or {}, result.get("true", {})
     estimates = {"accuracy": result["accuracy"], **{name: entities.get(name) for name in ("precision", "recall", "f")}}
-    nothing = {"value": None, "inside": None}
+    no_value = {"value": None, "inside": None}
     rows = [
-        {"of": _title(name), **estimate, **true.get(name, nothing)}
+        {"of": _name_share(name), **estimate, **true.get(name, no_value)}
         for name, estimate in estimates.items()
         if estimate is not None
     ]
     columns = [
-        Column("", "of", align="l"),
-        Column("Expected", "expected", percent),
-        Column(title, "", interval),
+        TableColumn("", "of", align="l"),
+        TableColumn("Expected", "expected", percent),
+        TableColumn(title, "", interval),
     ]
-    of_gold = [Column("True", "value", percent), Column("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO")]
-    show_rows(rows, columns + of_gold if true else columns)
+    gold_columns = [
+        TableColumn("True", "value", percent),
+        TableColumn("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),
+    ]
+    show_rows(rows, columns + gold_columns if true else columns)
     if true and result["checked"] < result["checkable"]:
         msg.text(
             f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
@@ -111,101 +113,102 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
         )
     if entities and entities["gold"] is not None:
         msg.text(
-            f"To be expected: {entities['right']:,.0f} of the {entities['predicted']:,} entities found are right, and "
-            f"{entities['gold']:,.0f} should have been found."
+            f"Expected: {entities['right']:,.0f} of the {entities['predicted']:,} predicted entities are right, and the texts have "
+            f"{entities['gold']:,.0f} entities."
         )
 
 
 def show_gold(result: dict[str, Any], unit: str) -> None:
-    """Print what the labelled documents alone say, and by how much the scores narrow that. unit (str): What has labels."""
+    """Print the estimates from labelled documents alone, and how much the scores narrow them. unit (str): What has labels."""
     gold = result["gold"]
     columns = (
-        Column("By the labelled alone", "of", align="l"),
-        Column("Share", "expected", percent),
-        Column(interval_title(result), "", interval),
-        Column("Narrower now by", "narrower", lambda share: f"{100 * share:.0f} %"),
-        Column("By the scores alone", "scores_alone", lambda one: percent(one["expected"])),
+        TableColumn("By the labelled alone", "of", align="l"),
+        TableColumn("Share", "expected", percent),
+        TableColumn(interval_title(result), "", interval),
+        TableColumn("Narrower now by", "narrower", lambda share: f"{100 * share:.0f} %"),
+        TableColumn("By the scores alone", "scores_alone", lambda estimate: percent(estimate["expected"])),
     )
-    show_rows(({"of": _title(name), **one["classical"], **one} for name, one in gold["shares"].items()), columns)
+    show_rows(({"of": _name_share(name), **share["classical"], **share} for name, share in gold["shares"].items()), columns)
     msg.text(
-        f"Corrected by {counted(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
-        f"Docs stand among the texts, and are counted once. Accuracy: the mean score is {percent(result['accuracy']['mean_score'])}, "
+        f"Corrected by {count_in_words(gold['by'], gold['documents'])} with gold ({gold['tokens']:,} {unit}s); {gold['among']:,} of the "
+        f"Docs are among the texts, and are counted once. Accuracy: the mean score is {percent(result['accuracy']['mean_score'])}, "
         f"which the labels change by {100 * gold['correction']:+.2f} a {unit}. This holds for labelled documents that were "
         "picked at random from such texts."
     )
 
 
-def _title(name: str) -> str:
+def _name_share(name: str) -> str:
     return "Accuracy" if name == "accuracy" else f"{'F' if name == 'f' else name.capitalize()} of entities"
 
 
 def show_slices(slices: dict[str, Any], title: str, unit: str) -> None:
-    """Print what to expect of each slice, and which are not like the fit data. title (str): Of the intervals. unit (str): What has labels."""
+    """Print the expected accuracy of each slice, and which slices are not like the fit data. unit (str): What has labels."""
     msg.divider(f"By {slices['by']}, the worst to be expected first")
     columns = (
-        Column("Slice", "slice", align="l"),
-        Column("Documents", "documents", whole),
-        Column(f"{unit.capitalize()}s", "tokens", whole),
-        Column("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
-        Column(title, "accuracy", interval),
-        Column("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
+        TableColumn("Slice", "slice", align="l"),
+        TableColumn("Documents", "documents", whole),
+        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
+        TableColumn("Expected", "accuracy", lambda accuracy: percent(accuracy["expected"])),
+        TableColumn(title, "accuracy", interval),
+        TableColumn("Texts", "drift", lambda drift: "" if drift is None else drift["verdict"], align="l"),
     )
     show_rows(slices["rows"], columns)
 
 
 def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> None:
-    """Print the documents that are expected to be worst. title (str): Of the intervals. unit (str): What has labels."""
+    """Print the documents with the lowest expected accuracy. unit (str): What has labels."""
     msg.divider("Documents, the worst to be expected first")
-    worst = sorted(documents, key=lambda document: document["expected"])[:_SHOWN]
+    worst = sorted(documents, key=lambda document: document["expected"])[:_MAX_DOCUMENTS]
     true = any(document["true"] is not None for document in worst)
     columns = (
-        Column("Doc", "doc"),
-        Column(f"{unit.capitalize()}s", "tokens", whole),
-        Column("Expected", "expected", percent),
-        Column(title, "", interval),
-        *([Column("True", "true", percent)] if true else []),
-        Column("Begins", "text", align="l"),
+        TableColumn("Doc", "doc"),
+        TableColumn(f"{unit.capitalize()}s", "tokens", whole),
+        TableColumn("Expected", "expected", percent),
+        TableColumn(title, "", interval),
+        *([TableColumn("True", "true", percent)] if true else []),
+        TableColumn("Begins", "text", align="l"),
     )
     show_rows(worst, columns)
     if len(documents) > len(worst):
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
-def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, hold: str, claimed: bool, few: str) -> None:
-    """Print the comparison with the fit data, and what follows.
+def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, promise: str, is_good: bool, shortage: str) -> None:
+    """Print the comparison with the fit data, and whether to trust the estimates.
 
-    unit (str): What has labels. is_corrected (bool): By labelled documents of the new kind. hold (str): How far the intervals hold; claimed (bool): that they do.
-    few (str): See `too_few_in`.
+    unit (str): What has labels. is_corrected (bool): Whether labelled documents of these texts corrected the estimates. promise
+    (str): How often the intervals hold, for texts like the fit data. is_good (bool): Whether that is no caveat. shortage (str):
+    Why a difference could not be seen.
     """
     from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
     msg.divider("Are these texts like the fit data?")
     columns = (
-        Column("Difference of", "name", align="l"),
-        Column("Found", "value", number),
-        Column("Matters from", "limit", number),
-        Column("By chance up to", "chance", number),
-        Column("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
+        TableColumn("Difference of", "name", align="l"),
+        TableColumn("Found", "value", number),
+        TableColumn("Matters from", "limit", number),
+        TableColumn("By chance up to", "chance", number),
+        TableColumn("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
     )
     show_rows(drift["checks"], columns)
     if drift["stretch"]:
         msg.text(f"Compared by stretches of about {drift['stretch']:,} {unit}s, as there are few documents, and long ones.")
     if is_corrected and drift["verdict"] != LIKE:
         msg.good(
-            f"{drift['verdict'].capitalize()}. That matters to the scores alone: the numbers above are corrected by labels of these texts."
+            f"{drift['verdict'].capitalize()}. The estimates above hold all the same, as they are corrected by labels of these texts."
         )
     elif drift["verdict"] == OTHER_WEIGHTS:
         msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
     elif drift["verdict"] == LIKE:
-        summary = f"Like the fit data: no difference is large enough to matter. {hold}."
-        if claimed:
+        summary = f"Like the fit data: no difference is large enough to matter. {promise}."
+        if is_good:
             msg.good(summary)
         else:
             msg.warn(summary)
     elif drift["verdict"] == DIFFERENT:
         msg.warn(
             f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected values. On texts of another kind they can be too high or too "
-            "low, and the intervals do not hold. Label a few of these texts: `expect --gold` tells the accuracy, and `adapt` makes the scores true."
+            "low, and the intervals do not hold. Label a few of these texts: `expect --gold` estimates the accuracy, and `adapt` calibrates the scores."
         )
     else:
-        msg.warn(few)
+        msg.warn(shortage)

@@ -1,4 +1,4 @@
-"""A scored corpus and the record of the fit -> what quality to expect, whether to trust it, and the gold beside it."""
+"""Estimate the quality of a scored corpus from the record of the fit, check whether to trust it, and compare it with gold."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from typing import Any
 import numpy as np
 
 from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, Labelled
-from ...pipe.record.estimates import EntityModel, Estimate, Sums, entity_estimates, expected_accuracy, token_sums
+from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, UnitScores
+from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
-from ...types import Adds
+from ...types import FieldwiseSum
 
-# How much of a document is shown.
-_FIRST_WORDS = 6
+# Number of words of a document that are shown.
+_N_WORDS = 6
 
 
 @dataclass(frozen=True)
-class TextSums(Adds):
-    """The sums that expectations are made of.
+class TextSums(FieldwiseSum):
+    """The sums over some texts that their quality is estimated from; they can be added.
 
-    tokens (int): Counted ones. scores (float): Sum of their calibrated scores. Of the record, if there is one: right
-    (Sums): Right tokens. entities (Sums | None): Right and missed ones. predicted (float): Found ones. drift: DriftSums.
+    tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. With a record of the fit also
+    right (Sums): Right tokens. entities (Sums | None): Right and missed entities. n_predicted (float): Predicted entities.
+    drift (DriftSums): Sums to compare with the fit data.
     """
 
     tokens: int
     scores: float
-    right: Sums | None = None
-    entities: Sums | None = None
-    predicted: float = 0.0
+    right: EventSums | None = None
+    entities: EventSums | None = None
+    n_predicted: float = 0.0
     drift: DriftSums | None = None
 
     @classmethod
-    def of(cls, tokens: Labelled, spans: Labelled, record: FitRecord | None) -> TextSums:
-        """The sums over all tokens and entities of some texts."""
+    def from_labels(cls, tokens: UnitScores, spans: UnitScores, record: FitRecord | None) -> TextSums:
+        """Sum over the predicted labels of all tokens, and over all predicted entities."""
         n, scores = len(tokens.calibrated), float(tokens.calibrated.sum())
         if record is None:
             return cls(n, scores)
@@ -45,155 +46,158 @@ class TextSums(Adds):
         if model is None:
             return cls(n, scores, right, drift=record.profile.sums_of(tokens))
         sums = entity_sums(tokens, spans)
-        predicted = float(sums.predicted.sum())
-        return cls(n, scores, right, model.sums(sums).total(), predicted, record.profile.sums_of(tokens, spans))
+        n_predicted = float(sums.predicted.sum())
+        return cls(n, scores, right, model.sums(sums).total(), n_predicted, record.profile.sums_of(tokens, spans))
 
 
-def expected_of(
+def estimate_quality(
     sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
-    """What to expect, and whether to trust it. event (str): When an entity counts as right.
+    """Estimate the accuracy and the entity scores, and check for drift. event (str): Which entities count as right.
 
-    RETURNS (dict): "accuracy": {"expected", "low", "high"}, the mean calibrated score and the accuracy on the fit data;
-        "entities": numbers, and "precision", "recall" and "f" (None for a source without entities; no recall and F for
-        an event but exact); "drift": "verdict", "checks" and "stretch", see `Drift`; "trusted": whether texts are like
-        the fit data. Without a record "low", "high", "drift" and "entities" are None.
+    RETURNS (dict): "accuracy": {"expected", "low", "high"}, "mean_score" (mean calibrated score) and "fit" (accuracy on the
+        fit data); "entities": numbers, and "precision", "recall" and "f" (None for a source without entities; recall and F are
+        None unless the event is exact); "drift": fields of `Drift`; "trusted": whether texts are like the fit data. Without a
+        record "low", "high", "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
     if record is None or sums.right is None or sums.drift is None:
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
-    drift, entities = record.profile.judge(sums.drift, seed), None
+    drift, entities = record.profile.compare_sums(sums.drift, seed), None
     if record.entities is not None and sums.entities is not None:
-        entities = _entities(record.entities, sums.entities, sums.predicted, event, confidence)
+        entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
     return {
         "accuracy": {**estimate._asdict(), "mean_score": mean, "fit": record.accuracy},
         "entities": entities,
-        "drift": told_of_drift(drift),
-        "trusted": drift.trusted,
+        "drift": summarize_drift(drift),
+        "trusted": drift.is_trusted,
     }
 
 
 @dataclass
-class Summed:
-    """Texts summed up, part by part. labels (Sequence[str]): Of the source. record (FitRecord | None): Of the fit.
+class CorpusSummary:
+    """Sums up texts batch by batch. labels (Sequence[str]): Labels of the source. record (FitRecord | None): Record of the fit.
 
-    n_documents (int): So far. rows (list): What `documents_of` gave for the parts in `add_documents`. slices (dict): Name -> (documents, sums) of the
-        texts that have it.
+    n_documents (int): Number of documents so far. document_rows (list): A row for each document of `add_documents`. slices
+    (dict): Name of a slice -> (number of documents, sums).
     """
 
     labels: Sequence[str]
     record: FitRecord | None
     n_documents: int = 0
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    document_rows: list[dict[str, Any]] = field(default_factory=list)
     slices: dict[str, tuple[int, TextSums]] = field(default_factory=dict)
-    _parts: list[TextSums] = field(default_factory=list)
+    _batches: list[TextSums] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus, names: Sequence[str | None] = ()) -> None:
-        """Add texts. names (Sequence): The slice of each Doc; None for none, () where there are no slices."""
-        tokens, spans = Labelled.from_tokens(corpus, self.labels), Labelled.from_spans(corpus)
+        """Add a batch of texts. names (Sequence): Slice of each Doc, or None; () if there are no slices."""
+        tokens, spans = UnitScores.from_tokens(corpus, self.labels), UnitScores.from_spans(corpus)
         for name in sorted({name for name in names if name is not None}):
-            documents = np.unique(corpus.documents_of(np.flatnonzero([other_name == name for other_name in names])))
-            sums = TextSums.of(tokens.of_documents(documents), spans.of_documents(documents), self.record)
+            documents = np.unique(corpus.documents_of(np.flatnonzero([slice_name == name for slice_name in names])))
+            sums = TextSums.from_labels(tokens.of_documents(documents), spans.of_documents(documents), self.record)
             if sums.tokens:
-                n, sums_before = self.slices.get(name, (0, None))
-                self.slices[name] = n + len(documents), sums if sums_before is None else sums_before + sums
-        self._parts.append(TextSums.of(tokens, spans, self.record))
-        self._parts = [self.sums]
+                n, total = self.slices.get(name, (0, None))
+                self.slices[name] = n + len(documents), sums if total is None else total + sums
+        self._batches.append(TextSums.from_labels(tokens, spans, self.record))
+        self._batches = [self.sums]
         self.n_documents += corpus.n_documents
 
     def add_documents(self, corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> None:
-        """Add a row for each document of the texts that are added next. The arguments are those of `documents_of`."""
-        rows = documents_of(corpus, record, confidence, check)
-        self.rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
+        """Add a row for each document of the batch that is added next. The arguments are those of `make_document_rows`."""
+        rows = make_document_rows(corpus, record, confidence, check)
+        self.document_rows += [{**row, "doc": row["doc"] + self.n_documents} for row in rows]
 
     @property
     def sums(self) -> TextSums:
-        """The sums over all texts, at least one."""
-        return reduce(add, self._parts)
+        """The sums over all texts; at least one batch must have been added."""
+        return reduce(add, self._batches)
 
-    def expected(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
-        """`expected_of` these texts."""
-        return expected_of(self.sums, self.record, event, confidence)
+    def estimate(self, event: str, confidence: float = 0.95) -> dict[str, Any]:
+        """Estimate the quality of all texts, with the result of `estimate_quality`."""
+        return estimate_quality(self.sums, self.record, event, confidence)
 
-    def expected_by_slice(self, event: str, confidence: float = 0.95, trusted: bool = True) -> list[dict[str, Any]]:
-        """`expected_of` the texts of each slice, with "slice", "documents" and "tokens"; the least accuracy first. trusted (bool): False where the
-        component was trained since the fit.
+    def estimate_slices(self, event: str, confidence: float = 0.95, same_weights: bool = True) -> list[dict[str, Any]]:
+        """Return the result of `estimate_quality` for each slice, the lowest accuracy first, with its name and size.
+
+        same_weights (bool): False if the component was trained since the fit.
         """
         rows = []
         for name, (n, sums) in self.slices.items():
-            result = expected_of(sums, self.record, event, confidence)
-            trusted_result = result if trusted else without_trust(result)
-            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **trusted_result})
+            result = estimate_quality(sums, self.record, event, confidence)
+            result = result if same_weights else mark_untrusted(result)
+            rows.append({"slice": name, "documents": n, "tokens": sums.tokens, **result})
         return sorted(rows, key=lambda row: row["accuracy"]["expected"])
 
 
-def told_of_drift(drift: Drift) -> dict[str, Any]:
-    """ "verdict", "checks" and "stretch", see `Drift`."""
+def summarize_drift(drift: Drift) -> dict[str, Any]:
+    """Return the fields of a `Drift` as plain data."""
     checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
     return {"verdict": drift.verdict, "stretch": drift.stretch, "checks": checks}
 
 
-def without_trust(result: dict[str, Any]) -> dict[str, Any]:
-    """What `expected_of` gave, with the verdict that the component was trained since the fit."""
+def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of `estimate_quality` with the verdict that the component was trained since the fit."""
     drift = None if result["drift"] is None else {**result["drift"], "verdict": OTHER_WEIGHTS}
     return {**result, "drift": drift, "trusted": False}
 
 
-def _entities(model: EntityModel, sums: Sums, predicted: float, event: str, confidence: float) -> dict[str, Any]:
-    estimates = entity_estimates(model, sums, predicted, confidence)
-    exact = event == "exact"  # otherwise one gold entity may make several right
+def _estimate_entities(
+    model: EntityModel, sums: EventSums, n_predicted: float, event: str, confidence: float
+) -> dict[str, Any]:
+    estimates = entity_estimates(model, sums, n_predicted, confidence)
+    exact = event == "exact"  # by other events one gold entity may make several predicted ones right
     return {
         "event": event,
         "predicted": estimates.predicted,
         "right": estimates.right,
         "gold": estimates.gold if exact else None,
-        "precision": _plain(estimates.precision),
-        "recall": _plain(estimates.recall if exact else None),
-        "f": _plain(estimates.f if exact else None),
+        "precision": _as_dict(estimates.precision),
+        "recall": _as_dict(estimates.recall if exact else None),
+        "f": _as_dict(estimates.f if exact else None),
     }
 
 
-def _plain(estimate: Estimate | None) -> dict[str, float] | None:
+def _as_dict(estimate: ShareEstimate | None) -> dict[str, float] | None:
     return None if estimate is None else estimate._asdict()
 
 
-def true_values(corpus: ScoredCorpus, gold: int, result: dict[str, Any]) -> dict[str, Any]:
-    """The true values, and whether the intervals hold them: None if some documents have no gold.
+def compare_with_gold(corpus: ScoredCorpus, n_gold: int, result: dict[str, Any]) -> dict[str, Any]:
+    """Compute the true accuracy and entity scores, and whether they are inside of the intervals.
 
-    gold (int): Gold entities. result (dict): What is expected, and `checked_documents`.
-    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined.
+    n_gold (int): Number of gold entities. result (dict): The estimates, and the numbers of `count_checked`.
+    RETURNS (dict): "accuracy", "precision", "recall", "f": {"value", "inside"} each, left out where undefined; "inside" is None
+        if some documents have no gold.
     """
-    with_gold = corpus.counted & (corpus.right != UNKNOWN)
-    rights = corpus.right[with_gold]
+    is_right = corpus.right[corpus.is_counted & (corpus.right != UNKNOWN)]
     spans = corpus.spans.right[corpus.spans.right != UNKNOWN]
-    right, predicted = int((spans == RIGHT).sum()), len(spans)
-    whole = result["checked"] == result["checkable"]
+    n_right, n_predicted = int((spans == RIGHT).sum()), len(spans)
+    all_checked = result["checked"] == result["checkable"]
     true = {
-        "accuracy": _share(int((rights == RIGHT).sum()), len(rights)),
-        "precision": _share(right, predicted),
-        "recall": _share(right, gold),
-        "f": _share(2 * right, predicted + gold),
+        "accuracy": _divide(int((is_right == RIGHT).sum()), len(is_right)),
+        "precision": _divide(n_right, n_predicted),
+        "recall": _divide(n_right, n_gold),
+        "f": _divide(2 * n_right, n_predicted + n_gold),
     }
     estimates = {"accuracy": result["accuracy"], **(result["entities"] or {})}
     return {
-        name: {"value": value, "inside": _is_inside(value, estimates[name]) if whole else None}
+        name: {"value": value, "inside": _is_inside(value, estimates[name]) if all_checked else None}
         for name, value in true.items()
         if value is not None and estimates.get(name) is not None
     }
 
 
-def checked_documents(corpus: ScoredCorpus) -> dict[str, int]:
-    """ "checkable": documents with scores; "checked": those of them with gold."""
-    is_counted = corpus.counted
+def count_checked(corpus: ScoredCorpus) -> dict[str, int]:
+    """Count the documents with scores ("checkable"), and those with gold too ("checked")."""
+    is_counted = corpus.is_counted
     return {
         "checkable": len(np.unique(corpus.docs[is_counted])),
         "checked": len(np.unique(corpus.docs[is_counted & (corpus.right != UNKNOWN)])),
     }
 
 
-def _share(part: int, whole: int) -> float | None:
+def _divide(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
@@ -201,40 +205,35 @@ def _is_inside(value: float, estimate: dict[str, Any]) -> bool | None:
     return None if estimate["low"] is None else estimate["low"] <= value <= estimate["high"]
 
 
-def documents_of(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
-    """A row for each document with tokens: "doc" (number, from 0), "text" (first words), "tokens", "expected", "low"
-    and "high" (None without a record), "true" (accuracy; None without gold, or where it is not to be checked).
+def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidence: float, check: bool) -> list[dict[str, Any]]:
+    """Return a row for each document with tokens, with its expected accuracy.
+
+    check (bool): Whether to compute the true accuracy. RETURNS (list): "doc" (number, from 0), "text" (first words), "tokens",
+        "expected", "low" and "high" (None without a record), "true" (None without gold).
     """
-    sums = token_sums(corpus.calibrated[corpus.counted], corpus.docs[corpus.counted], corpus.n_docs)
-    with_gold = corpus.counted & (corpus.right != UNKNOWN)
-    n_known, n_right = (
+    sums = token_sums(corpus.calibrated[corpus.is_counted], corpus.docs[corpus.is_counted], corpus.n_docs)
+    with_gold = corpus.is_counted & (corpus.right != UNKNOWN)
+    n_gold, n_right = (
         np.bincount(corpus.docs[mask], minlength=corpus.n_docs) for mask in (with_gold, with_gold & (corpus.right == RIGHT))
     )
     rows = []
     for doc in np.flatnonzero(sums.units > 0).tolist():
-        mask = Sums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
-        mean: dict[str, Any] = {"expected": _in_range(mask.expected.sum() / mask.units.sum()), "low": None, "high": None}
+        doc_sums = EventSums(sums.expected[doc : doc + 1], sums.independent[doc : doc + 1], sums.units[doc : doc + 1])
+        mean = _clip_share(doc_sums.expected.sum() / doc_sums.units.sum())
+        accuracy: dict[str, Any] = {"expected": mean, "low": None, "high": None}
+        if record is not None:
+            accuracy = expected_accuracy(record.tokens, doc_sums, confidence, record.source_variance)._asdict()
         first, last = int(corpus.doc_starts[doc]), int(corpus.doc_starts[doc + 1])
-        rows.append(
-            {
-                "doc": doc,
-                "text": " ".join(corpus.text(first, min(last, first + _FIRST_WORDS)).split()),
-                "tokens": int(mask.units[0]),
-                **(
-                    mean
-                    if record is None
-                    else expected_accuracy(record.tokens, mask, confidence, record.source_variance)._asdict()
-                ),
-                "true": _share(int(n_right[doc]), int(n_known[doc])) if check else None,
-            }
-        )
+        text = " ".join(corpus.text(first, min(last, first + _N_WORDS)).split())
+        true = _divide(int(n_right[doc]), int(n_gold[doc])) if check else None
+        rows.append({"doc": doc, "text": text, "tokens": int(doc_sums.units[0]), **accuracy, "true": true})
     return rows
 
 
-def corrected(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
-    """Rows of `documents_of` without a record, corrected. correction (float): To be added to each expectation."""
-    return [{**row, "expected": _in_range(row["expected"] + correction)} for row in rows]
+def correct_rows(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
+    """Return rows of documents with `correction` added to each expected accuracy."""
+    return [{**row, "expected": _clip_share(row["expected"] + correction)} for row in rows]
 
 
-def _in_range(share: float) -> float:
+def _clip_share(share: float) -> float:
     return float(np.clip(share, 0.0, 1.0))

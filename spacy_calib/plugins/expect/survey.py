@@ -1,7 +1,7 @@
-"""Shares of events in many texts from scores of all of them and the gold of a few.
+"""Estimate shares of events (right labels) in many texts from the scores of all texts and the gold of a few.
 
-Prediction-powered estimates and their variance (Angelopoulos et al. 2023), for a finite number of texts; a document is
-the unit, as its tokens are alike.
+Prediction-powered inference (Angelopoulos et al. 2023), for a finite number of texts. Documents are the sampling units, as
+tokens of one document are correlated.
 """
 
 from __future__ import annotations
@@ -11,149 +11,154 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...pipe.record.estimates import Estimate, interval, n_effective
+from ...pipe.record.estimates import ShareEstimate, interval, n_effective
 from ...types import Floats
 
 
-class Known(NamedTuple):
-    """n labelled documents and k kinds of events.
+class LabelledDocuments(NamedTuple):
+    """n labelled documents and k kinds of events in each; arrays of shape (n, k).
 
-    observed, expected, independent (Floats): Events of each document, (n, k), by the gold, by the scores, and their variance if
-    independent. units (Floats): What each kind is counted in (tokens, entities found), (n, k); for the last kind tokens, or the
-    only unit.
+    gold_events (Floats): Number of events by the gold. expected_events (Floats): Expected number by the scores. variances
+    (Floats): Its variance if events are independent. units (Floats): Denominators of the shares (tokens, predicted entities);
+    those of the last kind measure a document's size.
     """
 
-    observed: Floats
-    expected: Floats
-    independent: Floats
+    gold_events: Floats
+    expected_events: Floats
+    variances: Floats
     units: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Texts, and the labelled documents that represent them.
+    """Texts, and a sample of labelled documents by which their scores are corrected.
 
-    known (Known): The labelled documents. inside, inside_units (Floats): Events and units, (k,), of those among the texts,
-    which need no estimate. expected, units (Floats): As in Known, of the D texts without gold, (D, k). squares (float | None):
-    Sum of the last kind's squared units; None takes it from `units`.
+    sample (LabelledDocuments): The labelled documents. overlap_events, overlap_units (Floats): Gold events and units of the
+    labelled documents that are among the texts, and need no estimate; shape (k,). expected_events, units (Floats): As in
+    LabelledDocuments, of the D texts without gold, shape (D, k), or summed, (1, k). squared_units (float | None): Sum over the
+    D texts of the last kind's squared units; None computes it from `units`.
     """
 
-    known: Known
-    inside: Floats
-    inside_units: Floats
-    expected: Floats
+    sample: LabelledDocuments
+    overlap_events: Floats
+    overlap_units: Floats
+    expected_events: Floats
     units: Floats
-    squares: float | None = None
+    squared_units: float | None = None
 
     def total_units(self) -> Floats:
-        """Return the units in all texts."""
-        return np.asarray(self.inside_units + self.units.sum(axis=0))
+        """Return the units of all texts, shape (k,)."""
+        return np.asarray(self.overlap_units + self.units.sum(axis=0))
 
     def correction(self) -> Floats:
-        """Return by how many events per unit the labelled documents exceed the expectation."""
-        labelled_sums = self.known
-        return _ratio((labelled_sums.observed - labelled_sums.expected).sum(axis=0), labelled_sums.units.sum(axis=0))
+        """Return the mean error of the scores in the sample: gold minus expected events per unit, shape (k,)."""
+        errors = (self.sample.gold_events - self.sample.expected_events).sum(axis=0)
+        return _divide(errors, self.sample.units.sum(axis=0))
 
     def totals(self) -> Floats:
-        """Return the estimated events in all texts."""
-        return np.asarray(self.inside + self.expected.sum(axis=0) + self.correction() * self.units.sum(axis=0))
+        """Return the estimated number of events in all texts, shape (k,)."""
+        return np.asarray(self.overlap_events + self.expected_events.sum(axis=0) + self.correction() * self.units.sum(axis=0))
 
-    def reach(self) -> Floats:
-        """Return the units without gold for each labelled one."""
-        return _ratio(self.units.sum(axis=0), self.known.units.sum(axis=0))
+    def expansion(self) -> Floats:
+        """Return the units of texts without gold per labelled unit, shape (k,)."""
+        return _divide(self.units.sum(axis=0), self.sample.units.sum(axis=0))
 
     def variance(self, weights: Floats) -> float:
-        """Return the variance of the error of a weighted sum of `totals`."""
-        documents, factors = self.known, weights * self.reach()
-        residuals = (_residuals(documents.observed - documents.expected, documents.units) * factors).sum(axis=1)
-        events, total = documents.observed.sum(axis=0), documents.units.sum(axis=0)
-        least_variance = (np.square(factors) * documents.independent).sum(axis=0)
-        by_chance = _by_chance(events, total) * _ratio((np.square(factors) * documents.units).sum(axis=0), total)
-        least_variance = np.where((events == 0) | (events == total), np.maximum(least_variance, by_chance), least_variance)
-        return max(float(residuals @ residuals), float(least_variance.sum())) * (1 + self.own_share())
+        """Return the variance of the error of a weighted sum of `totals`. weights (Floats): Shape (k,)."""
+        sample, factors = self.sample, weights * self.expansion()
+        residuals = (_find_residuals(sample.gold_events - sample.expected_events, sample.units) * factors).sum(axis=1)
+        events, total = sample.gold_events.sum(axis=0), sample.units.sum(axis=0)
+        minimum = (np.square(factors) * sample.variances).sum(axis=0)
+        binomial = _binomial_variance(events, total) * _divide((np.square(factors) * sample.units).sum(axis=0), total)
+        minimum = np.where((events == 0) | (events == total), np.maximum(minimum, binomial), minimum)
+        return max(float(residuals @ residuals), float(minimum.sum())) * (1 + self.finite_ratio())
 
-    def documents(self, weights: Floats) -> float:
-        """Return how many documents of one length are as informative as the labelled ones. weights (Floats): See `variance`."""
-        return min(n_effective(self.known.units[:, kind]) for kind in np.flatnonzero(weights))
+    def effective_documents(self, weights: Floats) -> float:
+        """Return the effective number of labelled documents, as if of one length. weights (Floats): Those of `variance`."""
+        return min(n_effective(self.sample.units[:, kind]) for kind in np.flatnonzero(weights))
 
-    def own_share(self) -> float:
-        """Return the variance of the texts' own residuals over that of the estimate: for n of N documents, n / (N - n)."""
-        mine, theirs = self.units[:, -1], self.reach()[-1] * self.known.units[:, -1]
-        if not mine.any() or not theirs.any():
+    def finite_ratio(self) -> float:
+        """Return the variance that the texts' own residuals add, relative to the sample's: n / (N - n) for n of N documents."""
+        text_units, sample_units = self.units[:, -1], self.expansion()[-1] * self.sample.units[:, -1]
+        if not text_units.any() or not sample_units.any():
             return 0.0
-        squares = np.square(mine).sum() if self.squares is None else self.squares
-        return float(squares / np.square(theirs).sum())
+        squares = np.square(text_units).sum() if self.squared_units is None else self.squared_units
+        return float(squares / np.square(sample_units).sum())
 
-    def share(self, value: float, weights: Floats, denominator: float, confidence: float) -> Estimate:
-        """Estimate a share of two totals. weights: Of an error in each, times the denominator (Taylor). RAISES C001."""
-        return _interval(value, self.variance(weights) / denominator**2, self.documents(weights), confidence)
+    def estimate_share(self, value: float, weights: Floats, denominator: float, confidence: float) -> ShareEstimate:
+        """Estimate a ratio of two totals. weights: Derivatives by each total, times the denominator (Taylor). RAISES C001."""
+        return _make_estimate(value, self.variance(weights) / denominator**2, self.effective_documents(weights), confidence)
 
-    def classical(self, part: Floats, whole: Floats, confidence: float) -> Estimate:
-        """Estimate a share from labelled documents alone. part, whole (Floats): Of each. RAISES C001: confidence out of range."""
+    def estimate_classically(self, part: Floats, whole: Floats, confidence: float) -> ShareEstimate:
+        """Estimate a share from the labelled documents alone. part, whole (Floats): Of each document, (n,). RAISES C001."""
         total = float(whole.sum())
         value = float(part.sum()) / total
-        residuals = _residuals(part, whole)
-        spread = max(float(residuals @ residuals), float(_by_chance(part.sum(), total))) / total**2
-        unknown = float(self.units[:, -1].sum() / self.total_units()[-1])
-        return _interval(value, spread * unknown**2 * (1 + self.own_share()), n_effective(whole), confidence)
+        residuals = _find_residuals(part, whole)
+        variance = max(float(residuals @ residuals), float(_binomial_variance(part.sum(), total))) / total**2
+        share_without_gold = float(self.units[:, -1].sum() / self.total_units()[-1])
+        return _make_estimate(
+            value, variance * share_without_gold**2 * (1 + self.finite_ratio()), n_effective(whole), confidence
+        )
 
 
-def accuracy(survey: Survey, confidence: float = 0.95) -> tuple[Estimate, Estimate]:
-    """Return (prediction-powered, classical) estimates for tokens, k = 1. RAISES C001: confidence out of range."""
-    units, documents = float(survey.total_units()[0]), survey.known
-    estimate = survey.share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
-    return estimate, survey.classical(documents.observed[:, 0], documents.units[:, 0], confidence)
+def estimate_accuracy(survey: Survey, confidence: float = 0.95) -> tuple[ShareEstimate, ShareEstimate]:
+    """Return the (prediction-powered, classical) estimates of the accuracy, k = 1. RAISES C001: confidence out of range."""
+    units, sample = float(survey.total_units()[0]), survey.sample
+    estimate = survey.estimate_share(float(survey.totals()[0]) / units, np.ones(1), units, confidence)
+    return estimate, survey.estimate_classically(sample.gold_events[:, 0], sample.units[:, 0], confidence)
 
 
-def entities(survey: Survey, confidence: float = 0.95) -> tuple[float, float, dict[str, tuple[Estimate, Estimate]]]:
-    """Return (right, gold, estimates as from `accuracy` of "precision", "recall", "f") for right and missed entities, k = 2.
+def estimate_entities(
+    survey: Survey, confidence: float = 0.95
+) -> tuple[float, float, dict[str, tuple[ShareEstimate, ShareEstimate]]]:
+    """Return (number of right entities, of gold entities, estimates) from right and missed entities, k = 2.
 
-    A share of nothing is left out. RAISES C001: confidence out of range.
+    The estimates are (prediction-powered, classical) pairs by name: "precision", "recall" and "f"; those with a denominator of
+    0 are left out. RAISES C001: confidence out of range.
     """
-    documents = survey.known
-    (right_of, missed_of), found_of = documents.observed.T, documents.units[:, 0]
+    (sample_right, sample_missed), sample_predicted = survey.sample.gold_events.T, survey.sample.units[:, 0]
     n_predicted = float(survey.total_units()[0])
     totals = survey.totals()
     right = float(np.clip(totals[0], 0.0, n_predicted))
     gold = right + max(0.0, float(totals[1]))
-    if not found_of.any():
+    if not sample_predicted.any():
         return right, gold, {}
-    # Each share: both totals; factor of right ones in the first; whether gold ones (so both errors) are in the second.
+    # Numerator, denominator, their derivatives (by right entities; by right and missed ones), and both by labelled document.
     shares = {
-        "precision": (right, n_predicted, 1.0, 0.0, right_of, found_of),
-        "recall": (right, gold, 1.0, 1.0, right_of, right_of + missed_of),
-        "f": (2 * right, n_predicted + gold, 2.0, 1.0, 2 * right_of, found_of + right_of + missed_of),
+        "precision": (right, n_predicted, 1.0, 0.0, sample_right, sample_predicted),
+        "recall": (right, gold, 1.0, 1.0, sample_right, sample_right + sample_missed),
+        "f": (2 * right, n_predicted + gold, 2.0, 1.0, 2 * sample_right, sample_predicted + sample_right + sample_missed),
     }
-    shares_by_name = {}
-    for name, (part, whole, gain, of_gold, known_part, known_whole) in shares.items():
-        if whole > 0 and known_whole.any():
+    estimates = {}
+    for name, (part, whole, part_slope, whole_slope, sample_part, sample_whole) in shares.items():
+        if whole > 0 and sample_whole.any():
             value = part / whole
-            estimate = survey.share(value, np.array([gain, 0.0]) - of_gold * value, whole, confidence)
-            shares_by_name[name] = (estimate, survey.classical(known_part, known_whole, confidence))
-    return right, gold, shares_by_name
+            estimate = survey.estimate_share(value, np.array([part_slope, 0.0]) - whole_slope * value, whole, confidence)
+            estimates[name] = (estimate, survey.estimate_classically(sample_part, sample_whole, confidence))
+    return right, gold, estimates
 
 
-def _ratio(part: Floats, whole: Floats) -> Floats:
+def _divide(part: Floats, whole: Floats) -> Floats:
     """Return part / whole; 0 where whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole > 0)
 
 
-def _residuals(part: Floats, units: Floats) -> Floats:
-    """Return each document's part minus the expectation by the ratio of totals (HC2, MacKinnon and White 1985)."""
+def _find_residuals(part: Floats, units: Floats) -> Floats:
+    """Return each document's part minus its units times the overall ratio, scaled as HC2 (MacKinnon and White 1985)."""
     total = units.sum(axis=0)
-    spare = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
-    return np.asarray((part - _ratio(part.sum(axis=0), total) * units) / np.sqrt(spare))
+    leverage_factor = np.maximum(1 - units / np.maximum(total, 1.0), 1e-9)
+    return np.asarray((part - _divide(part.sum(axis=0), total) * units) / np.sqrt(leverage_factor))
 
 
-def _by_chance(events: Floats, total: Floats | float) -> Floats:
-    """Return the variance of this number of independent events, with one more of either kind: 0 seen is not 0."""
+def _binomial_variance(events: Floats, total: Floats | float) -> Floats:
+    """Return the variance of a binomial count. One success and one failure are added, as 0 of n do not prove a rate of 0."""
     share = (events + 1) / (total + 2)
     return np.asarray(total * share * (1 - share))
 
 
-def _interval(value: float, variance: float, docs: float, confidence: float) -> Estimate:
-    """Return `estimates.interval` by a distribution whose mean is at least one standard deviation away from 0 and 1."""
+def _make_estimate(value: float, variance: float, n_docs: float, confidence: float) -> ShareEstimate:
+    """Return a share with the interval of a beta distribution whose mean is a standard deviation or more away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
-    estimate = interval(min(max(value, edge), 1 - edge), variance, docs, confidence)
+    estimate = interval(min(max(value, edge), 1 - edge), variance, n_docs, confidence)
     mean = min(max(value, 0.0), 1.0)
-    return Estimate(mean, min(estimate.low, mean), max(estimate.high, mean))
+    return ShareEstimate(mean, min(estimate.low, mean), max(estimate.high, mean))

@@ -10,15 +10,17 @@ from ...pipe.settings import block_or_none, component_factory
 
 @dataclass(kw_only=True)
 class AnswersSettings:
-    """What a config says of a component that asks a language model.
+    """Settings of a component that asks a language model.
 
-    ask (Callable): (text) -> response, see `Answer.of`; a function of the registry calib_asks.
-    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; of the registry calib_readers. None reads lines
-        "text -> TYPE", and of categories the probability of each name where the answer begins.
-    types (dict | None): What the prompt calls each type -> its label; what is no such type is left out and counted. None keeps all.
-    into (str): "ents", "cats", or the key of the span group that the spans go into.
-    key (str): Beside "ents", of the span group that holds all that was found. threshold (float), misaligned (str): See `spans_from`.
-    cache (str): A file for answers, so that each text is asked for once; "" for none. It holds answers, and so parts of texts.
+    ask (Callable): (text) -> response that `Answer.from_response` reads; a function of the registry calib_asks.
+    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; a function
+        of the registry calib_readers. None reads lines "text -> TYPE", and for categories the probability of each name at the
+        start of the answer.
+    types (dict | None): Name of a type in the prompt -> its label; fields of other types are left out and counted. None keeps
+    all.
+    into (str): Where spans go: "ents", "cats", or the key of a span group. key (str): With "ents", the key of a span group for
+    all spans. threshold (float), misaligned (str): Settings of `spans_from`.
+    cache (str): File for answers, so that each text is sent once; "" for none. Answers quote parts of the texts.
     """
 
     ask: Callable[[str], Any]
@@ -31,4 +33,6 @@ class AnswersSettings:
     cache: str = ""
 
 
-make_calib_answers = component_factory("calib_answers", ".plugins.llm.asking:Asking", AnswersSettings, assigns=["doc.spans"])
+make_calib_answers = component_factory(
+    "calib_answers", ".plugins.llm.asking:AnswersPipe", AnswersSettings, assigns=["doc.spans"]
+)

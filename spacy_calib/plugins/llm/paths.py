@@ -1,4 +1,4 @@
-"""A reader of answers in JSON: paths to texts and to their types."""
+"""Read fields from answers in JSON, by paths to texts and to their types."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .messages import calib_error
 from .response import Answer
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[\]")
-# The pairs of an object, as a name may stand in it twice.
+# The pairs of a JSON object, in which a key may occur twice.
 _Object = tuple
 
 
 class JsonFields:
-    """Reads fields of JSON, whatever stands around it: `text` and `type` are paths such as people[].name.
+    """Read fields from the JSON in an answer, without the text around it.
 
-    A path names keys, with [] for each element of a list and * for any key. Without `type` the type is the key that * stands for, or
-    else the first key of the path. RAISES C648: no such path.
+    text, type (str): Paths such as people[].name: keys, with [] for each element of a list and * for any key. Without `type`
+    the type of a text is the key that * matches, or else the first key of the path. RAISES C648: something that is no path.
     """
 
     def __init__(self, text: str, type: str = ""):
-        self.text, self.type = _steps(text), _steps(type) if type else []
+        self.text, self.type = _parse_path(text), _parse_path(type) if type else []
         differ = (i for i, steps in enumerate(zip(self.text, self.type, strict=False)) if steps[0] != steps[1])
         self.n_shared = next(differ, min(len(self.text), len(self.type)))
 
     def __call__(self, answer: Answer) -> list[tuple[str, str]]:
-        """Return (text, type) of each field; "" for a type that is missing. RAISES ValueError: there is no JSON."""
-        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # prose has brackets, too
+        """Return (text, type) of each field; "" for a missing type. RAISES ValueError: there is no complete JSON."""
+        parts = [part for part in answer.json if '"' in part or part == "[]" or part == "{}"]  # other brackets are of prose
         if not parts:
             raise ValueError("there is no whole JSON in it")
         load = partial(json.loads, strict=False, object_pairs_hook=_Object, parse_int=str, parse_float=str)
@@ -38,13 +38,13 @@ class JsonFields:
         pairs: list[tuple[Any, str]] = []
         for _, node in (item for tree in trees for item in _values(tree, self.text[: self.n_shared])):
             label = next((str(value) for _, value in _values(node, self.type[self.n_shared :])), "")
-            found = _values(node, self.text[self.n_shared :])
-            pairs += [(text, label if self.type else key) for key, text in found if isinstance(text, str)]
+            texts = _values(node, self.text[self.n_shared :])
+            pairs += [(text, label if self.type else key) for key, text in texts if isinstance(text, str)]
         return pairs
 
 
 def _values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (the key that * stands for or the first, value) of what a path leads to."""
+    """Yield (key that * matches, or else the first key; value) for each value at a path."""
     if not steps:
         yield key, node
     elif steps[0] == "[]" and isinstance(node, list):
@@ -56,8 +56,8 @@ def _values(node: Any, steps: Sequence[str], key: str = "") -> Iterator[tuple[st
                 yield from _values(value, steps[1:], key if key and steps[0] != "*" else name)
 
 
-def _steps(path: str) -> list[str]:
-    """RAISES C648: no path."""
+def _parse_path(path: str) -> list[str]:
+    """Return the steps of a path, "[]" for each list. RAISES C648: it is no path."""
     matches = list(_STEP.finditer(path)) if isinstance(path, str) else []
     if not matches or "".join(match[0] for match in matches) != path:
         raise calib_error("C648", given=repr(path))

@@ -1,4 +1,4 @@
-"""Where texts and their types stand in an answer: strings of JSON by their structure, anything else by nearness."""
+"""Find texts and their types in an answer: values and keys of JSON by its structure, other texts by distance."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 _OPEN = re.compile(r"[\[{]")
 _PART = re.compile(r'("(?:[^"\\\n]|\\.)*)("?)|[{}\[\],:]|[^\s"{}\[\],:]+')
-# Containers that lie deeper belong to the one at this depth.
-_DEEPEST = 64
-# What separates one field from the next, between a text and a type; looked for in so many characters.
-_SEPARATORS, _NEAR = ",;|\n", 80
-# Pairs of signs that Markdown or quotation puts around a value.
-_AROUND = re.compile(r"(\*{1,3}|_{1,3}|`{1,3}|[\"'])(?=\S)(.*\S)\1|[\u201c\u00ab](.*\S)[\u201d\u00bb]", re.S)
+# Deeper containers count as the one at this depth.
+_MAX_DEPTH = 64
+# Characters that separate fields, and how many characters between a text and a type are searched for them.
+_SEPARATORS, _WINDOW = ",;|\n", 80
+# A value within Markdown or quotation marks.
+_MARKUP = re.compile(r"(\*{1,3}|_{1,3}|`{1,3}|[\"'])(?=\S)(.*\S)\1|[\u201c\u00ab](.*\S)[\u201d\u00bb]", re.S)
 
 
-class Place(NamedTuple):
-    """Characters of an answer. value (str): The text, without escapes. node (int): In the tree of JSON; 0 outside. kind (int): A value
-    of JSON, a key, or a part of another text that begins and ends with words, or not."""
+class TextMatch(NamedTuple):
+    """An occurrence of a text in an answer. value (str): The text without escapes. node (int): Its node in the tree of JSON; 0
+    outside. kind (int): VALUE or KEY of JSON, whole WORDS of another text, or PART of words."""
 
     start: int
     end: int
@@ -32,42 +32,42 @@ class Place(NamedTuple):
 VALUE, KEY, WORDS, PART = range(4)
 
 
-def bare(text: str) -> tuple[int, str]:
-    """Return (number of signs left out before it, a value without the Markdown and the quotation marks around it)."""
+def strip_markup(text: str) -> tuple[int, str]:
+    """Return (number of characters removed at the start, value without Markdown and quotation marks around it)."""
     start = 0
-    while match := _AROUND.fullmatch(text):
+    while match := _MARKUP.fullmatch(text):
         group = 2 if match[2] is not None else 3
         start, text = start + match.start(group), match[group]
     return start, text
 
 
 def splits_word(text: str, start: int, end: int) -> bool:
-    """Return whether a stretch begins or ends inside a word, in a script that has cases."""
+    """Return whether the characters from start to end begin or end inside a word, in a script with upper and lower case."""
 
-    def joins_letters(place: int) -> bool:
-        pair = text[max(0, place - 1) : place + 1]
-        return len(pair) == 2 and all(sign.isdigit() or sign.lower() != sign.upper() for sign in pair)
+    def joins_letters(index: int) -> bool:
+        pair = text[max(0, index - 1) : index + 1]
+        return len(pair) == 2 and all(letter.isdigit() or letter.lower() != letter.upper() for letter in pair)
 
     return joins_letters(start) or joins_letters(end)
 
 
 class AnswerText:
-    """A text in which JSON may stand, whole, cut off, or among other words.
+    """A text with JSON in it: complete, cut off, or among other words.
 
-    places (list[Place]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each whole
-    object or list that is within no other. parents, depths (list[int]): Of each node: an object, a list, or what an object holds
-    under one key.
+    items (list[TextMatch]): Keys and values of JSON that are texts, numbers or constants, in order. documents (list[str]): Each
+    complete object or list that is in no other. parents, depths (list[int]): Parent and depth of each node: an object, a list,
+    or the content of one key of an object.
     """
 
     def __init__(self, text: str):
         self.text = text
-        self.places: list[Place] = []
+        self.items: list[TextMatch] = []
         self.documents: list[str] = []
         self.parents, self.depths = [0], [0]
         self._scan()
 
-    def _node(self, parent: int) -> int:
-        if self.depths[parent] >= _DEEPEST:
+    def _add_node(self, parent: int) -> int:
+        if self.depths[parent] >= _MAX_DEPTH:
             return parent
         self.parents.append(parent)
         self.depths.append(self.depths[parent] + 1)
@@ -81,93 +81,97 @@ class AnswerText:
             is_object, node, member = stack[-1] if stack else (False, 0, None)
             if part in "[{":
                 start = start if stack else match.start()
-                stack.append((part == "{", self._node(node if member is None else member), None))
+                stack.append((part == "{", self._add_node(node if member is None else member), None))
             elif part in "]}":
                 stack.pop()
                 self.documents += [] if stack else [self.text[start:position]]
             elif part == ",":
                 stack[-1] = (is_object, node, None)
             elif part != ":" and not (part[0] == '"' and not match[2]):
-                quoted = part[0] == '"'
-                value = _unescaped(part) if quoted else part
+                is_quoted = part[0] == '"'
+                value = _unescape(part) if is_quoted else part
                 is_key = is_object and member is None
                 if is_key:
-                    member = self._node(node)
+                    member = self._add_node(node)
                     stack[-1] = (True, node, member)
-                within = self._node(node) if member is None else member  # an element of a list is as far in as what a key holds
-                self.places.append(Place(match.start() + quoted, position - quoted, value, within, KEY if is_key else VALUE))
+                leaf = self._add_node(node) if member is None else member  # a list's element is as deep as the content of a key
+                kind = KEY if is_key else VALUE
+                self.items.append(TextMatch(match.start() + is_quoted, position - is_quoted, value, leaf, kind))
 
     @cached_property
-    def _by_value(self) -> dict[str, list[Place]]:
-        by_value: dict[str, list[Place]] = {}
-        for place in self.places:
-            by_value.setdefault(place.value, []).append(place)
-        return by_value
+    def _items_by_value(self) -> dict[str, list[TextMatch]]:
+        items_by_value: dict[str, list[TextMatch]] = {}
+        for item in self.items:
+            items_by_value.setdefault(item.value, []).append(item)
+        return items_by_value
 
-    def places_of(self, text: str) -> list[Place]:
-        """Return where a text stands, in order: as a key or value of JSON, or else as a part of something."""
+    def find_all(self, text: str) -> list[TextMatch]:
+        """Return all occurrences of a text, in order: as a key or value of JSON, or else within other text."""
         if not text:
             return []
-        if text in self._by_value:
-            return self._by_value[text]
-        starts = [place.start for place in self.places]
-        places = []
+        if text in self._items_by_value:
+            return self._items_by_value[text]
+        starts = [item.start for item in self.items]
+        matches = []
         for match in re.finditer("|".join(map(re.escape, _forms(text))), self.text):
             index = bisect_right(starts, match.start()) - 1
-            node = self.places[index].node if index >= 0 and match.end() <= self.places[index].end else 0
+            node = self.items[index].node if index >= 0 and match.end() <= self.items[index].end else 0
             kind = PART if splits_word(self.text, *match.span()) else WORDS
-            places.append(Place(*match.span(), text, node, kind))
-        return places
+            matches.append(TextMatch(*match.span(), text, node, kind))
+        return matches
 
     def end_of(self, text: str, start: int) -> int:
-        """Return the end of a text that begins at a character, perhaps with escapes."""
+        """Return the end of a text, perhaps with escapes, that begins at a character."""
         return start + next((len(form) for form in _forms(text) if self.text.startswith(form, start)), len(text))
 
     def has_value(self, start: int, end: int) -> bool:
-        """Return whether a value of JSON lies between two characters."""
-        index = bisect_left(self._values, start)
-        return index < len(self._values) and self._values[index] < end
+        """Return whether a value of JSON begins between two characters."""
+        index = bisect_left(self._value_starts, start)
+        return index < len(self._value_starts) and self._value_starts[index] < end
 
     @cached_property
-    def _values(self) -> list[int]:
-        return [place.start for place in self.places if place.kind == VALUE]
+    def _value_starts(self) -> list[int]:
+        return [item.start for item in self.items if item.kind == VALUE]
 
-    def _distance(self, text: Place, label: Place) -> tuple[int, int, int, int, bool]:
-        """Return how far a type is from a text: steps up and down the tree, separators and characters between; before it or not."""
-        node, other = text.node, label.node
-        while node != other:
-            if self.depths[node] >= self.depths[other]:
+    def _distance(self, text: TextMatch, label: TextMatch) -> tuple[int, int, int, int, bool]:
+        """Return (steps up the tree, steps down, separators, characters between, whether the type precedes the text)."""
+        node, label_node = text.node, label.node
+        while node != label_node:
+            if self.depths[node] >= self.depths[label_node]:
                 node = self.parents[node]
             else:
-                other = self.parents[other]
+                label_node = self.parents[label_node]
         first, second = sorted((text, label))
-        between = self.text[first.end : min(second.start, first.end + _NEAR)]
-        separators = sum(map(between.count, _SEPARATORS))
+        gap = self.text[first.end : min(second.start, first.end + _WINDOW)]
+        separators = sum(map(gap.count, _SEPARATORS))
         up, down = self.depths[text.node] - self.depths[node], self.depths[label.node] - self.depths[node]
         return up, down, separators, second.start - first.end, label.start < text.start
 
-    def locate(self, text: str, label: str, n: int) -> list[tuple[Place, Place]]:
-        """Return (text, type) for at most n places of a text with a type, those nearest to the type, in order."""
-        labels = self.places_of(label)
-        starts = [place.start for place in labels]
-        ranked = []
-        for place in self.places_of(text) if labels else ():
-            before, after = bisect_left(starts, place.start) - 1, bisect_left(starts, place.end)
-            around = [labels[index] for index in (before, after) if 0 <= index < len(labels)]
-            options = [(self._distance(place, other), other) for other in around if not other.start < place.end <= other.end]
+    def locate(self, text: str, label: str, n: int) -> list[tuple[TextMatch, TextMatch]]:
+        """Return (occurrence of a text, nearest occurrence of its type), at most n with the shortest distance, in order."""
+        labels = self.find_all(label)
+        starts = [match.start for match in labels]
+        candidates = []
+        for match in self.find_all(text) if labels else ():
+            neighbours = (bisect_left(starts, match.start) - 1, bisect_left(starts, match.end))
+            options = [
+                (self._distance(match, labels[index]), labels[index])
+                for index in neighbours
+                if 0 <= index < len(labels) and not labels[index].start < match.end <= labels[index].end
+            ]
             if options:
                 distance, nearest = min(options)
-                ranked.append(((place.kind, *distance, place.start), place, nearest))
-        return sorted((place, nearest) for _, place, nearest in sorted(ranked)[:n])
+                candidates.append(((match.kind, *distance, match.start), match, nearest))
+        return sorted((match, nearest) for _, match, nearest in sorted(candidates)[:n])
 
 
-def _unescaped(quoted: str) -> str:
+def _unescape(literal: str) -> str:
     try:
-        return str(json.loads(quoted, strict=False))
+        return str(json.loads(literal, strict=False))
     except ValueError:
-        return quoted[1:-1]
+        return literal[1:-1]
 
 
 def _forms(text: str) -> list[str]:
-    """Return a text as it stands in prose and in JSON, longest first."""
+    """Return a text as it is written in prose and in JSON, longest first."""
     return sorted({text, *(json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}, key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""The answer of a language model with the probabilities of its tokens, and the probabilities of parts of its text."""
+"""The answer of a language model with the log-probabilities of its tokens, and scores of parts of its text."""
 
 from __future__ import annotations
 
@@ -15,34 +15,41 @@ from typing import Any, NamedTuple
 
 from ...errors import brief
 from .messages import calib_error
-from .placing import AnswerText, bare, splits_word
+from .placing import AnswerText, splits_word, strip_markup
 from .shapes import CUT, read_response
 
-# A token that a server calls impossible or does not tell the probability of (-inf, -9999.0 of OpenAI) has this logarithm: a probability of 0.
-LEAST = -100.0
-# Two log-probabilities that differ by less are one.
-_SAME = 1e-6
-# Names of the scores of a field, as `Answer.scores` gives them: the first is the probability, the others are looked at beside it.
+# Lower log-probabilities, such as -inf or -9999.0 of OpenAI, count as this: a probability of 0.
+MIN_LOGPROB = -100.0
+# Two log-probabilities that differ by less are equal.
+_TOLERANCE = 1e-6
+# Names of the scores of a field; the first is its probability.
 SCORES = ("product", "least", "first", "margin")
 
 
 class Field(NamedTuple):
-    """A span and its type in an answer. start, end (int): Its characters there. at (int): First character of the type."""
+    """A text and its type in an answer. start, end (int): Characters of the text there. label_start (int): First character of the type."""
 
     text: str
     label: str
     start: int
     end: int
-    at: int
+    label_start: int
 
 
 @dataclass(frozen=True)
 class Answer:
-    """n tokens that a model generated. Positions are characters of `text`, all tokens joined.
+    """The n tokens of a language model's answer, with their log-probabilities. Offsets count characters of `text`.
 
-    tokens (tuple[bytes, ...]): One may hold part of a character. logprobs (tuple[float, ...]): NaN where unknown. tops
-    (tuple[tuple[tuple[bytes, float], ...], ...]): At each place the top tokens with their log-probabilities; () where unknown.
-    outcome (str): "" if the answer ended by itself, else "cut" (by the limit of tokens), "filtered", "refused" or "called" (a tool).
+    tokens (tuple[bytes, ...]): UTF-8 bytes of each token, perhaps of a part of a character. logprobs (tuple[float, ...]): NaN
+    if unknown. tops (tuple[tuple[tuple[bytes, float], ...], ...]): The top tokens at each step with their log-probabilities; ()
+    if unknown. outcome (str): "" if the answer is complete, else "cut" (limit of tokens), "filtered", "refused" or "called" (a
+    tool).
+
+        >>> answer = Answer.from_response({"tokens": ["dog", " ->", " animal"], "logprobs": [-0.1, -0.01, -0.2]})
+        >>> answer.lines()
+        [Field(text='dog', label='animal', start=0, end=3, label_start=7)]
+        >>> round(answer.logprob(0, 3), 3)
+        -0.1
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -55,49 +62,51 @@ class Answer:
     # Reading
 
     @classmethod
-    def of(cls, response: Any, choice: int = 0) -> Answer:
-        """Read one choice of a response.
+    def from_response(cls, response: Any, choice: int = 0) -> Answer:
+        """Read one choice of a response; thoughts before the answer and special tokens after it are dropped.
 
-        response (Any): An object or mapping from the OpenAI API (chat, completion or response, or the chunks of a streamed chat),
-        compatible ones, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice; a list of tokens; or a mapping of
-        tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. Thoughts before the answer and special tokens
-        behind it are dropped. RAISES C641: it is none of these. C642: no log-probabilities come with the text. C643: lists that
-        do not fit, or a number that is no log-probability. C647: numbers in place of tokens.
+        response (Any): Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
+        a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
+        mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. choice (int): Index of the choice.
+        RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number
+        that is no log-probability. C647: token numbers in place of texts.
         """
         if isinstance(response, Answer):
             return response
         try:
             items, outcome = read_response(response, choice)
-            logs = tuple(_log(number) for _, number, _ in items)
-            of_tops = [tuple((token, _log(number)) for token, number in tops if number is not None) for *_, tops in items]
+            logprobs = tuple(_check_logprob(number) for _, number, _ in items)
+            all_tops = [
+                tuple((token, _check_logprob(number)) for token, number in tops if number is not None) for *_, tops in items
+            ]
             tokens = tuple(token for token, *_ in items)
-            return cls(tokens, logs, tuple(map(_with_held_back, tokens, logs, of_tops)), outcome)
-        except (AttributeError, LookupError, TypeError, RecursionError):  # something else where lists and mappings belong
+            return cls(tokens, logprobs, tuple(map(_restore_prefix, tokens, logprobs, all_tops)), outcome)
+        except (AttributeError, LookupError, TypeError, RecursionError):  # not the lists and mappings of a response
             raise calib_error("C641", given=repr(response)) from None
 
     def plain(self) -> dict[str, Any]:
-        """Return plain data, which `of` reads."""
+        """Return plain data, which `from_response` reads."""
         content = [
             {**_plain(token, number), "top_logprobs": [_plain(*pair) for pair in top]}
             for token, number, top in zip(self.tokens, self.logprobs, self.tops, strict=True)
         ]
         return {"logprobs": {"content": content}} | ({"outcome": self.outcome} if self.outcome else {})
 
-    # Looking at it
+    # Tokens and their probabilities
 
     @cached_property
-    def _signs(self) -> str:
+    def _characters(self) -> str:
         return b"".join(self.tokens).decode("utf-8", "surrogateescape")
 
     @cached_property
     def text(self) -> str:
-        """The text, with each byte that is no UTF-8 as one U+FFFD."""
-        return re.sub("[\udc80-\udcff]", "\ufffd", self._signs)
+        """The text; each byte that is not UTF-8 is one U+FFFD."""
+        return re.sub("[\udc80-\udcff]", "\ufffd", self._characters)
 
     @cached_property
-    def _places(self) -> list[tuple[int, int]]:
-        """First character of each token and the one after its last; tokens may share a character."""
-        char_ends = list(accumulate(len(sign.encode("utf-8", "surrogateescape")) for sign in self._signs))
+    def _token_spans(self) -> list[tuple[int, int]]:
+        """(first character, the one after the last) of each token; tokens may share a character."""
+        char_ends = list(accumulate(len(character.encode("utf-8", "surrogateescape")) for character in self._characters))
         ends = list(accumulate(map(len, self.tokens)))
         return [
             (
@@ -107,76 +116,77 @@ class Answer:
             for token, end in zip(self.tokens, ends, strict=True)
         ]
 
-    def _covering(self, start: int, end: int) -> list[int]:
-        """Return the tokens that hold a character of the stretch."""
+    def _find_tokens(self, start: int, end: int) -> list[int]:
+        """Return the tokens that have a character from start to before end."""
         firsts, lasts = self._bounds
         candidates = range(bisect_right(lasts, start), bisect_left(firsts, end))
-        return [place for place in candidates if start < self._places[place][1]]
+        return [index for index in candidates if start < self._token_spans[index][1]]
 
     @cached_property
     def _bounds(self) -> tuple[list[int], list[int]]:
-        """First character of each token, and the highest end so far; both ascend."""
-        return [first for first, _ in self._places], [*accumulate((last for _, last in self._places), max)]
+        """First character of each token, and the highest end so far, both ascending for binary search."""
+        return [first for first, _ in self._token_spans], [*accumulate((last for _, last in self._token_spans), max)]
 
     def logprob(self, start: int, end: int) -> float:
-        """Return the log-probability of the tokens from start to before end, given all before them."""
-        return sum(self._logprob_at(place) for place in self._covering(start, end))
+        """Return the log-probability of the characters from start to before end, given those before. RAISES C642: it is unknown."""
+        return sum(self._logprob_at(index) for index in self._find_tokens(start, end))
 
-    def _logprob_at(self, place: int) -> float:
-        """RAISES C642: the token has no probability."""
-        if math.isnan(self.logprobs[place]):
+    def _logprob_at(self, index: int) -> float:
+        if math.isnan(self.logprobs[index]):
             raise calib_error("C642", given=brief(self.text))
-        return self.logprobs[place]
+        return self.logprobs[index]
 
     def scores(self, field: Field) -> dict[str, float]:
-        """Return the scores of a field, by SCORES.
+        """Return four scores of a field, in [0, 1], with the names in SCORES.
 
-        They are the product and the minimum of the probabilities from its first to its last token (without what is between text and
-        type if other values of JSON are there), the probability of the first token of its type, and how far that exceeds the next one.
+        "product" and "least": product and minimum of the probabilities of its tokens, from the first of text and type to the
+        last (without those between the two if other values of JSON are there). "first": probability of the first token of its
+        type. "margin": how far that exceeds the next likely token. RAISES C642: a token has no log-probability.
         """
-        front, back = sorted([(field.start, field.end), (field.at, self._layout.end_of(field.label, field.at))])
-        stretches = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
-        numbers = [self._logprob_at(place) for place in sorted({i for ends in stretches for i in self._covering(*ends)})]
-        type_token = self._covering(field.at, field.at + 1)[0]
+        label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
+        front, back = sorted([(field.start, field.end), label_span])
+        spans = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
+        numbers = [self._logprob_at(index) for index in sorted({i for span in spans for i in self._find_tokens(*span)})]
+        type_token = self._find_tokens(field.label_start, field.label_start + 1)[0]
         first = math.exp(self._logprob_at(type_token))
         rivals = [math.exp(number) for token, number in self.tops[type_token] if token != self.tokens[type_token]]
         margin = max(0.0, first - max(rivals, default=1.0 - first))
         return dict(zip(SCORES, (math.exp(sum(numbers)), math.exp(min(numbers)), first, margin), strict=True))
 
-    def among(self, names: Sequence[str], at: int = 0) -> dict[str, float]:
-        """Return the probability of each name as the continuation at a character, among these names, by the top tokens there.
+    def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
+        """Return the probability of each name among these names, as the text from a character on, by the top tokens there.
 
-        A token that begins several names counts for those that what follows it says, where the model wrote it, and else for all
-        alike. {} if no top token begins a name. at (int): A character of the token.
+        A token that begins several names is divided by the tokens after it if the model wrote it, and else equally. {} if no
+        top token begins a name. index (int): Index of the character.
         """
-        places = self._covering(at, at + 1)
-        masses = self._masses({name: name.encode() for name in names}, places[0]) if places else {}
-        total = sum(masses.values())
-        return {name: masses[name] / total for name in names} if total else {}
+        tokens = self._find_tokens(index, index + 1)
+        sums = self._sum_by_name({name: name.encode() for name in names}, tokens[0]) if tokens else {}
+        total = sum(sums.values())
+        return {name: sums[name] / total for name in names} if total else {}
 
-    def _masses(self, remaining: Mapping[str, bytes], place: int) -> dict[str, float]:
-        """Return the probability that a token at a place begins each name. remaining (Mapping): The rest of each."""
-        masses = dict.fromkeys(remaining, 0.0)
-        tops = dict(self.tops[place]) if place < len(self.tokens) else {}
-        if tops and not math.isnan(self.logprobs[place]):
-            tops.setdefault(self.tokens[place], self.logprobs[place])
+    def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
+        """Return the probability that a token begins the rest of each name. tails (Mapping): Name -> its rest. index (int): Of the token."""
+        sums = dict.fromkeys(tails, 0.0)
+        tops = dict(self.tops[index]) if index < len(self.tokens) else {}
+        if tops and not math.isnan(self.logprobs[index]):
+            tops.setdefault(self.tokens[index], self.logprobs[index])
         for token, number in tops.items():
-            begun = token.lstrip()
+            start = token.lstrip()
             matches = {
                 name: tail
-                for name, tail in remaining.items()
-                if begun and tail and (tail.startswith(begun) or begun.startswith(tail))
+                for name, tail in tails.items()
+                if start and tail and (tail.startswith(start) or start.startswith(tail))
             }
-            longest = max((tail for tail in matches.values() if begun.startswith(tail)), key=len, default=b"")
+            longest = max((tail for tail in matches.values() if start.startswith(tail)), key=len, default=b"")
             matches = {name: tail for name, tail in matches.items() if not longest or tail == longest}
-            share = dict.fromkeys(matches, 1.0 / max(1, len(matches)))
-            if len(matches) > 1 and token == self.tokens[place]:
-                next_masses = self._masses({name: tail[len(begun) :] for name, tail in matches.items()}, place + 1)
-                total = sum(next_masses.values())
-                share = {name: next_masses[name] / total for name in matches} if total else share
-            for name, part in share.items():
-                masses[name] += math.exp(number) * part
-        return masses
+            shares = dict.fromkeys(matches, 1.0 / max(1, len(matches)))
+            if len(matches) > 1 and token == self.tokens[index]:
+                next_sums = self._sum_by_name({name: tail[len(start) :] for name, tail in matches.items()}, index + 1)
+                total = sum(next_sums.values())
+                shares = {name: next_sums[name] / total for name in matches} if total else shares
+            for name, share in shares.items():
+                sums[name] += math.exp(number) * share
+        return sums
 
     # Fields
 
@@ -186,88 +196,93 @@ class Answer:
 
     @property
     def json(self) -> list[str]:
-        """Each whole object or list of JSON in the text, whatever stands around it."""
+        """Each complete JSON object or list in the text, without the text around it."""
         return self._layout.documents
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> list[Field]:
-        """Locate pairs of a text and a type in the answer, for example from JSON; missing ones are left out.
+        """Locate pairs of a text and a type in the answer, for example from JSON; pairs that are not in it are left out.
 
-        Texts and types are values or keys of JSON, or else parts of the text. A text stands where the type is nearest, in the same
-        object or list or above it, and a pair that is asked for again stands at another place.
+        Texts and types are values or keys of JSON, or else parts of the text. Of several occurrences of a text the one nearest
+        to the type is taken, in the same object or list or one above; a repeated pair gets another occurrence.
         """
         pairs = list(pairs)
-        places = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
-        located = ((pair, next(places[pair], None)) for pair in pairs)
-        return [Field(*pair, place[0].start, place[0].end, place[1].start) for pair, place in located if place is not None]
+        matches = {pair: iter(self._layout.locate(*pair, n)) for pair, n in Counter(pairs).items()}
+        return [
+            Field(*pair, match[0].start, match[0].end, match[1].start)
+            for pair in pairs
+            if (match := next(matches[pair], None)) is not None
+        ]
 
     def lines(self, separator: str = "->") -> list[Field]:
-        """Return the fields of lines such as "text -> TYPE", without Markdown around either; of a cut answer all but its end."""
+        """Return the fields of lines such as "text -> TYPE", without Markdown; of a cut answer without its last line."""
         pattern = re.compile(
             rf"^[ \t]*(?:(?:[-*\u2022]|\d+[.)])[ \t]+)?(\S.*?)[ \t]*{re.escape(separator)}[ \t]*(\S.*?)[ \t]*$", re.M
         )
         fields = []
         for match in pattern.finditer(self.text):
-            (before, text), (within, label) = bare(match[1]), bare(match[2])
-            start = match.start(1) + before
-            fields.append(Field(text, label, start, start + len(text), match.start(2) + within))
-        return [field for field in fields if not (self.outcome == CUT and self.text.find("\n", field.at) < 0)]
+            (text_shift, text), (label_shift, label) = strip_markup(match[1]), strip_markup(match[2])
+            start = match.start(1) + text_shift
+            fields.append(Field(text, label, start, start + len(text), match.start(2) + label_shift))
+        return [field for field in fields if not (self.outcome == CUT and self.text.find("\n", field.label_start) < 0)]
 
     def found_in(
         self, text: str, fields: Iterable[Field], types: Mapping[str, str] | None = None
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Return (the input of `spans_from`: each field's place in a text with its scores; counts of "invented" and "absent"
-        fields).
+        """Find fields in the text that the model was asked about.
 
-        Longer fields are placed first, each on characters that none has taken, or else where no field of its label begins, ignoring
-        case if necessary. types (Mapping | None): Name in the prompt, in any case -> label; others are invented. None keeps all.
+        Longer fields come first, each on characters of no other field, or else where no field of its label begins; case is
+        ignored if necessary. text (str): That text. types (Mapping | None): Name in the prompt, in any case -> label; None
+        keeps all.
+        RETURNS (tuple): (spans with "start", "end", "label" and scores, for `spans_from`; numbers of "invented" fields, of
+        another type, and "absent" ones, not in the text).
         """
         labels = None if types is None else {name.casefold(): label for name, label in types.items()}
-        taken, begun = bytearray(len(text)), set[tuple[int, str]]()
-        places: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
+        is_taken, starts = bytearray(len(text)), set[tuple[int, str]]()
+        occurrences: dict[tuple[str, str, bool], Iterator[tuple[int, int]]] = {}
         counts: Counter[str] = Counter()
         spans: dict[int, dict[str, Any]] = {}
         fields = list(fields)
         for index in sorted(range(len(fields)), key=lambda index: -len(fields[index].text)):
-            field, place = fields[index], None
-            label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_word(field.label))
+            field, span = fields[index], None
+            label = field.label if labels is None else labels.get(field.label.casefold()) or labels.get(_normalize(field.label))
             if not label:
                 counts["invented"] += 1
                 continue
             words = " ".join(field.text.split())
             for overlaps in (False, True):
-                stretches = places.setdefault((words, label, overlaps), _stretches(text, words))
-                free = ((a, b) for a, b in stretches if (a, label) not in begun and (overlaps or not any(taken[a:b])))
-                place = place or next(free, None)
-            if place is None:
+                candidates = occurrences.setdefault((words, label, overlaps), _find_words(text, words))
+                free = ((a, b) for a, b in candidates if (a, label) not in starts and (overlaps or not any(is_taken[a:b])))
+                span = span or next(free, None)
+            if span is None:
                 counts["absent"] += 1
                 continue
-            taken[slice(*place)] = b"\1" * (place[1] - place[0])
-            begun.add((place[0], label))
+            is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
+            starts.add((span[0], label))
             scores = self.scores(field)
-            spans[index] = {"start": place[0], "end": place[1], "label": label, "score": scores[SCORES[0]], **scores}
+            spans[index] = {"start": span[0], "end": span[1], "label": label, "score": scores[SCORES[0]], **scores}
         return [spans[index] for index in sorted(spans)], dict(counts)
 
 
-def _stretches(text: str, words: str) -> Iterator[tuple[int, int]]:
-    """Yield where words stand in a text as whole words, first in the same case."""
+def _find_words(text: str, words: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each occurrence of some words in a text, first those in the same case."""
     pattern = r"\s+".join(map(re.escape, words.split()))
     for flags in (0, re.I) if words else ():
         yield from (match.span() for match in re.finditer(pattern, text, flags) if not splits_word(text, *match.span()))
 
 
-def _word(label: str) -> str:
-    """Return a type without what Markdown and sentences put around it."""
-    return bare(label.strip(" .,;:!"))[1].strip(" .,;:!").casefold()
+def _normalize(label: str) -> str:
+    """Return a type in lower case, without the Markdown and punctuation around it."""
+    return strip_markup(label.strip(" .,;:!"))[1].strip(" .,;:!").casefold()
 
 
-def _with_held_back(
+def _restore_prefix(
     emitted_token: bytes, number: float, tops: tuple[tuple[bytes, float], ...]
 ) -> tuple[tuple[bytes, float], ...]:
-    """Return the top tokens with what the server held back before the emitted one, such as white space (llama.cpp)."""
+    """Return the top tokens with the prefix, such as white space, that llama.cpp adds only to the emitted token."""
     matches = [
         top
         for top, logprob in tops
-        if top and abs(logprob - number) < _SAME and (emitted_token.endswith(top) or top.strip() == emitted_token.strip())
+        if top and abs(logprob - number) < _TOLERANCE and (emitted_token.endswith(top) or top.strip() == emitted_token.strip())
     ]
     if not matches or emitted_token in dict(tops):
         return tops
@@ -279,8 +294,8 @@ def _plain(token: bytes, number: float) -> dict[str, Any]:
     return {"bytes": list(token), "logprob": None if math.isnan(number) else number}
 
 
-def _log(number: Any) -> float:
-    """RAISES C643: no log-probability."""
+def _check_logprob(number: Any) -> float:
+    """Return a log-probability, at least MIN_LOGPROB; NaN for None. RAISES C643: it is none."""
     if number is None:
         return math.nan
     try:
@@ -289,4 +304,4 @@ def _log(number: Any) -> float:
         value = math.nan
     if not value <= 1e-3:
         raise calib_error("C643", given=brief(repr(number)))
-    return min(0.0, max(LEAST, value))
+    return min(0.0, max(MIN_LOGPROB, value))

@@ -1,4 +1,4 @@
-"""The forms in which servers and libraries give an answer -> tokens with their log-probabilities, and how the answer ended."""
+"""Read responses of servers and libraries: tokens with their log-probabilities, and how the answer ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import brief
 from .messages import calib_error
 
-# How an answer ended, where it did not end by itself.
+# How an incomplete answer ended.
 CUT, FILTERED, REFUSED, CALLED = "cut", "filtered", "refused", "called"
 _REASONS = {
     CUT: "cut length max_tokens max_output_tokens model_length limit abort",
@@ -22,14 +22,14 @@ _REASONS = {
 }
 _OUTCOMES = {reason: outcome for outcome, reasons in _REASONS.items() for reason in reasons.split()}
 _REASON = ("finish_reason", "finishReason", "done_reason", "stop_type", "stop_reason", "outcome", "reason")
-# What may hold the list of tokens or the reason, within a choice or within each other.
-_WITHIN = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
-# A list with an object for each token, and a list of the likeliest tokens beside it, where these are not in the objects.
+# Fields of a choice, or of one another, with the list of tokens or the reason.
+_NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
+# Field with a list of objects, one per token -> field with the list of top tokens; "" if these are in the objects.
 _LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates", "chosenCandidates": "topCandidates",
           "tokens": "top_tokens", "content": "", "logprobs": "", "completion_probabilities": ""}  # fmt: skip
 _TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
 _LOGPROB = ("logprob", "log_probability", "logProbability")
-# What models write around an answer: thoughts before it, special tokens behind it.
+# Thoughts that models write before an answer, and special tokens after it.
 _THOUGHTS = re.compile(
     r"\A.*(?:</(?:think|thinking|thought|reasoning)>|<\|channel\|>final<\|message\|>)|\A\s*<think(?:ing)?>.*\Z", re.S
 )
@@ -41,15 +41,15 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """items (list): (token, log-probability, likeliest tokens) of each token. outcome (str): "" if the answer ended by itself."""
+    """An answer as read. items (list): (token, log-probability, top tokens) of each token. outcome (str): "" if complete."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
 
 
 def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: of no known form. C642, C647: a text without log-probabilities, or with numbers."""
-    body = _choice_of(response, choice)
+    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or bad log-probabilities. C647: token numbers."""
+    body = _get_choice(response, choice)
     holders = list(_holders(body))
     reasons = (get(holder, *_REASON) for holder in holders)
     names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
@@ -58,20 +58,20 @@ def read_response(response: Any, choice: int = 0) -> Generation:
         outcome = REFUSED
     if outcome not in ("", CUT):
         return Generation([], outcome)
-    text, rows = _text(body), next((rows for holder in holders if (rows := _rows(holder)) is not None), None)
+    text, rows = _get_text(body), next((rows for holder in holders if (rows := _get_rows(holder)) is not None), None)
     if rows is None and text:
         raise calib_error("C642", given=brief(text))
     if rows is None and text is None and not outcome and all(get(holder, "content") != [] for holder in holders):
         raise calib_error("C641", given=repr(response))
-    items = [(_bytes(item), _number(item), list(_tops(top))) for item, top in rows or ()]
+    items = [(_get_bytes(item), _get_logprob(item), list(_get_tops(top))) for item, top in rows or ()]
     items = [(token, dict(tops).get(token) if number is None else number, tops) for token, number, tops in items]
     if text and items and all(re.fullmatch(rb"token_id:\d+|", token) for token, *_ in items):
         raise calib_error("C647", given=brief(text))
-    return Generation(_visible(items, text), outcome)
+    return Generation(_drop_hidden(items, text), outcome)
 
 
 def get(thing: Any, *names: str) -> Any:
-    """Return the first of these fields of a mapping or an object that is not None."""
+    """Return the first of some fields of a mapping or an object that is not None; None if all are."""
     values = (thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None) for name in names)
     return next((value for value in values if value is not None), None)
 
@@ -80,28 +80,30 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
-def _choice_of(response: Any, choice: int) -> Any:
-    """Return the part of a response that is one choice; of several parts, as of a stream, all in one."""
+def _get_choice(response: Any, choice: int) -> Any:
+    """Return one choice of a response; the chunks of a stream are joined."""
     if isinstance(response, Sequence) and response and not isinstance(response, str) and not _is_token(response[0]):
         choices = [get(chunk, "choices") for chunk in response]
-        parts = [part for chosen in choices for part in (chosen or ())[choice:][:1]]
-        return _choice_of(response[choice], 0) if None in choices else _joined([get(part, "delta") for part in parts], parts)
+        parts = [part for chunk in choices for part in (chunk or ())[choice:][:1]]
+        return (
+            _get_choice(response[choice], 0) if None in choices else _join_parts([get(part, "delta") for part in parts], parts)
+        )
     if _is_list(get(response, "output")):  # OpenAI's responses
         parts = [part for message in get(response, "output") for part in get(message, "content") or ()]
-        return _joined(parts, [*parts, get(response, "incomplete_details")])
-    blocked = get(get(response, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
+        return _join_parts(parts, [*parts, get(response, "incomplete_details")])
+    block_reason = get(get(response, "prompt_feedback", "promptFeedback"), "block_reason", "blockReason")
     choices = get(response, "choices", "candidates", "outputs", "generations")
-    if choices == [] or (choices is None and blocked):
+    if choices == [] or (choices is None and block_reason):
         return {"outcome": FILTERED}
     if choices is None:
         return response
-    chosen = choices[choice] if isinstance(choices, Sequence) and -len(choices) <= choice < len(choices) else None
-    chosen = chosen[0] if isinstance(chosen, list) else chosen  # LangChain
-    return get(chosen, "message") if get(get(chosen, "message"), "response_metadata") is not None else chosen
+    body = choices[choice] if isinstance(choices, Sequence) and -len(choices) <= choice < len(choices) else None
+    body = body[0] if isinstance(body, list) else body  # LangChain
+    return get(body, "message") if get(get(body, "message"), "response_metadata") is not None else body
 
 
-def _joined(parts: Sequence[Any], holders: Sequence[Any]) -> dict[str, Any]:
-    """Return the parts of an answer in the form of a whole one."""
+def _join_parts(parts: Sequence[Any], holders: Sequence[Any]) -> dict[str, Any]:
+    """Return the parts of an answer as one choice. holders: Objects with logprobs or a reason."""
     lists = [get(get(holder, "logprobs"), "content") or get(holder, "logprobs") or () for holder in holders]
     items = [item for items in lists if _is_list(items) for item in items]
     text, refusal = ("".join(get(part, *names) or "" for part in parts) for names in (("content", "text"), ("refusal",)))
@@ -110,15 +112,15 @@ def _joined(parts: Sequence[Any], holders: Sequence[Any]) -> dict[str, Any]:
 
 
 def _holders(thing: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and what it holds."""
+    """Yield a choice and the objects nested in it."""
     yield thing
-    for name in _WITHIN if depth else ():
+    for name in _NESTED if depth else ():
         if get(thing, name) is not None:
             yield from _holders(get(thing, name), depth - 1)
 
 
-def _text(body: Any) -> str | None:
-    """Return the text of the answer as the server tells it; None if it does not."""
+def _get_text(body: Any) -> str | None:
+    """Return the text of the answer according to the server; None if there is none."""
     text: Any = get(body, "message", "text", "content", "response", "generated_text")
     text = (
         text
@@ -136,12 +138,12 @@ def _is_token(item: Any) -> bool:
     return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
 
 
-def _rows(holder: Any) -> list[tuple[Any, Any]] | None:
-    """Return (an object for each token, what holds the likeliest tokens there); None if there are none."""
-    ids, places = get(holder, "token_ids"), get(holder, "logprobs")
-    if ids is not None and _is_list(places):  # vLLM: a mapping from numbers of tokens for each
-        return [(place[number], place.values()) for number, place in zip(ids, places, strict=False)]
-    for items, tops in ((holder, None), *((get(holder, name), get(holder, beside)) for name, beside in _LISTS.items())):
+def _get_rows(holder: Any) -> list[tuple[Any, Any]] | None:
+    """Return (object of a token, object with its top tokens) for each token; None if there are none."""
+    ids, steps = get(holder, "token_ids"), get(holder, "logprobs")
+    if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers
+        return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
+    for items, tops in ((holder, None), *((get(holder, name), get(holder, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
             return [(item, get(item, "top_logprobs", "top_probs", "probs") if top is None else top) for item, top in zip_longest(items, tops or ())]  # fmt: skip
     tokens, numbers = get(holder, "tokens"), get(holder, "token_logprobs", "logprobs")
@@ -153,17 +155,17 @@ def _rows(holder: Any) -> list[tuple[Any, Any]] | None:
     return [({"token": token, "logprob": number}, top) for token, number, top in zip(tokens, numbers, tops, strict=True)]
 
 
-def _tops(tops: Any) -> list[Top]:
-    """Return the likeliest tokens, highest first; from a mapping, a list, or something with candidates."""
+def _get_tops(tops: Any) -> list[Top]:
+    """Return the top tokens, highest first, from a mapping, a list, or an object with candidates."""
     if isinstance(tops, Mapping) and "candidates" not in tops:
-        return [(_bytes(token), number) for token, number in tops.items()]
+        return [(_get_bytes(token), number) for token, number in tops.items()]
     candidates = get(tops, "candidates") if not _is_list(tops) else tops
-    pairs = [(_bytes(top), _number(top)) for top in (tops or () if candidates is None else candidates)]
+    pairs = [(_get_bytes(top), _get_logprob(top)) for top in (tops or () if candidates is None else candidates)]
     return sorted(pairs, key=lambda pair: -(pair[1] if isinstance(pair[1], float) else math.inf))
 
 
-def _number(item: Any) -> Any:
-    """Return the log-probability of a token, or None. RAISES C643: something else than a probability."""
+def _get_logprob(item: Any) -> Any:
+    """Return the log-probability of a token, or None. RAISES C643: a probability that is none."""
     if isinstance(item, (list, tuple)):
         return item[0]
     number, probability = get(item, *_LOGPROB), get(item, "prob")
@@ -174,8 +176,8 @@ def _number(item: Any) -> Any:
     return math.log(probability) if probability else -math.inf
 
 
-def _bytes(token: Any) -> bytes:
-    """Return the bytes of a token: a text, bytes, or something with one of both. RAISES C641: it is none. C647: a number alone."""
+def _get_bytes(token: Any) -> bytes:
+    """Return the bytes of a token: of a text, of bytes, or of an object with either. RAISES C641: there are none. C647: only a number."""
     if isinstance(token, (list, tuple)) and token[2] is None:
         raise calib_error("C647", given=repr(token))
     value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
@@ -187,13 +189,13 @@ def _bytes(token: Any) -> bytes:
         raise calib_error("C641", given=repr(token)) from None
 
 
-def _visible(items: list[Any], text: str | None) -> list[Any]:
-    """Leave out the tokens of thoughts before the answer and of special tokens behind it; text: The answer as the server tells it."""
-    whole, shown = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
-    if whole and whole != shown and shown.startswith(whole):  # llama.cpp holds white space back, and gives it no number
-        items, whole = [*items, (shown[len(whole) :], None, [])], shown
-    start = len(whole) if text == "" else max(0, whole.rfind(shown)) if shown else 0
-    end = start + len(shown) if shown and shown in whole else len(whole)
+def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
+    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The answer according to the server."""
+    whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
+    if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
+        items, whole = [*items, (answer[len(whole) :], None, [])], answer
+    start = len(whole) if text == "" else max(0, whole.rfind(answer)) if answer else 0
+    end = start + len(answer) if answer and answer in whole else len(whole)
     if thoughts := _THOUGHTS.match(whole[start:end].decode("utf-8", "surrogateescape")):
         start += len(thoughts[0].encode("utf-8", "surrogateescape"))
     ends = accumulate(len(token) for token, *_ in items)

@@ -1,4 +1,4 @@
-"""Evidence that an entity is right beside the recognizer's score: the tagger, the parser and the words around it."""
+"""Evidence that an entity is right, in addition to its score: tagger, parser, and the words in and around it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
-from ...context.features import FromDocs
+from ...context.features import DocFunction
 from ...context.words import Words
-from ...schema import keyed, number, record, several, text
+from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.softmax import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
@@ -27,42 +27,41 @@ from .names import NameLists, load_lists, name_flags
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-6
-# Log-odds reach from -14 to 14: in these units a coefficient is as large as that of a flag.
+# Log-odds range from -14 to 14; in this unit their coefficients are about as large as those of flags.
 _UNIT = 4.0
 _SYMBOLS = frozenset("@#:;/*_|<>")
-# So many words are remembered.
-_MOST_WORDS = 1 << 16
+# Size of the cache of words.
+_MAX_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
-# What the letters of a word show, by itself.
-_OF_WORD = ("letters", "address", "acronym", "initial", "symbol", "digit", "lettered", "upper", "capital")
-# What is known of each token, the columns of `EntityEvidence.read`. tagged, parsed: whether the tagger and the parser ran. lower,
-# capitals: the form of the text that it is in.
+# Columns that depend on the letters of a word alone.
+_WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "lettered", "upper", "capital")
+# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. lower, capitals: the form of the text.
 COLUMNS = (
-    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_OF_WORD[:6], "lower", "capitals",
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:6], "lower", "capitals",
     *names.COLUMNS,
 )  # fmt: skip
-# Names of evidence that is weighed for each type by itself: "proper*PERSON".
+# Evidence with a coefficient for each entity type: "proper*PERSON".
 _BY_TYPE = ("type", "proper", "one word", "log-odds", "noun after", "preposition before")
-# Forms of a text that have weights of their own, "lower: type*PERSON": no capital letter, and nine words in ten in capitals.
+# Forms of a text with coefficients of their own, "lower: type*PERSON": no capital letters, or this share of words in capitals.
 FORMS = ("lower", "capitals")
-_IN_CAPITALS = 0.9
-# Which components and lists each map looks at, the richest first.
+_CAPITALS_SHARE = 0.9
+# Name of a map, by the components and lists that it uses, richest first -> columns that show that these ran.
 NEEDS = {
     "ner, tagger, parser, lists": ("tagged", "parsed", "listed"), "ner, tagger, lists": ("tagged", "listed"), "ner, lists": ("listed",),
     "ner, tagger, parser": ("tagged", "parsed"), "ner, tagger": ("tagged",), "ner": (),
 }  # fmt: skip
 LISTS = ", lists"
-# Which columns each of these components fills.
+# Component -> columns that it fills.
 EVIDENCE_OF = {"tagger": ("proper", "noun", "preposition"), "parser": ("depth", "argument")}
 
 
 @dataclass(frozen=True)
 class Wording:
-    """What the evidence is called in a tag set, a scheme of dependencies and a language.
+    """The tags, dependency labels and words that are evidence, by tag set, dependency scheme and language.
 
-    proper, noun, preposition (tuple[str, ...]): Tags of proper nouns, of all nouns, and of words before a place.
-    argument (tuple[str, ...]): Dependencies that names often have. article, possessive (tuple[str, ...]): Words, in lower
-        case. address (tuple[str, ...]): Parts of web addresses.
+    proper, noun, preposition (Sequence[str]): Tags of proper nouns, of all nouns, and of prepositions. argument
+    (Sequence[str]): Dependency labels that names often have. article, possessive (Sequence[str]): Words in lower case. address
+    (Sequence[str]): Parts of web addresses.
     """
 
     proper: Sequence[str] = ("NNP", "NNPS")
@@ -75,47 +74,48 @@ class Wording:
 
 
 class EntityEvidence(Part):
-    """In the place of a context of tokens: shows entities what the tagger, the parser and the words say. Token scores stay.
+    """A token context that collects evidence for EntityMap from tagger, parser and words, and leaves token scores as they are.
 
-    tagger (str): The component whose P(proper noun) is read, by its head on the vectors that are on the Doc.
-    lists (Mapping[str, str] | None): Name of a list -> its checksum, see `load_lists`. wording: See Wording.
+    tagger (str): Component whose P(proper noun) is read. lists (dict[str, str] | None): Name of a list of names -> checksum of
+    its entries.
+    wording (list[str]): Fields of Wording that differ from its defaults.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityEvidence.v1"
     when = "always"
     shrinkage = None
-    functions: tuple[FromDocs, ...] = ()
+    functions: tuple[DocFunction, ...] = ()
 
     def __init__(self, tagger: str = "tagger", lists: dict[str, str] | None = None, **wording: list[str]):
         self.tagger = tagger
         self.lists = dict(lists or {})
         self.wording = Wording(**wording)
-        # What is known of each word that was read so far.
+        # Cache: word -> its columns.
         self._word_rows: dict[str, list[float]] = {}
 
     def settings(self) -> dict[str, Any]:
         wording = {name: list(words) for name, words in vars(self.wording).items()}
         return {"tagger": self.tagger, "lists": self.lists, **wording}
 
-    def functions_in(self, nlp: Language) -> tuple[FromDocs, ...]:
-        """The features that ask Docs of this pipeline."""
-        return (FromDocs(self.registered, partial(self.read, nlp)),)
+    def functions_in(self, nlp: Language) -> tuple[DocFunction, ...]:
+        """Return the features that are read from the Docs of this pipeline."""
+        return (DocFunction(self.registered, partial(self.read, nlp)),)
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Show the words of all tokens to the step of entities."""
-        return predictions.having(view=predictions.words)
+        """Pass the columns of all tokens on to the step of entities."""
+        return predictions.replace_unchecked(view=predictions.words)
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
-        """What is known of each token, of shape (n_tokens, len(COLUMNS))."""
-        proper, is_tagged = self._proper(nlp, docs)
+        """Return the evidence of each token, (n_tokens, len(COLUMNS))."""
+        proper, is_tagged = self._read_proper(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         lists = load_lists(tuple(self.lists.items()))
         return np.concatenate(
-            [self._read_doc(*of_doc, is_parsed, lists) for of_doc in zip(docs, proper, is_tagged, strict=True)]
+            [self._read_doc(*doc_values, is_parsed, lists) for doc_values in zip(docs, proper, is_tagged, strict=True)]
         )
 
-    def _proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
-        """(P(proper noun) of each token of each Doc, whether the tagger could be read there)."""
+    def _read_proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
+        """Return (P(proper noun) of each token of each Doc, whether the tagger could be read on the Doc)."""
         proper = [np.zeros(len(doc)) for doc in docs]
         tagger: Any = dict(nlp.pipeline).get(self.tagger)
         source = SoftmaxSource(self.tagger)
@@ -123,13 +123,13 @@ class EntityEvidence(Part):
         if not columns or not source.supports(tagger) or not source.is_trained(tagger):
             return proper, [False] * len(docs)
         is_tagged = [not why for why in source.missing(tagger, docs)]
-        places = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
-        if places:
-            scores = source.read(tagger, [docs[i] for i in places])
+        readable = [i for i, doc in enumerate(docs) if is_tagged[i] and len(doc)]
+        if readable:
+            scores = source.read(tagger, [docs[i] for i in readable])
             rows = np.arange(scores.n_tokens)
-            probabilities = np.sum([scores.at(rows, np.full(len(rows), column)) for column in columns], axis=0)
-            parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in places])[:-1])
-            for i, part in zip(places, parts, strict=True):
+            probabilities = np.sum([scores.scores_at(rows, np.full(len(rows), column)) for column in columns], axis=0)
+            parts = np.split(probabilities, np.cumsum([len(docs[i]) for i in readable])[:-1])
+            for i, part in zip(readable, parts, strict=True):
                 proper[i] = part
         return proper, is_tagged
 
@@ -139,36 +139,36 @@ class EntityEvidence(Part):
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
         is_tagged = is_tagged and doc.has_annotation("TAG")
         is_parsed = is_parsed and doc.has_annotation("DEP")
-        of_words = self.read_words([token.text for token in doc], columns[:, 3].tolist(), lists)
+        word_columns = self.read_words([token.text for token in doc], columns[:, 3].tolist(), lists)
         return np.column_stack(
             [
                 np.full(n, is_tagged), np.full(n, is_parsed), proper,
                 np.isin(columns[:, 0], hashes[1]), np.isin(columns[:, 0], hashes[2]), _depths(doc),
-                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]), of_words,
+                np.isin(columns[:, 1], hashes[3]), np.isin(columns[:, 2], hashes[4]), np.isin(columns[:, 2], hashes[5]), word_columns,
             ]
         )  # fmt: skip
 
     def read_words(self, words: Sequence[str], spaces: Sequence[Any], lists: NameLists | None) -> Floats:
-        """The columns from "letters" on, which the words of one Doc alone decide. spaces: Whether a space follows each."""
-        if len(self._word_rows) > _MOST_WORDS:
+        """Return the columns that depend only on a Doc's words, from "letters" on. spaces: Whether a space follows each."""
+        if len(self._word_rows) > _MAX_WORDS:
             self._word_rows = {}
         rows = self._word_rows
         for word in words:
             if word not in rows:
                 row = _read_word(word, self.wording.address)
                 rows[word] = row if lists is None else row + lists.describe(word)
-        n, n_own = len(words), len(_OF_WORD)
-        width = n_own + (0 if lists is None else len(names.COLUMNS) + 1)
+        n, n_columns = len(words), len(_WORD_COLUMNS)
+        width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)
         table = np.array([rows[word] for word in words]).reshape(n, width)
-        n_lettered, n_upper, n_capital = table[:, 6:n_own].sum(axis=0)
+        n_lettered, n_upper, n_capital = table[:, 6:n_columns].sum(axis=0)
         is_lower = n_capital == 0
-        in_capitals = not is_lower and n_upper >= _IN_CAPITALS * n_lettered
-        listed = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, spaces, table[:, n_own:])
-        return np.column_stack([table[:, :6], np.full(n, is_lower), np.full(n, in_capitals), listed])
+        in_capitals = not is_lower and n_upper >= _CAPITALS_SHARE * n_lettered
+        list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, spaces, table[:, n_columns:])
+        return np.column_stack([table[:, :6], np.full(n, is_lower), np.full(n, in_capitals), list_columns])
 
 
 def _read_word(word: str, address: Sequence[str]) -> list[float]:
-    """The values of _OF_WORD."""
+    """Return the values of _WORD_COLUMNS. address (Sequence[str]): Parts of web addresses."""
     is_upper, lower = word.isupper(), word.lower()
     return [
         float(value) for value in (
@@ -180,37 +180,36 @@ def _read_word(word: str, address: Sequence[str]) -> list[float]:
 
 
 def _depths(doc: Doc) -> Floats:
-    """How many arcs each token is away from the root of its sentence: the root of a span is its least deep token.
+    """Return the number of arcs from each token to the root of its sentence, (n_tokens,); the root of a span has the minimum.
 
-    As in `Span.root`, punctuation and white space that nothing depends on count as deepest.
+    As in `Span.root`, punctuation and white space without dependents count as deepest.
     """
-    heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative, as unsigned numbers
-    place = np.arange(len(doc))
+    heads = doc.to_array([attrs.HEAD]).reshape(-1).astype(np.int64)  # relative offsets, unsigned in spaCy
+    targets = np.arange(len(doc))
     flags = doc.to_array([attrs.IS_PUNCT, attrs.IS_SPACE]).reshape(-1, 2).any(axis=1)
-    is_last = flags & (heads != 0) & ~np.isin(place, (place + heads)[heads != 0])
+    is_last = flags & (heads != 0) & ~np.isin(targets, (targets + heads)[heads != 0])
     depths = np.zeros(len(doc))
-    while (moves := heads[place] != 0).any() and depths.max(initial=0.0) < len(doc):
+    while (moves := heads[targets] != 0).any() and depths.max(initial=0.0) < len(doc):
         depths += moves
-        place = place + heads[place]
+        targets = targets + heads[targets]
     return np.where(is_last, len(doc) - 1.0, depths)
 
 
 class EntityMap(Part):
-    """The step of entities: a logistic regression on evidence, in the place of the raw score.
+    """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
-    Each map is a table, name of the evidence -> coefficient. The richest one is used whose components ran on the Doc.
-    labels_ (tuple[str, ...]): Of the spans' columns. maps_ (Mapping): Key of NEEDS -> table.
+    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Entity labels, as
+    columns. maps_ (Mapping): Key of NEEDS -> name of the evidence -> coefficient.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": several(text), "maps_": keyed(keyed(number()))})
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))})
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 
     def apply(self, predictions: Predictions) -> Predictions:
-        """Replace the scores of the entities on the Docs."""
-        indices = predictions.kept
+        indices = predictions.kept_indices
         if predictions.spans is None or not len(indices):
             return predictions
         spans = predictions.spans.take(indices)
@@ -221,14 +220,14 @@ class EntityMap(Part):
             if is_scored.any():
                 scores[indices[is_scored]] = sigmoid(evidence.margins(self.maps_[needs]))[is_scored]
             open_spans &= ~is_scored
-        return predictions.having(scores=scores)
+        return predictions.replace_unchecked(scores=scores)
 
 
 class SpanEvidence:
     """Evidence of n entities, by name.
 
-    spans (Spans): In the tokens of the view. raw (Floats): Their scores. view (Words): With the columns of EntityEvidence.
-    labels (Sequence[str]): Of the spans' columns.
+    spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the
+    columns of EntityEvidence. labels (Sequence[str]): Entity labels, as columns.
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
@@ -236,12 +235,12 @@ class SpanEvidence:
         self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
         self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
-        self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of the places before the first token and after the last
+        self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of indices before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
             "type": lambda: 1.0,
             "log-odds": lambda: log_odds(raw, CLIP),
-            "path": lambda: log_odds(spans.own, CLIP) / _UNIT,
+            "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
             "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
             "one word": lambda: self._lengths == 1,
             "letters": lambda: self._columns["letters"][spans.ends - 1],
@@ -262,16 +261,16 @@ class SpanEvidence:
         }
 
     def has(self, needs: Sequence[str]) -> Any:
-        """Whether the components behind these columns ran on the Doc of each entity."""
+        """Return whether the Doc of each entity has the evidence of these columns of NEEDS, (n,)."""
         flags = [self._columns[name][self.spans.starts] > 0 for name in needs]
         return np.all([np.ones(len(self.spans), dtype=bool), *flags], axis=0)
 
     def margins(self, table: Mapping[str, float]) -> Floats:
-        """The sum of coefficient times evidence."""
+        """Return the log-odds of each entity, (n,): the sum of coefficient times evidence."""
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """The values of one piece of evidence. name (str): "path", by type "proper*PERSON", or in one form of text "lower: log-odds"."""
+        """Return the values of one piece of evidence, (n,). name (str): "path"; "proper*PERSON" for one type; "lower: log-odds" for one form."""
         form, _, inner = name.rpartition(": ")
         if form:
             return self._columns[form][self.spans.starts] * self.column(inner)
@@ -285,25 +284,25 @@ class SpanEvidence:
 
     @cached_property
     def _flags(self) -> dict[str, Any]:
-        """What lists say, of an entity without its leading article and its possessive."""
+        """Evidence from lists of names, for entities without leading article and possessive."""
         starts, ends = self.spans.starts, self.spans.ends
         ends = ends - ((self._columns["possessive"][ends - 1] > 0) & (ends - starts > 1))
         starts = starts + ((self._columns["article"][starts] > 0) & (ends - starts > 1))
         types = np.array(self.labels)[self.spans.labels]
         return name_flags(types, self._columns, starts, ends)
 
-    def _value_at(self, name: str, places: Ints) -> Floats:
-        """A column at a neighbour of each entity; 0 where that is in another Doc."""
+    def _value_at(self, name: str, tokens: Ints) -> Floats:
+        """Return a column at one token per entity, (n,); 0 if that is in another Doc."""
         n = len(self._docs) - 1
-        places = np.where((places < 0) | (places >= n), n, places)
-        is_same_doc = self._docs[places] == self._docs[self.spans.starts]
-        return np.where(is_same_doc, np.append(self._columns[name], 0.0)[places], 0.0)
+        tokens = np.where((tokens < 0) | (tokens >= n), n, tokens)
+        is_same_doc = self._docs[tokens] == self._docs[self.spans.starts]
+        return np.where(is_same_doc, np.append(self._columns[name], 0.0)[tokens], 0.0)
 
     def _reduce(self, name: str, function: np.ufunc) -> Floats:
         return np.asarray(function.reduceat(self._columns[name][self._tokens], self._firsts))
 
     def _roots(self) -> Ints:
-        """The root of each entity: the first of its tokens that are nearest to the sentence's root."""
+        """Return the root of each entity, (n,): the first of its tokens with the fewest arcs to the sentence's root."""
         depths = self._columns["depth"]
         return np.array(
             [start + int(depths[start:end].argmin()) for start, end in zip(self.spans.starts, self.spans.ends, strict=True)]
@@ -311,14 +310,22 @@ class SpanEvidence:
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
-    """The names of the evidence that each map without lists looks at. types (Sequence[str]): Entity labels that are scored."""
+    """Return the names of the evidence in each map without lists, by key of NEEDS. types: Entity labels to score."""
     by_type = {name: [f"{name}*{kind}" for kind in types] for name in _BY_TYPE}
     shape = ["acronym*PERSON", "acronym*GPE", "acronym*ORG", "initial*PERSON", "symbol", "digit"]
     simple = ["constant", "log-odds", *by_type["type"], *by_type["one word"], *shape]
-    of_form = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
-    of_tagger = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
-    of_parser = [*by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address"]
+    form_names = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
+    tagger_names = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
+    parser_names = [
+        *by_type["noun after"],
+        *by_type["preposition before"],
+        "article",
+        "possessive",
+        "argument",
+        "path",
+        "address",
+    ]
     return {
-        "ner, tagger, parser": [*simple, *of_form, *of_tagger, *of_parser], "ner, tagger": [*simple, *of_form, *of_tagger],
-        "ner": [*simple, *of_form, *by_type["log-odds"]],
+        "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names], "ner, tagger": [*simple, *form_names, *tagger_names],
+        "ner": [*simple, *form_names, *by_type["log-odds"]],
     }  # fmt: skip

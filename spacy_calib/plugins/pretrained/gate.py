@@ -1,6 +1,6 @@
-"""The gate of labels: some keep their raw scores, since these were better on sources that the fit did not see."""
+"""A context that leaves some labels their raw scores, since these were better on left-out sources."""
 
-# No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
+# No `from __future__ import annotations` here, as in `pipe.factory`: confection needs the types of arguments.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +15,20 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RawLabels:
-    """The step after a context that gives labels their raw scores back. columns: Theirs. shrinkage: What comes before it."""
+    """The step after a context that restores raw scores. shrinkage: The step to apply first. columns (Sequence[int]): Of the restored labels."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]
 
     def apply(self, predictions: Predictions) -> Predictions:
         shrunk = predictions if self.shrinkage is None else self.shrinkage.apply(predictions)
-        return shrunk.having(scores=np.where(np.isin(predictions.tags, self.columns), predictions.raw, shrunk.scores))
+        return shrunk.replace_unchecked(
+            scores=np.where(np.isin(predictions.tags, self.columns), predictions.raw, shrunk.scores)
+        )
 
 
 class GatedContext(Part):
-    """A fitted context of tokens, for all labels but some. inner (TokenContext): Fitted. raw (Sequence[int]): Columns of the others."""
+    """A token context for all labels but some. inner (TokenContext): A fitted context. raw (Sequence[int]): Columns of labels that keep raw scores."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

@@ -1,4 +1,4 @@
-"""Lists of names: which words and phrases of a text are listed, and what that says of an entity."""
+"""Lists of names: find their words and phrases in a text, as evidence for or against entities."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import numpy as np
 
 from ...types import Floats
 
-# What a file of each kind lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
+# Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
     "places", "large_places", "companies", "first_names", "surnames", "ordinary_words", "organization_first", "organization_last",
 )  # fmt: skip
-# Which kinds are about phrases, the rest are about words.
+# The kinds that list phrases; the others list words.
 PHRASES = KINDS[:3]
-# What the lists say of each token. listed: whether there are lists. A phrase column holds the numbers of tokens that listed
-# phrases which begin there have, as bits: 5 = 1 + 4 is for phrases of one and of three tokens.
+# Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at the token,
+# as bits: 5 = 1 + 4 stands for phrases of one and of three tokens.
 COLUMNS = ("listed", *KINDS)
-# Letters that Unicode does not take apart.
+# Letters that Unicode does not decompose.
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
 _MOST_TOKENS = 8
-# What supports a type: a name that is listed; and what contradicts it.
+# Evidence that supports the type of an entity, and evidence that contradicts it.
 SUPPORTS = (
     "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone", "company",
     "organization word",
@@ -37,27 +37,27 @@ CONTRADICTIONS = (
     "person, but a place", "organization, but a place", "person, but an organization", "place, but an organization",
     "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words", "place, but ordinary words",
 )  # fmt: skip
-# The types that the lists are about.
-PERSONS, PLACES, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
+# Entity types that the lists are about.
+PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
 
 
 def list_folder() -> Path:
-    """The lists of this package."""
+    """Return the folder with the lists of this package."""
     return Path(__file__).parent / "lists"
 
 
 def checksum(text: str) -> str:
-    """16 hexadecimal digits of SHA-256, by which a pipe's state knows a list."""
+    """Return 16 hexadecimal digits of SHA-256, by which the state of a pipe identifies a list."""
     return hashlib.sha256(text.encode("utf8")).hexdigest()[:16]
 
 
 def read_list(file: Path) -> str:
-    """The entries of a list, one a line."""
+    """Return the entries of a list, one per line."""
     return zlib.decompress(file.read_bytes()).decode("utf8")
 
 
 def current_lists() -> dict[str, str]:
-    """Name of the newest list of each kind -> its checksum."""
+    """Return name -> checksum of the newest list of each kind."""
     files = sorted(list_folder().glob("*.txt.z"), key=lambda file: int(file.name.split(".")[1]))
     newest = {file.name.split(".")[0]: file for file in files}
     return {newest[kind].name.removesuffix(".txt.z"): checksum(read_list(newest[kind])) for kind in KINDS}
@@ -65,7 +65,7 @@ def current_lists() -> dict[str, str]:
 
 @lru_cache(1 << 16)
 def fold(text: str) -> str:
-    """The text in lower case without accents."""
+    """Return the text in lower case without accents."""
     lower = text.lower()
     if lower.isascii():
         return lower
@@ -74,34 +74,34 @@ def fold(text: str) -> str:
 
 
 class NameLists:
-    """Lists of folded names. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
+    """Lists of names in the form of `fold`. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
 
     def __init__(self, entries: Mapping[str, Collection[str]]):
         self.entries = {kind: frozenset(entries.get(kind, ())) for kind in KINDS}
-        # First word of phrases -> how many tokens the longest may have; and first words with what follows: "new y", "saint-".
+        # First word of phrases -> maximum number of tokens; and first words with the next character: "new y", "saint-".
         self._lengths: dict[str, int] = {}
-        self._begins: set[str] = set()
+        self._prefixes: set[str] = set()
         for phrase in frozenset().union(*(self.entries[kind] for kind in PHRASES)):
             pieces = phrase.replace("-", " - ").replace("'", " '").split()
             for first in {pieces[0], phrase.split()[0]} if pieces else ():
                 self._lengths[first] = min(max(self._lengths.get(first, 0), len(pieces)), _MOST_TOKENS)
-                self._begins.add(phrase[: len(first) + (2 if phrase[len(first) :].startswith(" ") else 1)])
+                self._prefixes.add(phrase[: len(first) + (2 if phrase[len(first) :].startswith(" ") else 1)])
 
     def describe(self, word: str) -> list[float]:
-        """COLUMNS of one word by itself, and how many tokens a phrase that begins with it may have. What has no letter is ordinary."""
-        folded = fold(word)
-        values = {kind: float(folded in self.entries[kind]) for kind in KINDS}
+        """Return COLUMNS of one word, and the maximum number of tokens of a phrase that begins with it; a word without letters is ordinary."""
+        key = fold(word)
+        values = {kind: float(key in self.entries[kind]) for kind in KINDS}
         if not any(map(str.isalpha, word)):
             values["ordinary_words"] = 1.0
-        return [1.0, *values.values(), self._lengths.get(folded, 0)]
+        return [1.0, *values.values(), self._lengths.get(key, 0)]
 
-    def read(self, words: Sequence[str], spaces: Sequence[Any], described: Floats) -> Floats:
-        """COLUMNS of the tokens of one Doc. spaces: Whether a space follows each. described (Floats): By `describe`."""
-        columns = described[:, :-1].copy()
-        for start in np.flatnonzero(described[:-1, -1] > 1).tolist():
-            if fold(words[start]) + " " * bool(spaces[start]) + fold(words[start + 1])[:1] not in self._begins:
+    def read(self, words: Sequence[str], spaces: Sequence[Any], word_rows: Floats) -> Floats:
+        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). spaces: Whether a space follows each. word_rows (Floats): By `describe`."""
+        columns = word_rows[:, :-1].copy()
+        for start in np.flatnonzero(word_rows[:-1, -1] > 1).tolist():
+            if fold(words[start]) + " " * bool(spaces[start]) + fold(words[start + 1])[:1] not in self._prefixes:
                 continue
-            end = min(start + int(described[start, -1]), len(words))
+            end = min(start + int(word_rows[start, -1]), len(words))
             pieces = [fold(words[i]) + " " * bool(spaces[i]) for i in range(start, end)]
             for i, phrase in enumerate(accumulate(pieces)):
                 if i:
@@ -111,49 +111,50 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """The lists of these files, (name, checksum) each; None, with a warning, if one of them is missing or is another."""
+    """Load lists. checksums: (name, checksum) of each. RETURNS (NameLists | None): None for no lists, or, with CW87, if one is missing or differs."""
     entries: dict[str, set[str]] = {}
-    for name, expected in checksums:
+    for name, list_checksum in checksums:
         try:
             text = read_list(list_folder() / f"{name}.txt.z")
         except (OSError, zlib.error, ValueError):
             text = ""
-        if checksum(text) != expected:
+        if checksum(text) != list_checksum:
             from .messages import WARNINGS
 
-            warnings.warn(WARNINGS["CW87"].format(name=name, checksum=expected), stacklevel=2)
+            warnings.warn(WARNINGS["CW87"].format(name=name, checksum=list_checksum), stacklevel=2)
             return None
         entries.setdefault(name.partition(".")[0], set()).update(text.split("\n"))
     return NameLists(entries) if entries else None
 
 
 def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any) -> dict[str, Any]:
-    """What the lists say of n entities: SUPPORTS and CONTRADICTIONS, each for the types that it is about.
+    """Return the evidence of the lists for n entities: a flag for each of SUPPORTS and CONTRADICTIONS, (n,).
 
-    labels: The type of each. columns (Mapping): COLUMNS of all tokens. starts, ends: Of each entity, without article and possessive.
+    labels: Type of each entity. columns (Mapping): COLUMNS of all tokens. starts, ends: Tokens of each entity, without article
+    and possessive.
     """
-    person, is_place, organization = (np.isin(labels, types) for types in (PERSONS, PLACES, ORGANIZATIONS))
+    is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts
-    several = lengths > 1
-    place, large, company = (
+    is_long = lengths > 1
+    in_gazetteer, in_large, in_companies = (
         (columns[kind][starts].astype(np.int64) >> np.minimum(lengths - 1, 60)) & 1 > 0 for kind in PHRASES
     )
-    first, last = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
+    has_first, has_last = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
     sums = {kind: np.append(0.0, np.cumsum(columns[kind])) for kind in ("first_names", "ordinary_words")}
     n_first, n_ordinary = (sums[kind][ends] - sums[kind][starts] for kind in ("first_names", "ordinary_words"))
-    ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, n_ordinary == lengths
-    word = several & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
-    business = company | word
-    alone = ~several & ~ordinary
+    last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, n_ordinary == lengths
+    has_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
+    is_business = in_companies | has_word
+    is_single = ~is_long & ~last_ordinary
     return {
-        "place": is_place & place, "large place": is_place & large,
-        "first name, several words": person & first & several, "first name alone": person & first & alone,
-        "surname, several words": person & last & several, "surname alone": person & last & alone,
-        "company": organization & company, "organization word": organization & word,
-        "person, but a place": person & place & ~first, "organization, but a place": organization & place,
-        "person, but an organization": person & business & ~first, "place, but an organization": is_place & business,
-        "no person, but a person's name": ~person & first & last & several & ~place & ~business,
-        "person, but an ordinary word": person & ordinary & ~last & (n_first == 0),
-        "organization, but ordinary words": organization & all_ordinary & ~company,
-        "place, but ordinary words": is_place & all_ordinary & ~place,
+        "place": is_location & in_gazetteer, "large place": is_location & in_large,
+        "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
+        "surname, several words": is_person & has_last & is_long, "surname alone": is_person & has_last & is_single,
+        "company": is_organization & in_companies, "organization word": is_organization & has_word,
+        "person, but a place": is_person & in_gazetteer & ~has_first, "organization, but a place": is_organization & in_gazetteer,
+        "person, but an organization": is_person & is_business & ~has_first, "place, but an organization": is_location & is_business,
+        "no person, but a person's name": ~is_person & has_first & has_last & is_long & ~in_gazetteer & ~is_business,
+        "person, but an ordinary word": is_person & last_ordinary & ~has_last & (n_first == 0),
+        "organization, but ordinary words": is_organization & all_ordinary & ~in_companies,
+        "place, but ordinary words": is_location & all_ordinary & ~in_gazetteer,
     }  # fmt: skip

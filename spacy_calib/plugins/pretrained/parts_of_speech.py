@@ -15,7 +15,7 @@ from ...types import Ints
 
 
 class PosSource(SoftmaxSource):
-    """P(part of speech) of a morphologizer: the sum over its labels with that part of speech. No component has it by default."""
+    """P(part of speech) from a morphologizer: the sum over its labels with that part of speech. Used only by name."""
 
     def claims(self, pipe: Any) -> bool:
         return False
@@ -24,11 +24,11 @@ class PosSource(SoftmaxSource):
         return get_annotation("pos")
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self._merged(pipe)[0]
+        return self._merge_labels(pipe)[0]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> MappedScores:
-        return MappedScores(super().read(pipe, docs), self._merged(pipe)[1], highest=False, spans=None)
+        return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)
 
-    def _merged(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+    def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
         return merge_labels(pipe.labels, parts)

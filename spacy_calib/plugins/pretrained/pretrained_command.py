@@ -1,6 +1,6 @@
 """Calibrated scores for stock pipelines, without gold.
 
-`spacy calib pretrained`: calibrated scores for stock pipelines, without gold.
+The command `spacy calib pretrained`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.options import Force, Format, Silent
 from ...cli.shared.outputs import check_pipeline_folder
-from ...cli.shared.screen import Column, msg, number, show_rows, whole
+from ...cli.shared.screen import TableColumn, msg, number, show_rows, whole
 from ...cli.shared.writing import deliver
 from .messages import calib_error
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from .card import Card
 
 _COLUMNS = (
-    Column("Card", "card", str, "l"),
-    Column("Component", "component", str, "l"),
-    Column("Fitted for", "pipeline", str, "l"),
-    Column("Sources", "sources", whole),
-    Column("Log loss raw", "raw", number),
-    Column("calibrated", "calibrated", number),
-    Column("Licence", "licence", str, "l"),
+    TableColumn("Card", "card", str, "l"),
+    TableColumn("Component", "component", str, "l"),
+    TableColumn("Fitted for", "pipeline", str, "l"),
+    TableColumn("Sources", "sources", whole),
+    TableColumn("Log loss raw", "raw", number),
+    TableColumn("calibrated", "calibrated", number),
+    TableColumn("Licence", "licence", str, "l"),
 )
 Components = Annotated[
-    list[str] | None, option("Component to calibrate (repeat it for each)", "--component", "-C", show_default="all")
+    list[str] | None, option("Component to calibrate; may be repeated", "--component", "-C", show_default="all")
 ]
 
 
@@ -38,20 +38,20 @@ def pretrained(
     output: Annotated[Path | None, argument("OUTPUT", "Folder for the calibrated pipeline")] = None,
     *,
     component: Components = None,
-    card: Annotated[str | None, option("Use this card (name, JSON file, or universal: entities of any language)")] = None,
-    precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out", "-p")] = None,
-    by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
-    list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
+    card: Annotated[str | None, option("Card to use: name, JSON file, or universal for entities of any language")] = None,
+    precision: Annotated[float | None, option("Mean precision of accepted entities on left-out sources", "-p")] = None,
+    by: Annotated[str | None, option("Score only parts of speech, in a pipe calib_pos", words=("pos",))] = None,
+    list_cards: Annotated[bool, option("List the available cards", "--list")] = False,
     format: Format = "table",
     force: Force = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Write a stock pipeline with calibrated scores that need no gold of yours. A
-    card says what they were fitted on, and how well they do elsewhere.
+    Write a stock pipeline with calibrated scores, without gold of yours. A card
+    reports what they were fitted on, and their quality on other sources.
 
-    RETURNS (dict): "cards": what there is, or what was used; "output": the folder.
-    RAISES C830: neither both folders nor --list. CalibError: every other fault of the input.
+    RETURNS (dict): "cards": the available cards, or the ones used; "output": the folder.
+    RAISES C830: neither both folders nor --list. CalibError: any other bad input.
     """
     from ...cli.info_command import card_cutoff_line
     from ...cli.shared.writing import write_pipeline
@@ -60,7 +60,7 @@ def pretrained(
     from .card import all_cards
 
     if list_cards:
-        result: dict[str, Any] = {"cards": [row_of(one) for one in all_cards()], "output": None}
+        result: dict[str, Any] = {"cards": [summarize_card(available) for available in all_cards()], "output": None}
         deliver(result, lambda: show_rows(result["cards"], _COLUMNS), output=None, format=format, silent=silent)
         return result
     if model is None or output is None:
@@ -79,14 +79,14 @@ def pretrained(
         msg.good(f"Pipeline: {output}")
         if len(used) > 1:
             options = " or ".join(f"--component {pipe.source.component}" for pipe in fitted_pipes(nlp) if pipe.attr in used)
-            msg.text(f"Commands that need to know which one is meant take {options}.")
+            msg.text(f"Choose one of the pipes in other commands by {options}.")
 
     deliver(result, show, output=None, format=format, silent=silent)
     return result
 
 
-def row_of(card: Card) -> dict[str, Any]:
-    """What `--list` shows of a card; log losses are means over the sources that were left out."""
+def summarize_card(card: Card) -> dict[str, Any]:
+    """Return the row of a card for `--list`; log losses are means over the left-out sources."""
     rows = card.data["left_out"]
     losses = {kind: sum(row[kind]["log_loss"] for row in rows) / max(1, len(rows)) for kind in ("raw", "calibrated")}
     about = {name: card.data[name] for name in ("component", "language", "pipeline", "licence")}

@@ -1,4 +1,4 @@
-"""`card="universal"`: two numbers for entities of any language, where there is no gold at all."""
+"""The card "universal": slope and intercept that calibrate entities of any language, without gold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ...about import __version__
 from ...annotations.label_schemes import coarse_name
-from ...calibration.adaptation.adaptation import Adaptation, Line, Side
+from ...calibration.adaptation.adaptation import Adaptation, AdaptationMap, Line
 from ...calibration.grouped import GroupedRecalibrator
 from ...calibration.recalibrators.identity import Identity
 from ...calibration.spans import SpanCalibration, SpanRecalibrator
@@ -24,7 +24,7 @@ from ...pipe.fit_info import FitInfo, SpanFitInfo
 from ...pipe.fit_preparation import map_labels
 from ...pipe.settings import PipeSettings
 from ...pipe.state import PipeState
-from ...sources.find import Fitted
+from ...sources.find import ComponentIdentity
 from ...sources.mapped import with_map
 from ...sources.ner.source import NerSource
 from ...types import Groups, Pairs
@@ -35,14 +35,14 @@ from .messages import calib_error
 UNIVERSAL = "universal"
 # Log-odds that an entity is right, from the raw log-odds of its span; fitted on recognizers of spaCy in several languages.
 LINE = Line(slope=0.30, intercept=-0.90)
-# What a recognizer must have in spaCy's example sentences of its language: entities, and their mean raw log-odds. One that is
-# calibrated already has less.
-FEWEST, LOWEST = 5, 1.5
+# Minimum number of entities in spaCy's example sentences of the language, and of their mean raw log-odds, which a calibrated
+# recognizer does not reach.
+MIN_ENTITIES, MIN_LOG_ODDS = 5, 1.5
 
 
 @dataclass(frozen=True)
 class UniversalCard(Card):
-    """A card that is made for one recognizer. pipe_state (PipeState): What its pipe has learned."""
+    """A card made for one recognizer. pipe_state (PipeState): Learned state of its pipe."""
 
     pipe_state: PipeState
 
@@ -54,17 +54,17 @@ class UniversalCard(Card):
         return "universal: not judged for your language; off by .04 to .11 on languages left out."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
-        """RAISES C843: the entities in the example sentences are too few, or too unsure. docs: See `matching.run_upstream`."""
+        """Check the entities in the example sentences. docs (Sequence[Doc]): By `run_upstream`. RAISES C843: they are too few or too unsure."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))
-        if n < FEWEST or not mean >= LOWEST:
-            counts = {"n_sentences": len(docs), "n": n, "mean": f"{mean:.2f}", "fewest": FEWEST, "lowest": LOWEST}
+        if n < MIN_ENTITIES or not mean >= MIN_LOG_ODDS:
+            counts = {"n_sentences": len(docs), "n": n, "mean": f"{mean:.2f}", "fewest": MIN_ENTITIES, "lowest": MIN_LOG_ODDS}
             raise calib_error("C843", component=self.component, language=self.data["language"], **counts)
 
 
 def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -> UniversalCard:
-    """Make the card for the first recognizer among these components; None looks at all. RAISES C842: none of them is one."""
+    """Make the card for the first recognizer among some components; None considers all. RAISES C842: none is suitable."""
     names = [components] if isinstance(components, str) else nlp.component_names if components is None else components
     obstacles = {name: _find_obstacle(dict(nlp.components).get(name)) for name in names}
     recognizers = sorted((name for name in names if not obstacles[name]), key=nlp.disabled.__contains__)
@@ -83,7 +83,7 @@ def make_universal_card(nlp: Language, components: Sequence[str] | str | None) -
 
 
 def _find_obstacle(recognizer: Any) -> str:
-    """Why a component is none that the two numbers are for; "" if it is one."""
+    """Return why the card is not for a component; "" if it is."""
     source = NerSource()
     if not source.supports(recognizer):
         return "is not in the pipeline" if recognizer is None else "is no recognizer of spaCy (ner)"
@@ -95,7 +95,7 @@ def _find_obstacle(recognizer: Any) -> str:
 
 
 def read_examples(language: str) -> list[str]:
-    """The example sentences that spaCy has for a language; [] if none."""
+    """Return the example sentences that spaCy has for a language; [] if none."""
     try:
         return list(import_module(f"spacy.lang.{language}.examples").sentences)
     except ImportError:
@@ -103,18 +103,20 @@ def read_examples(language: str) -> list[str]:
 
 
 def _make_state(component: str, recognizer: Any) -> PipeState:
-    """Identity for tokens and candidates, the line for entities, and no score for labels of other types."""
+    """Return a state with identity maps for tokens, LINE for entities, and no score for labels of other types."""
     labels = NerSource(component).span_labels(recognizer)
     table = {label: coarse_name(label) for label in labels}
     source = with_map(NerSource(component), table)
     groups, span_groups = (Groups(("all",), np.zeros(len(names), np.intp)) for names in (source.labels(recognizer), labels))
     no_rows, no_scores = np.zeros(0, dtype=np.intp), np.zeros(0)
     maps = GroupedRecalibrator(Identity(), groups).fit(Pairs(no_rows, no_rows, no_scores, no_scores > 0, 0))
-    line = Adaptation(span_groups, Side(LINE), Side())
+    line = Adaptation(span_groups, AdaptationMap(LINE), AdaptationMap())
     spans = SpanCalibration(SpanRecalibrator(span_groups), SpanRecalibrator(span_groups), adaptations=(line,))
     info = FitInfo(
         component=component, layer=source.annotation(recognizer).name, threshold=PipeSettings.threshold, label_map=table,
         counted_on="no gold", method=Identity.registered, versions={"spacy-calib": __version__},
         spans=SpanFitInfo("exact", list(labels), 0, 0, 0, "", []),
     )  # fmt: skip
-    return PipeState(TokenCalibration(maps), spans, Fitted(source.kind(recognizer), source.labels(recognizer)), info=info)
+    return PipeState(
+        TokenCalibration(maps), spans, ComponentIdentity(source.kind(recognizer), source.labels(recognizer)), info=info
+    )

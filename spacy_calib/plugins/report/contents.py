@@ -1,4 +1,4 @@
-"""A scored corpus -> everything that the report page shows, as plain data."""
+"""The contents of one view of the report page, as plain data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...metrics.by_document import error_interval, mean_gmce_interval, mean_interval, resample_means
-from ...metrics.judged_view import JudgedView, carried_by
-from ...metrics.metric import listed, losses, title_of
+from ...metrics.judged_view import JudgedView, predicted_indices
+from ...metrics.metric import losses, select_listed, title_of
 from ...metrics.proper import decompose
 from ...pairs.bins import make_binner
 from ...pairs.build import top_pairs
-from ...pairs.documents import by_unit, counted
+from ...pairs.documents import by_unit, count_in_words
 from ...types import Floats, Ints
-from .passages import in_context
+from .passages import describe_pair
 from .plot_data import bins_for, coverage_curves, reliability_curve
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
 
 MAX_ERRORS = 20
-# So many of the most confident errors may be of one kind (predicted, gold).
+# Maximum number of errors with the same predicted and gold label.
 MAX_OF_KIND = 3
 # Annotations whose labels are called tags.
 TAGS = ("tag", "pos", "morph")
@@ -34,14 +34,16 @@ _KINDS = ("raw", "calibrated")
 TABLE = ("tokens", "pairs", "accuracy", "by", "errors", "scores", "change")
 
 
-def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return everything that a page shows about the tokens, or the entities, of one calib pipe.
+def view_contents(
+    corpus: ScoredCorpus, view: JudgedView, results: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
-    view (JudgedView): Not empty. found (Mapping): Its figures, TABLE and "never_right". facts (Mapping): "layer",
-    "weights_changed", "seen" (`pairs.seen_texts.SeenShare` or None), and more about the pipe. RETURNS (dict): facts and the
-    results of this module: "verdict", "accuracy", "table", ...
+    view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
+    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe. RETURNS
+    (dict): The facts, and "verdict", "accuracy", "table" and other results.
     """
-    table, never = {key: found[key] for key in TABLE}, found["never_right"]
+    table, never = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))
     right, documents = _unit_hits(corpus, view)
     low, high = _bounds(mean_interval(right, documents, seed=view.seed))
@@ -50,11 +52,11 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
     return {
         **facts,
         "unit": view.kind,
-        "called": view.called,
+        "called": view.span_words,
         "noun": "tag" if facts["layer"] in TAGS else "label",
         "bins": view.n_bins,
         "documents": n_documents,
-        "counted": counted(view.unit, n_documents),
+        "counted": count_in_words(view.unit, n_documents),
         "by": by_unit(view.unit, n_documents),
         "verdict": verdict(view, table, noun_of(facts["layer"]), facts["seen"], never),
         "never_right": never,
@@ -70,8 +72,8 @@ def view_contents(corpus: ScoredCorpus, view: JudgedView, found: Mapping[str, An
             kind: None if part is None else {**asdict(part), "brier": part.brier} for kind, part in parts.items()
         },
         "errors": confident_errors(corpus, view),
-        "slices": found.get("slices"),
-        "found_slices": found.get("found_slices"),
+        "slices": results.get("slices"),
+        "found_slices": results.get("found_slices"),
         "conventions": {"rows": [], "map": ""},
     }
 
@@ -81,7 +83,7 @@ def _bounds(interval: Any) -> tuple[float | None, float | None]:
 
 
 def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
-    """Return (whether its top label is right, its document) of each token or entity."""
+    """Return (whether the top label is right, document) of each token or entity, (n_units,)."""
     pairs = view.pairs
     if view.kind == "entities":
         return pairs.hits.astype(np.float64), view.documents
@@ -93,9 +95,11 @@ def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
 
 
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return SMCE, mean GMCE, ECE and each metric: "name", "title", "raw" and "calibrated", with "_low" and "_high" of their 95
-    % interval by document (for errors of the true one, around "debiased"), and "floor" and "floor95" of perfectly calibrated
-    scores; None if unknown.
+    """Return rows for SMCE, mean GMCE, ECE and each metric.
+
+    RETURNS (list[dict]): "name", "title", "raw" and "calibrated", each with "_low" and "_high" of the 95 % interval by document
+    (for errors that of the true error, around "debiased"), and "floor" and "floor95" of perfectly calibrated scores; None if
+    unknown.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     raw = {
@@ -110,7 +114,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals; that of an error is in its row."""
+    """Return one row. row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals, unless the row has them."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -119,21 +123,21 @@ def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, cali
 
 
 def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the figures of the metrics; mean losses come first and have intervals."""
+    """Return the rows of the metrics; mean losses come first and have intervals."""
     scores_of_pairs = {"raw": view.pairs.scores, "calibrated": view.calibrated}
-    of_pair = losses(view.metrics)
-    columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in of_pair.values() for kind in _KINDS]
+    pair_losses = losses(view.metrics)
+    columns = [loss(scores_of_pairs[kind], view.pairs.hits) for loss in pair_losses.values() for kind in _KINDS]
     intervals = [mean.interval() for mean in resample_means(columns, view.documents, seed=view.seed)] if columns else []
-    metrics = listed(view.metrics)
+    metrics = select_listed(view.metrics)
     figures = []
-    for name in [*of_pair, *(name for name in metrics if name not in of_pair)]:
-        raw, calibrated, *intervals = intervals if name in of_pair else (None, None)
+    for name in [*pair_losses, *(name for name in metrics if name not in pair_losses)]:
+        raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)
         figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
     return figures
 
 
 def curves(view: JudgedView) -> dict[str, Any]:
-    """Return the `Curve`s "raw" and "calibrated" of "all", of the "top" label (None for entities), of "groups" and "tags"."""
+    """Return the `Curve`s "raw" and "calibrated" of "all" pairs, of "top" labels (None for entities), and of each of "groups" and "tags"."""
     whole = np.arange(len(view.pairs))
     by_group = zip(view.groups.names, view.group_slices(), strict=True)
     return {
@@ -154,9 +158,11 @@ def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dic
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return Table 1 of Kranzlein et al. (2021) with intervals: each group's row with the "names" of its tags, "least" and
-    "most" frequency, their "share" of all gold labels, "units" (tokens with a pair), the interval of the raw error, and the
-    "change" relative to it.
+    """Return Table 1 of Kranzlein et al. (2021) with intervals.
+
+    rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least"
+    and "most" frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative
+    "change" of the error.
     """
     extended_rows = []
     for index, (row, pair_index) in enumerate(zip(rows, view.group_slices(), strict=True)):
@@ -182,17 +188,17 @@ def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
 
 
 def confident_errors(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return the wrong labels (or entities) with the highest calibrated scores, few of each kind (label, gold)."""
-    predicted_pairs = carried_by(corpus, view)
+    """Return the wrong labels (or entities) with the highest calibrated scores, at most MAX_OF_KIND of each (label, gold)."""
+    predicted_pairs = predicted_indices(corpus, view)
     wrong = predicted_pairs[~view.pairs.hits[predicted_pairs]]
     order = wrong[np.argsort(-view.calibrated[wrong], kind="stable")]
     errors: list[dict[str, Any]] = []
-    of_kind: dict[tuple[str, str], int] = {}
+    n_by_kind: dict[tuple[str, str], int] = {}
     for pair in order.tolist():
-        error = in_context(corpus, view, pair)
+        error = describe_pair(corpus, view, pair)
         kind = (error["carried"], error["gold"])
-        if of_kind.get(kind, 0) < MAX_OF_KIND and error not in errors:
-            of_kind[kind] = of_kind.get(kind, 0) + 1
+        if n_by_kind.get(kind, 0) < MAX_OF_KIND and error not in errors:
+            n_by_kind[kind] = n_by_kind.get(kind, 0) + 1
             errors.append(error)
         if len(errors) == MAX_ERRORS:
             break

@@ -1,4 +1,4 @@
-"""`--find-slices`: parts of the data that nobody named, in which scores are surely off."""
+"""The option --find-slices of `calib evaluate`: search for parts of the data with miscalibrated scores."""
 
 from __future__ import annotations
 
@@ -18,58 +18,59 @@ if TYPE_CHECKING:
 _EXAMPLES = 3
 
 
-def found_sections(
+def slice_sections(
     evaluation: Evaluation,
     paths: Sequence[Path] = (),
     *,
-    find_slices: Annotated[bool, option("Search for parts of the data whose scores are off")] = False,
+    find_slices: Annotated[bool, option("Search for parts of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
-    """Yield the slices found of each pipe and unit, with "examples". RAISES C610: there are too few documents."""
+    """Yield a section with the slices of each pipe and unit, and "examples" of each. RAISES C610: too few documents."""
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])
-    for pipe, corpus, evaluated in evaluation.placed():
-        for unit, view in evaluated.units.items():
-            yield Section(pipe.name, unit, "found_slices", _find(corpus, view, fields), show_found)
+    for pipe, corpus, pipe_evaluation in evaluation.fitted_pipes():
+        for unit, view in pipe_evaluation.units.items():
+            yield Section(pipe.name, unit, "found_slices", _search_view(corpus, view, fields), show_slices)
 
 
-FOUND_SLICES = Writer(found_sections, fitted_only=True)
+FOUND_SLICES = Writer(slice_sections, fitted_only=True)
 
 
-def _find(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str | None]]) -> dict[str, Any]:
-    """Return a `SliceTable` whose rows have "examples". fields (Mapping): Key -> the name that each Doc has under it."""
-    from ...metrics.judged_view import carried_places
+def _search_view(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str | None]]) -> dict[str, Any]:
+    """Return a `SliceTable` whose rows have "examples". fields (Mapping): Key of metadata -> its value of each Doc."""
+    from ...metrics.judged_view import predicted_units
     from ...metrics.slices import Slice, judge_slices
-    from .properties import Placed, properties_of
+    from .properties import SearchUnits, properties_of
     from .slice_search import find_slices
 
-    _, units = carried_places(corpus, view)
-    scores = view.calibrated[units]
-    placed = Placed(view.starts[units], view.ends[units], view.pairs.tags[units], view.labels, scores)
-    properties = properties_of(corpus, placed, fields)
-    slices, _ = find_slices(scores, view.pairs.hits[units], view.documents[units], properties, view.seed)
-    places = {part.name: units[part.units] for part in slices}
-    table = judge_slices(view, [Slice(*item) for item in places.items()], units, view.n_bins, view.seed)
-    rows = [{**row, "examples": examples_of(corpus, view, places[row["slice"]], row["gap"] > 0)} for row in table["rows"]]
+    _, pairs = predicted_units(corpus, view)
+    scores = view.calibrated[pairs]
+    units = SearchUnits(view.starts[pairs], view.ends[pairs], view.pairs.tags[pairs], view.labels, scores)
+    properties = properties_of(corpus, units, fields)
+    slices, _ = find_slices(scores, view.pairs.hits[pairs], view.documents[pairs], properties, view.seed)
+    slice_pairs = {part.name: pairs[part.units] for part in slices}
+    table = judge_slices(view, [Slice(*item) for item in slice_pairs.items()], pairs, view.n_bins, view.seed)
+    rows = [
+        {**row, "examples": pick_examples(corpus, view, slice_pairs[row["slice"]], row["gap"] > 0)} for row in table["rows"]
+    ]
     return {**table, "rows": rows}
 
 
-def examples_of(corpus: ScoredCorpus, view: JudgedView, places: Any, too_high: bool) -> list[dict[str, Any]]:
-    """Three of a slice, see `plugins.report.passages.in_context`: wrong ones with the highest scores where scores are too high, else right ones with the lowest."""
+def pick_examples(corpus: ScoredCorpus, view: JudgedView, pairs: Any, too_high: bool) -> list[dict[str, Any]]:
+    """Return three examples of a slice: if its scores are too high, wrong ones with the highest scores, else right ones with the lowest."""
     import numpy as np
 
-    from .passages import in_context
+    from .passages import describe_pair
 
-    candidates = places[view.pairs.hits[places] != too_high]
+    candidates = pairs[view.pairs.hits[pairs] != too_high]
     order = candidates[np.argsort(view.calibrated[candidates] * (-1 if too_high else 1), kind="stable")]
-    return [in_context(corpus, view, pair) for pair in order[:_EXAMPLES].tolist()]
+    return [describe_pair(corpus, view, pair) for pair in order[:_EXAMPLES].tolist()]
 
 
-def show_found(table: Mapping[str, Any], units: str) -> None:
-    """Print the slices that were found, in words. units (str): What has the labels: "tokens"."""
+def show_slices(table: Mapping[str, Any], units: str) -> None:
     if not table["rows"]:
         msg.text(
-            f"Nothing was found: no part of the {units} that was searched has scores that are surely off on the other half of the documents."
+            f"Nothing was found: no part of the {units} that was searched has miscalibrated scores on the other half of the documents."
         )
         return
     msg.text(f"Found on one half of the documents and confirmed on the other, whose figures these are ({units}):")

@@ -1,4 +1,4 @@
-"""The page of `evaluate`, as a file, and by `spacy_calib.report`."""
+"""The HTML page of an evaluation, for `calib evaluate --output` and `spacy_calib.report`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .page_contents import page_contents, show_verdicts
 
 
 def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> list[Section]:
-    """Write the page. RAISES C005, C030: there is too little to judge. C055: a file cannot be written."""
-    contents = _write(evaluation, paths)
-    return [Section("", "", "", {**contents, "paths": paths}, _show)]
+    """Write the page, and return the section that prints its verdicts. RAISES C005, C030: too few pairs. C055: a file cannot be written."""
+    contents = _render_to(evaluation, paths)
+    return [Section("", "", "", {**contents, "paths": paths}, _show_page)]
 
 
 PAGE = Writer(write_page, fitted_only=True)
 
 
-def _write(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
+def _render_to(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
     from .page import render_report
 
     contents = page_contents(evaluation)
@@ -33,24 +33,29 @@ def _write(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
     return contents
 
 
-def _show(contents: Mapping[str, Any], _: str) -> None:
+def _show_page(contents: Mapping[str, Any], _: str) -> None:
     show_verdicts(contents)
     for path in contents["paths"]:
         msg.good(f"The page is at {path}; open it in a browser.")
 
 
 def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
-    """Explain the probabilities of a calibrated pipeline by one HTML page, as `spacy calib evaluate --output page.html` does.
+    """Explain how well a pipeline is calibrated on one HTML page, as `spacy calib evaluate --output page.html` does.
 
-    model, data: See `fit`. output: The page to write; None writes none.
-    options: Those of `evaluate` by their long names: attr, component, bins, groups, gold_preproc, n_process, gpu_id, code,
+    model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File
+        for the page; None writes none.
+    options: Options of `evaluate` by their long names: attr, component, bins, groups, gold_preproc, n_process, gpu_id, code,
         force.
-    RETURNS (dict): All that the page shows.
-    RAISES CalibError: every fault of the input.
+    RETURNS (dict): The contents of the page: "title", "model", "data", "made", "skipped" and "views".
+    RAISES CalibError: any bad input.
+
+        >>> contents = report("calibrated", "test.spacy", "page.html")
+        >>> sorted(contents["views"][0]["verdict"])
+        ['heading', 'more', 'sentence', 'status', 'warnings']
     """
     from ...cli.evaluate_command import evaluate
     from ...cli.evaluating.options import EvaluateRun
 
     paths = [] if output is None else [Path(output)]
-    run = EvaluateRun.from_options(evaluate.checked(str(model), Path(data), output=paths, **options))
-    return _write(evaluate_pipeline(run, fitted_only=True), run.output)
+    run = EvaluateRun.from_options(evaluate.check_arguments(str(model), Path(data), output=paths, **options))
+    return _render_to(evaluate_pipeline(run, fitted_only=True), run.output)

@@ -1,4 +1,4 @@
-"""The contents of a report -> one HTML file that requests nothing, in which texts of the data are escaped."""
+"""Render the contents of a report as one HTML file without external resources, with escaped texts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from ...errors.visible import visible
-from ...pairs.seen_texts import warning_of
+from ...pairs.seen_texts import format_overlap_warning
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .plot_data import error_marks
 
-# Where a script element would end or a comment begin, and what a line is to JavaScript but not to JSON.
+# Characters that end a script element or begin a comment, and line ends of JavaScript that JSON allows.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 MAX_ERROR_ROWS = 40
 _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
@@ -23,8 +23,8 @@ _CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
 def render_report(contents: Mapping[str, Any]) -> str:
     """Return the page as HTML.
 
-    contents (Mapping): "title", "model", "data", "made" (name -> text: how it was made), "skipped" (list[str]: pipes that could
-    not be evaluated), "views" (of `view_contents`, each with "component" and "name").
+    contents (Mapping): "title", "model", "data", "made" (term -> description of the run), "skipped" (list[str]: sentences on
+    what is not evaluated), "views" (by `view_contents`, each with "component" and "name").
     """
     from jinja2 import Environment
 
@@ -43,7 +43,7 @@ def render_report(contents: Mapping[str, Any]) -> str:
             {
                 **view,
                 "cut": MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None,
-                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else warning_of(view["seen"]),
+                "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else format_overlap_warning(view["seen"]),
             }
             for view in contents["views"]
         ],
@@ -52,22 +52,19 @@ def render_report(contents: Mapping[str, Any]) -> str:
     )
 
 
-# What the page says of the figures that it knows; another one has its title.
+# Name of a metric -> its title and description on the page; other metrics have their title.
 FIGURE_NAMES = {
-    "smce": ("Calibration error, all together (SMCE)", "how far scores are from the share that is right, root mean square"),
-    "gmce": ("Calibration error, mean of groups (GMCE)", "the same, frequent and rare alike"),
-    "ece": (
-        "Calibration error of the likeliest label (ECE)",
-        "how far calib_score is from the share that is right, mean distance",
-    ),
+    "smce": ("Calibration error, all together (SMCE)", "distance of scores from the share that is right, root mean square"),
+    "gmce": ("Calibration error, mean of groups (GMCE)", "the same, with equal weight for frequent and rare tags"),
+    "ece": ("Calibration error of the top label (ECE)", "mean distance of calib_score from the share that is right"),
     "smece": ("Smooth calibration error (smECE)", "mean distance after smoothing, without bins"),
-    "nll": ("Log loss", "punishes sure mistakes most"),
-    "brier": ("Brier score", "mean squared distance from the truth"),
+    "nll": ("Log loss", "penalizes confident errors most"),
+    "brier": ("Brier score", "mean squared distance from 0 or 1"),
 }
 
 
 def make_visible(data: Any) -> Any:
-    """Replace control characters: HTML cannot hold them all, and browsers replace a NUL."""
+    """Replace control characters in all texts, since HTML does not allow them all."""
     if isinstance(data, str):
         return visible(data, keep="\n\t")
     if isinstance(data, Mapping):
@@ -90,7 +87,7 @@ def script_json(data: Any) -> Any:
 
 
 def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the script draws: the curves as bare arrays of four digits, and the errors of the groups."""
+    """Return the numbers that the script draws: curves rounded to four digits, and errors of the groups."""
     curves, errors, slices = view["curves"], view["table"]["errors"], view["slices"]["rows"] if view.get("slices") else []
     if len(errors) > MAX_ERROR_ROWS:  # the last is the mean
         errors = [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
@@ -126,7 +123,7 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def score(value: float) -> str:
-    """Format a probability; only exactly 0 and 1 are shown so."""
+    """Format a probability to three digits; only 0 and 1 themselves are shown as "0.000" and "1.000"."""
     if 0 < value < 0.0005:
         return "<0.001"
     return ">0.999" if 0.9995 <= value < 1 else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""An evaluation -> all that its page says, and the sentences of it that are printed."""
+"""Collect the contents of a page from an evaluation, and print its verdicts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from ...cli.evaluating.evaluation import Evaluation, PipeEvaluation
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import Judged
+    from ...pipe.evaluation import PipeScores
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
-    """What the page shows. RAISES C005, C030: too little to judge."""
-    views, skipped = [], evaluation.skipped
-    for pipe, corpus, evaluated in evaluation.placed():
-        pipe_views, missing = pipe_contents(evaluation, pipe, corpus, evaluated)
+    """Return the contents of the page, as `render_report` takes them. RAISES C005, C030: there are too few pairs."""
+    views, notes = [], evaluation.notes
+    for pipe, corpus, pipe_evaluation in evaluation.fitted_pipes():
+        pipe_views, pipe_notes = pipe_contents(evaluation, pipe, corpus, pipe_evaluation)
         views += pipe_views
-        skipped = [*skipped, *missing]
+        notes = [*notes, *pipe_notes]
     if not views:
         raise evaluation.nothing_to_show()
     names = [view["name"] for view in views]
@@ -36,35 +36,35 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
         if names.count(name) > 1:
             view["name"] = f"{name} ({view['pipe']})"
     return {
-        "title": f"How true are the scores of {evaluation.name}?",
+        "title": f"How well calibrated are the scores of {evaluation.name}?",
         "model": f"{evaluation.name} {evaluation.version}".strip(),
         "data": evaluation.run.data.name,
-        "made": how_made(evaluation, views),
-        "skipped": skipped,
+        "made": describe_run(evaluation, views),
+        "skipped": notes,
         "views": views,
     }
 
 
 def pipe_contents(
-    evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, evaluated: PipeEvaluation
+    evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, pipe_evaluation: PipeEvaluation
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """A pipe's views, of tokens and of entities, and what cannot be judged, as sentences. RAISES C005: too little to judge."""
+    """Return (views of a pipe's tokens and entities, sentences on units without pairs). RAISES C005: there are fewer pairs than bins."""
     from .contents import view_contents
 
-    facts, views, skipped = facts_of(pipe, evaluated.judged), [], []
-    for unit, view in evaluated.units.items():
-        name = f"{facts['component'] or 'Doc'}: {view.called[1] if unit == 'entities' else unit}"
+    facts, views, notes = facts_of(pipe, pipe_evaluation.gold_scores), [], []
+    for unit, view in pipe_evaluation.units.items():
+        name = f"{facts['component'] or 'Doc'}: {view.span_words[1] if unit == 'entities' else unit}"
         if len(view.pairs):
             check_bins(len(view.pairs), evaluation.run.bins, pipe.threshold)
             views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))
-            views[-1]["conventions"] = conventions_of(None if unit == "entities" else evaluated.conventions)
+            views[-1]["conventions"] = conventions_of(None if unit == "entities" else pipe_evaluation.conventions)
         else:
-            skipped.append(f"Not judged: {name} (pipe {pipe.name}). The data has none that has both gold and a score.")
-    return views, skipped
+            notes.append(f"Not evaluated: {name} (pipe {pipe.name}). The data has none with both gold and a score.")
+    return views, notes
 
 
-def facts_of(pipe: Calibrator, judged: Judged) -> dict[str, Any]:
-    """About the pipe, for the page; no folder of the machine is named."""
+def facts_of(pipe: Calibrator, results: PipeScores) -> dict[str, Any]:
+    """Return facts about the pipe for the page, without names of folders."""
     info = pipe.fit_info
     return {
         "pipe": pipe.name,
@@ -73,13 +73,13 @@ def facts_of(pipe: Calibrator, judged: Judged) -> dict[str, Any]:
         "layer": plain_name(info.layer),
         "event": info.span_event if pipe.spans.groups is not None else None,
         "counted_on": Path(info.counted_on).name,
-        "seen": judged.seen,
-        "weights_changed": judged.weights_changed,
+        "seen": results.overlap,
+        "weights_changed": results.weights_changed,
     }
 
 
-def how_made(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, str]:
-    """Name -> text."""
+def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the section "How this was made": term -> description."""
     from ...pairs.documents import by_unit
 
     versions = {}
@@ -87,19 +87,18 @@ def how_made(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, s
         with contextlib.suppress(ImportError):
             versions[package] = version(package)
     documents = max(views, key=lambda view: view["documents"])["counted"]
-    by = by_unit(**views[0]["table"]["by"])
+    resampling = by_unit(**views[0]["table"]["by"])
     return {
         "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {Path(evaluation.run.model).name}",
         "Data": f"{evaluation.run.data.name}, {documents} with scores",
-        **{f"Pipe {pipe.name}": fit_in_words(pipe) for pipe, _, _ in evaluation.placed()},
-        "Judged with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {by}",
+        **{f"Pipe {pipe.name}": fit_in_words(pipe) for pipe, _, _ in evaluation.fitted_pipes()},
+        "Evaluated with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {resampling}",
         "Versions": ", ".join(f"{name} {number}" for name, number in versions.items())
         + f", python {platform.python_version()}",
     }
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:
-    """Print what the page says of each pipe in words."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
         msg.text(view["verdict"]["sentence"])

@@ -1,4 +1,4 @@
-"""Pairs in their context: the words around a token or an entity, and its gold."""
+"""A token or an entity in its context: the words around it, and its gold labels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
 
 
-# So many tokens are shown on either side of the one in question.
+# Maximum number of tokens on either side.
 WINDOW = 18
-# So many characters of a document.
-_DOCUMENT = 400
+# Maximum number of characters of a document.
+_MAX_CHARACTERS = 400
 
 
 class Passage(NamedTuple):
-    """A stretch of text with its context in the sentence."""
+    """A part of a text with its context in the sentence."""
 
     before: str
     text: str
@@ -27,31 +27,31 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return the tokens from `start` to before `end`, with at most WINDOW on either side; an ellipsis stands for more."""
+    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side; an ellipsis stands for more."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
-    before, text, after = (_text(corpus, *part) for part in ((low, start), (start, end), (end, high)))
+    left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
     if corpus.row_unit == DOCUMENT:
-        return Passage("", textwrap.shorten(text, _DOCUMENT, placeholder=" …"), "")
+        return Passage("", textwrap.shorten(text, _MAX_CHARACTERS, placeholder=" …"), "")
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""
     gap = text[len(text.rstrip()) :]
-    return Passage(lead + before.lstrip(), text.rstrip(), gap + after.rstrip() + trail)
+    return Passage(lead + left.lstrip(), text.rstrip(), gap + right.rstrip() + trail)
 
 
-def _text(corpus: ScoredCorpus, first: int, last: int) -> str:
+def _join_words(corpus: ScoredCorpus, first: int, last: int) -> str:
     words, spaces = corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist()
     return "".join(word + " " * space for word, space in zip(words, spaces, strict=True))
 
 
 def gold_of(corpus: ScoredCorpus, start: int, end: int) -> str:
-    """Return the gold labels of some tokens, equal neighbours once; a question mark for unknown ones."""
+    """Return the gold labels of the tokens from `start` to before `end`, repeats once, unknown ones as question marks."""
     numbers = corpus.gold[start:end].tolist()
     changes = [number for i, number in enumerate(numbers) if not i or number != numbers[i - 1]]
     return " ".join(corpus.names[number] if number >= 0 else "?" for number in changes)
 
 
-def in_context(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
+def describe_pair(corpus: ScoredCorpus, view: JudgedView, pair: int) -> dict[str, Any]:
     """Return a pair as plain data: "before", "text", "after", "carried" (predicted label), "gold", "raw", "calibrated"."""
     start, end = int(view.starts[pair]), int(view.ends[pair])
     if view.kind == "entities":

@@ -1,4 +1,4 @@
-"""The pictures of `evaluate`: the numbers in them, and their files."""
+"""The pictures of `calib evaluate`: their numbers and their files."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
 
 KINDS = ("reliability", "top", "groups", "errors", "coverage")
-# --unit -> what is judged.
+# Value of --unit -> kind of the view.
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 Kind = Annotated[
     str | None,
-    option("Which picture", "-k", words=(*KINDS, "all"), show_default="reliability; in a folder all, beside --tag none"),
+    option("Picture to draw", "-k", words=(*KINDS, "all"), show_default="reliability; all for a folder, none with --tag"),
 ]
-Tags = Annotated[list[str] | None, option("A picture of this tag (may be repeated)", "--tag", "-T")]
+Tags = Annotated[list[str] | None, option("Draw a picture of this tag; may be repeated", "--tag", "-T")]
 Unit = Annotated[
     str | None,
-    option("What pictures are of", "-u", words=tuple(UNITS), show_default="entity or document where the pipe scores them"),
+    option("Unit that pictures show", "-u", words=tuple(UNITS), show_default="entity or document if the pipe scores them"),
 ]
 
 
 def write_pictures(
     evaluation: Evaluation, paths: Sequence[Path], *, kind: Kind = None, tags: Tags = None, unit: Unit = None
 ) -> list[Section]:
-    """Draw all pictures of the first pipe, then write them; return their numbers. RAISES: see `picture_numbers`. C055: a file cannot be written."""
+    """Write the pictures of the first pipe, and return sections with their numbers.
+
+    RAISES C005, C030, C065, C098, C265: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
+    pictures.
+    """
     targets = picture_files(paths, kind, tags)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
     if not names:
         return []
     numbers = picture_numbers(evaluation, names, tags or (), unit)
     if targets:
-        _write(numbers, targets, picture_title(evaluation, numbers))
+        _draw_and_write(numbers, targets, picture_title(evaluation, numbers))
     shows = [Section("", "", "", {"name": name, "path": path}, _show_file) for name, path in targets]
     return [Section(numbers["pipe"], "tokens", "pictures", numbers), *shows]
 
@@ -54,13 +58,13 @@ def _show_file(file: Mapping[str, Any], _: str) -> None:
 
 
 def picture_names(kind: str | None, tags: Sequence[str] | None, default: Sequence[str] = ()) -> list[str]:
-    """The pictures that are asked for. default (Sequence[str]): Where no option says which."""
+    """Return the names of the requested pictures. default (Sequence[str]): Names without --kind and --tag."""
     kinds = (list(default) if not tags else []) if kind is None else list(KINDS) if kind == "all" else [kind]
     return [*kinds, *(["tags"] if tags else [])]
 
 
 def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] | None) -> list[tuple[str, Path]]:
-    """Name and file of each picture. RAISES C097: one file for several pictures."""
+    """Return (name, file) of each picture. RAISES C097: one file for several pictures."""
     pictures: list[tuple[str, Path]] = []
     for path in paths:
         if path.suffix.lower() not in PICTURES:
@@ -81,65 +85,66 @@ WRITER = Writer(write_pictures, _files, fitted_only=True)
 
 
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str], unit: str | None) -> dict[str, Any]:
-    """What pictures show of the first pipe.
+    """Return the numbers of pictures of the first pipe.
 
-    names (Iterable[str]): Of the pictures, "tags" among them. RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name -> panels as in
-    `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C030: nothing can be shown. C065, C265: the pipe has no such units. C098: it does not know a tag. C005: there are fewer pairs than bins.
+    names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
+    -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
+    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C065, C265: the pipe has no such units.
+    C098: it has no such tag.
     """
-    placed = evaluation.placed()
-    if not placed:
+    pipes = evaluation.fitted_pipes()
+    if not pipes:
         raise evaluation.nothing_to_show()
-    pipe, _, evaluated = placed[0]
+    pipe, _, pipe_evaluation = pipes[0]
     unit = unit_of(pipe, unit)
-    view = evaluated.units[UNITS[unit]]
+    view = pipe_evaluation.units[UNITS[unit]]
     for tag in tags:
         if tag not in view.labels:
-            some = ", ".join(view.labels[:60]) + (", ..." if len(view.labels) > 60 else "")
-            raise calib_error("C098", name=pipe.name, tag=tag, available=some)
+            available = ", ".join(view.labels[:60]) + (", ..." if len(view.labels) > 60 else "")
+            raise calib_error("C098", name=pipe.name, tag=tag, available=available)
     check_bins(len(view), view.n_bins, pipe.threshold)
-    numbers = partial(_numbers, view=view, errors=evaluation.table_of(pipe.name, view.kind)["errors"], tags=tags)
+    numbers = partial(_picture_rows, view=view, errors=evaluation.table_of(pipe.name, view.kind)["errors"], tags=tags)
     return {"pipe": pipe.name, "unit": unit, "pairs": len(view.pairs), "numbers": {name: numbers(name) for name in names}}
 
 
-def _numbers(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Sequence[str]) -> list[dict[str, Any]]:
-    """Those of one picture. errors (list): Of the table."""
+def _picture_rows(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the numbers of one picture. errors (list): The rows of the table."""
     from .plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
 
     pairs, calibrated, labels, n_bins = view.pairs, view.calibrated, view.labels, view.n_bins
-    called = "tag" if view.kind == "tokens" else "label"
+    noun = "tag" if view.kind == "tokens" else "label"
     if name == "errors":
         return errors
     if name == "coverage":
         return [coverage_curves(pairs, calibrated)]
     if name == "groups":
-        panels = group_panels(pairs, calibrated, view.groups, labels, n_bins, called)
+        panels = group_panels(pairs, calibrated, view.groups, labels, n_bins, noun)
     elif name == "tags":
         panels = tag_panels(pairs, calibrated, labels, tags, n_bins)
     elif name == "top":
         panels = [top_panel(pairs, calibrated, n_bins)]
     else:
-        title, note = f"All {called}s", f"{len(pairs):,} pairs"
+        title, note = f"All {noun}s", f"{len(pairs):,} pairs"
         panels = [reliability_panel(pairs.scores, calibrated, pairs.hits, title, note, n_bins)]
     return [asdict(panel) for panel in panels]
 
 
 def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
-    """What stands above the pictures. numbers (Mapping): See `picture_numbers`."""
-    pipe, _, evaluated = evaluation.placed()[0]
+    """Return the title of all pictures. numbers (Mapping): By `picture_numbers`."""
+    pipe, _, pipe_evaluation = evaluation.fitted_pipes()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
-    fitted_on = " = THE FIT DATA" if evaluated.judged.seen and evaluated.judged.seen["many"] else ""
+    fitted_on = " = THE FIT DATA" if pipe_evaluation.gold_scores.overlap and pipe_evaluation.gold_scores.overlap["many"] else ""
     return f"{model}, judged on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 
 
-def _write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers (Mapping): See `picture_numbers`. targets: Names and files. RAISES C055: a file cannot be written."""
+def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
+    """Draw all pictures, then write them. numbers (Mapping): By `picture_numbers`. targets: (name, file) of each. RAISES C055: a file cannot be written."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plot_data import Panel
     from .plots import draw_panels, plot_coverage, plot_errors
 
-    drawn = []
+    files = []
     for name, path in targets:
         rows = numbers["numbers"][name]
         if name == "errors":
@@ -148,7 +153,7 @@ def _write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], titl
             figure = plot_coverage(rows[0], title=title).figure
         else:
             measure = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}.get(name, "error")
-            figure = draw_panels([Panel.of(row) for row in rows], title, measure=measure, columns=3)
-        drawn.append((path, picture_bytes(figure, path.suffix.lower())))
-    for path, content in drawn:
+            figure = draw_panels([Panel.from_state(row) for row in rows], title, measure=measure, columns=3)
+        files.append((path, picture_bytes(figure, path.suffix.lower())))
+    for path, content in files:
         write_file(path, content)

@@ -1,4 +1,4 @@
-"""Numbers -> figures, by matplotlib (the extra `plots`), in Okabe and Ito's colours; in grey line and marker differ."""
+"""Matplotlib figures (extra `plots`) in Okabe and Ito's colours; lines and markers differ too, for print in grey."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RAW: dict[str, Any] = {"color": RAW_COLOR, "marker": "o", "linestyle": "--", "ma
 CALIBRATED: dict[str, Any] = {"color": CALIBRATED_COLOR, "marker": "s", "linestyle": "-"}
 LOOKS = {"raw": RAW, "calibrated": CALIBRATED}
 QUIET = "0.35"
-# Letters of a title to an inch, at matplotlib's medium size, few enough for the widest.
+# Letters of a title per inch, at matplotlib's medium size; few enough for wide letters.
 _LETTERS_AN_INCH = 10
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
-    """Return the given axes, or those of a new figure."""
+    """Return `ax`, or the axes of a new figure of this size in inches if it is None."""
     return figure_class()(figsize=(width, height), layout="constrained").subplots() if ax is None else ax
 
 
@@ -37,11 +37,18 @@ def reliability_diagram(
     color: str = CALIBRATED_COLOR,
     **look: Any,
 ) -> Any:
-    """Draw share of hits against mean score per adaptive bin, with 95 % bars.
+    """Plot the share of hits against the mean score of each adaptive bin, with 95 % intervals.
 
-    scores, hits: n of each. ax: The matplotlib axes to draw on; None makes a figure. label (str): For the legend. look: More
-    for matplotlib's `errorbar`. RETURNS (matplotlib.axes.Axes): Its `figure` is the whole. RAISES C001, C002: values out of
-    range, lengths differ. C061: matplotlib is not installed.
+    scores, hits (ArrayLike): Score of each pair, in [0, 1], and whether it is right, both (n,).
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
+    n_bins (int): Number of bins. label (str): For the legend. color (str): Of line and markers.
+    look: Further arguments of matplotlib's `errorbar`.
+    RETURNS (matplotlib.axes.Axes): The axes, with the `figure`.
+    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+
+        >>> ax = reliability_diagram([0.2, 0.2, 0.9, 0.9], [False, False, True, True], n_bins=2)
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('score', 'share that is right')
     """
     ax = axes_for(ax, 4.2, 4.2)
     ax.set(xlabel="score", ylabel="share that is right")
@@ -50,7 +57,7 @@ def reliability_diagram(
 
 
 def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
-    """Draw a curve with its bars; one without bins draws nothing."""
+    """Draw a curve with its intervals; one without bins draws nothing."""
     if curve.error is None:
         return
     scores, right, low, high = (np.array(values) for values in (curve.scores, curve.right, curve.low, curve.high))
@@ -59,16 +66,17 @@ def draw_curve(ax: Any, curve: Curve, label: str, look: dict[str, Any]) -> None:
 
 
 def score_histogram(panel: Panel, ax: Any = None) -> Any:
-    """Draw how many scores lie in each twentieth of [0, 1], raw as a line, calibrated filled, on a logarithmic scale.
+    """Plot the number of scores in each twentieth of [0, 1] on a logarithmic scale, raw as a line, calibrated filled.
 
-    ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    panel (Panel): Numbers of a diagram. ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
     """
     ax = axes_for(ax, 4.2, 1.6)
     edges = [i / HISTOGRAM_BINS for i in range(HISTOGRAM_BINS + 1)]
     ax.stairs(panel.calibrated.histogram, edges, fill=True, color=CALIBRATED_COLOR, alpha=0.35, linewidth=0)
     ax.stairs(panel.raw.histogram, edges, color=RAW_COLOR, linewidth=1, linestyle="--")
     top = max(panel.raw.histogram + panel.calibrated.histogram)
-    # The limits first: of no scores at all a logarithmic scale finds none of its own, and warns.
+    # Limits before the scale: without scores a logarithmic scale finds no limits, and warns.
     ax.set_ylim(0.7, max(10, 2 * top))
     ax.set_yscale("log")
     ax.set_xlim(-0.02, 1.02)
@@ -86,11 +94,19 @@ def quiet_frame(ax: Any) -> None:
 def compare_reliability(
     panels: list[dict[str, Any]], title: str = "", n_bins: int = 10, histograms: bool = False, columns: int | None = None
 ) -> Any:
-    """Draw reliability diagrams side by side, raw against calibrated.
+    """Plot reliability diagrams side by side, raw against calibrated.
 
-    panels (list): Each a dict with "title", "hits", "raw", "calibrated". histograms (bool): One under each diagram. columns
-    (int | None): Diagrams in a row. RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C001, C002: values out of
-    range, lengths differ. C061: matplotlib is not installed.
+    panels (list[dict]): "title" of each diagram, and "hits", "raw" and "calibrated" of its pairs, (n,) each.
+    title (str): Above all. n_bins (int): Number of adaptive bins. histograms (bool): Whether each has a histogram of its
+    scores.
+    columns (int | None): Number of diagrams in a row; None puts all in one.
+    RETURNS (matplotlib.figure.Figure): The figure, not saved.
+    RAISES C001, C002: values out of range, lengths differ. C061: matplotlib is not installed.
+
+        >>> hits = [False, False, True, True]
+        >>> panel = {"title": "tagger", "hits": hits, "raw": [0.6, 0.6, 0.9, 0.9], "calibrated": [0.1, 0.1, 0.9, 0.9]}
+        >>> [ax.get_title() for ax in compare_reliability([panel], n_bins=2).axes]
+        ['tagger']
     """
     numbers = [
         reliability_panel(panel["raw"], panel["calibrated"], panel["hits"], panel["title"], n_bins=n_bins) for panel in panels
@@ -101,7 +117,7 @@ def compare_reliability(
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
-    """Draw panels side by side, as `compare_reliability` does. measure (str): Name of the error in the legend."""
+    """Plot panels side by side, raw against calibrated. measure (str): Name of the error in the legend."""
     n_columns = min(len(panels), columns or len(panels))
     down = -(-len(panels) // n_columns)
     width = 3.3 if len(panels) > 1 else 4.4
@@ -110,12 +126,12 @@ def draw_panels(
     rows, heights = (2 * down, [5, 1] * down) if histograms else (down, None)
     grid = figure.add_gridspec(rows, n_columns, height_ratios=heights)
     first = None
-    for place, panel in enumerate(panels):
-        row, column = divmod(place, n_columns)
+    for index, panel in enumerate(panels):
+        row, column = divmod(index, n_columns)
         ax = figure.add_subplot(grid[2 * row if histograms else row, column], sharex=first, sharey=first)
         first = first or ax
         _draw_panel(ax, panel, measure)
-        ax.set_box_aspect(None if histograms else 1)  # the histogram under it is to be as wide
+        ax.set_box_aspect(None if histograms else 1)  # as wide as its histogram
         lowest = ax
         if histograms:
             ax.tick_params(labelbottom=False)
@@ -129,19 +145,19 @@ def draw_panels(
     return figure
 
 
-def entitle_for(given_axes: Any) -> Callable[[Any, str], None]:
-    """Return a function that puts a title over a figure of ours, else over the given axes."""
+def make_titler(user_axes: Any) -> Callable[[Any, str], None]:
+    """Return a function (axes, title) that sets the title of the user's axes, or of the whole figure if they are None."""
 
-    def entitle(ax: Any, title: str) -> None:
+    def set_title(ax: Any, title: str) -> None:
         if title:
-            set_title = ax.figure.suptitle if given_axes is None else ax.set_title
-            set_title(wrap_title(title, ax.figure.get_figwidth()), fontsize="medium")
+            write = ax.figure.suptitle if user_axes is None else ax.set_title
+            write(wrap_title(title, ax.figure.get_figwidth()), fontsize="medium")
 
-    return entitle
+    return set_title
 
 
 def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str:
-    """Wrap a title. width (float): Inches. letters (int): To an inch."""
+    """Wrap a title to a width in inches. letters (int): Letters per inch."""
     return textwrap.fill(drawable(title), max(20, int(letters * width)))
 
 
@@ -158,69 +174,72 @@ def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
     else:
         ax.set_title(drawable(panel.title))
     if ax.containers:
-        ax.legend(
-            edgecolor="none",
-            framealpha=0.8,
-            loc="upper left",
-            fontsize="small",
-            title=measure,
-            title_fontsize="small",
-            alignment="left",
-        )
+        sizes = {"fontsize": "small", "title_fontsize": "small"}
+        ax.legend(edgecolor="none", framealpha=0.8, loc="upper left", title=measure, alignment="left", **sizes)
     else:
         ax.text(0.5, 0.5, "no pairs", ha="center", va="center", color=QUIET)
     quiet_frame(ax)
 
 
 def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = "") -> Any:
-    """Draw calibration error before and after, overall and by group (as Kranzlein et al. 2021, Figure 3, do).
+    """Plot the calibration error before and after calibration, overall and by group (Kranzlein et al. 2021, Figure 3).
 
-    rows (Sequence): "errors" of `metrics.table.calibration_table`. Each gets a circle (raw), an arrow, a square (calibrated)
-    with the 95 % interval of the true error, and the noise floor as a grey bar. ax: As in `reliability_diagram`. RETURNS
-    (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+    Each row has a circle (raw), an arrow, a square (calibrated) with the 95 % interval of the true error, and the noise floor
+    as a grey bar.
+
+    rows (Sequence[dict]): The "errors" of a table of `spacy_calib.evaluate`.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. title (str): Above them.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+
+        >>> row = {"group": "all", "raw": 0.07, "calibrated": 0.01, "floor95": 0.02, "true_low": 0.0, "true_high": 0.03}
+        >>> [label.get_text() for label in plot_errors([row]).get_yticklabels()]
+        ['all (SMCE)']
     """
     marks = error_marks(rows)
-    entitle = entitle_for(ax)
+    set_title = make_titler(ax)
     ax = axes_for(ax, 7.0, 1.3 + 0.42 * len(marks))
-    for place, mark in enumerate(marks):
-        _draw_error(ax, place, mark)
+    for row, mark in enumerate(marks):
+        _draw_error(ax, row, mark)
     ax.set_yticks(range(len(marks)), [drawable(mark["name"]) for mark in marks])
     ax.set_ylim(len(marks) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel("calibration error (lower is better)")
-    entitle(ax, title)
+    set_title(ax, title)
     quiet_frame(ax)
     ax.tick_params(axis="y", length=0, labelsize="medium")
     _error_legend(ax)
     return ax
 
 
-def _draw_error(ax: Any, place: int, mark: dict[str, Any]) -> None:
+def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
     raw, new = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
-        ax.barh(place, mark["floor95"], height=0.62, color="0.88", zorder=0)
+        ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)
     if mark["true_low"] is not None:
-        ax.plot([mark["true_low"], mark["true_high"]], [place, place], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, zorder=1)
-    ax.annotate("", (new, place), (raw, place), arrowprops={"arrowstyle": "->", "color": "0.45", "shrinkA": 4, "shrinkB": 4})
-    ax.plot(raw, place, **{**RAW, "linestyle": "none"}, markersize=7, zorder=3)
-    ax.plot(new, place, **{**CALIBRATED, "linestyle": "none"}, markersize=6, zorder=3)
-    ax.text(
-        1.02, place, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET
-    )
+        ax.plot([mark["true_low"], mark["true_high"]], [row, row], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, zorder=1)
+    ax.annotate("", (new, row), (raw, row), arrowprops={"arrowstyle": "->", "color": "0.45", "shrinkA": 4, "shrinkB": 4})
+    ax.plot(raw, row, **{**RAW, "linestyle": "none"}, markersize=7, zorder=3)
+    ax.plot(new, row, **{**CALIBRATED, "linestyle": "none"}, markersize=6, zorder=3)
+    ax.text(1.02, row, f"{raw:.4f} → {new:.4f}", transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=QUIET)
 
 
 def plot_coverage(curves: Mapping[str, Sequence[float]], *, ax: Any = None, title: str = "") -> Any:
-    """Draw the accuracy of the most confident share, raw and calibrated.
+    """Plot the accuracy of the most confident predictions against their share, raw and calibrated.
 
-    curves (Mapping): See `plot_data.coverage_curves`. ax: As in `reliability_diagram`. RETURNS (matplotlib.axes.Axes): The
-    axes. RAISES C061: matplotlib is not installed.
+    curves (Mapping): "shares" of the predictions, and their accuracy by "raw" and "calibrated" scores, (n,) each.
+    ax (matplotlib.axes.Axes | None): Axes to draw on; None makes a new figure. title (str): Above them.
+    RETURNS (matplotlib.axes.Axes): The axes. RAISES C061: matplotlib is not installed.
+
+        >>> ax = plot_coverage({"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [1.0, 0.8]})
+        >>> [line.get_label() for line in ax.lines]
+        ['raw', 'calibrated']
     """
-    entitle = entitle_for(ax)
+    set_title = make_titler(ax)
     ax = axes_for(ax, 5.0, 3.6)
     for name, look in LOOKS.items():
         ax.plot(curves["shares"], curves[name], **{**look, "marker": ""}, label=name)
     ax.set(xlim=(0, 1), xlabel="share kept, most confident first", ylabel="accuracy of what is kept")
-    entitle(ax, title)
+    set_title(ax, title)
     quiet_frame(ax)
     ax.legend(edgecolor="none", fontsize="small")
     return ax
@@ -240,5 +259,5 @@ def _error_legend(ax: Any) -> None:
 
 
 def drawable(text: str) -> str:
-    """Return a text for a picture: control characters made visible (SVG cannot hold them), and dollars escaped."""
+    """Return a text for a picture, with dollars escaped and control characters made visible, which SVG does not allow."""
     return visible(text, keep="\n").replace("$", r"\$")

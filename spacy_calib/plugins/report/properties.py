@@ -1,4 +1,4 @@
-"""Properties of a scored token, entity or document without its gold, by which slices are searched."""
+"""Properties of tokens, entities or documents, without their gold, in which miscalibrated slices are searched."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ...pairs.documents import DOCUMENT
 from ...pairs.scored_corpus import ScoredCorpus
 from ...types import Floats, Ints
 
-# A field with more values than this is no kind of document.
-_MOST_VALUES = 50
+# A field with more values than this does not divide the documents into kinds.
+_MAX_VALUES = 50
 _SCORES = (0.5, 0.7, 0.9, 0.97)
 _QUARTERS = ("first", "second", "third", "last")
 
 
 class Property(NamedTuple):
-    """codes (Ints): Level of each unit, shape (n,); -1 for one without. levels (Sequence[str]): In words."""
+    """A categorical property of n units. codes (Ints): Level of each unit, (n,); -1 for none. levels (Sequence[str]): Description of each level."""
 
     codes: Ints
     levels: Sequence[str]
 
 
-class Placed(NamedTuple):
-    """n units and their places in the corpus. labels (Ints): Of each, in `names`. scores (Floats): Calibrated."""
+class SearchUnits(NamedTuple):
+    """n predicted units. starts, ends (Ints): Tokens in the corpus, (n,). labels (Ints): Index in `names`, (n,). scores (Floats): Calibrated, (n,)."""
 
     starts: Ints
     ends: Ints
@@ -36,14 +36,14 @@ class Placed(NamedTuple):
     scores: Floats
 
 
-def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequence[str | None]]) -> list[Property]:
-    """Return all properties. fields (Mapping): Key -> the name that each Doc has under it, or None."""
+def properties_of(corpus: ScoredCorpus, units: SearchUnits, fields: Mapping[str, Sequence[str | None]]) -> list[Property]:
+    """Return the properties of some units. fields (Mapping): Key of metadata -> its value of each Doc, or None."""
     result = [
         Property(units.labels, [f"labelled {name}" for name in units.names]),
         Property(
             np.digitize(units.scores, _SCORES), [f"scored {low:g} to {high:g}" for low, high in pairwise((0.0, *_SCORES, 1.0))]
         ),
-        *_of_fields(fields, corpus.docs[units.starts]),
+        *_field_properties(fields, corpus.docs[units.starts]),
     ]
     if corpus.row_unit == DOCUMENT:
         return [*result, _band_counts(corpus.lengths[units.starts], [20, 50, 100, 200], "of {} words")]
@@ -52,12 +52,12 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
     begins = starts == corpus.sentence_starts[sentences]
     ends = units.ends == corpus.sentence_starts[sentences + 1]
     size = np.diff(corpus.doc_starts)[corpus.docs[starts]]
-    place = (starts - corpus.doc_starts[corpus.docs[starts]]) / np.maximum(size, 1)
+    position = (starts - corpus.doc_starts[corpus.docs[starts]]) / np.maximum(size, 1)
     texts = [corpus.text(first, last) for first, last in zip(starts.tolist(), units.ends.tolist(), strict=True)]
     times = Counter(text.lower() for text in texts)
     long = units.ends - starts if (units.ends - starts > 1).any() else np.array([len(text) for text in texts])
     unit_text = "of {} words" if (units.ends - starts > 1).any() else "of {} characters"
-    shapes = [next(place for place, (_, holds) in enumerate(_SHAPES) if holds(text)) for text in texts]
+    shapes = [next(i for i, (_, has_shape) in enumerate(_SHAPES) if has_shape(text)) for text in texts]
     return [
         *result,
         Property(np.array(shapes, dtype=np.intp), [name for name, _ in _SHAPES]),
@@ -65,23 +65,23 @@ def properties_of(corpus: ScoredCorpus, units: Placed, fields: Mapping[str, Sequ
         _band_counts(np.array([times[text.lower()] for text in texts]), [2, 4, 10, 100], "occurring {}x in this data"),
         _band_counts(words[sentences], [6, 11, 21, 31], "in a sentence of {} tokens"),
         Property(np.where(begins, 0, np.where(ends, 1, 2)), ["at the begin of a sentence", "at the end of a sentence", "inside a sentence"]),
-        Property(np.digitize(place, [0.25, 0.5, 0.75]), [f"in the {part} quarter of the document" for part in _QUARTERS]),
+        Property(np.digitize(position, [0.25, 0.5, 0.75]), [f"in the {part} quarter of the document" for part in _QUARTERS]),
     ]  # fmt: skip
 
 
-def _of_fields(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[Property]:
+def _field_properties(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[Property]:
     result = []
     for key, names in fields.items():
         values = sorted({name for name in names if name is not None})
-        if 1 < len(values) <= _MOST_VALUES:
-            number = {name: place for place, name in enumerate(values)}
-            of_docs = np.array([number.get(str(name), -1) if name is not None else -1 for name in names], dtype=np.intp)
-            result.append(Property(of_docs[docs], [f"with {key} {value}" for value in values]))
+        if 1 < len(values) <= _MAX_VALUES:
+            codes = {name: i for i, name in enumerate(values)}
+            doc_codes = np.array([codes.get(str(name), -1) if name is not None else -1 for name in names], dtype=np.intp)
+            result.append(Property(doc_codes[docs], [f"with {key} {value}" for value in values]))
     return result
 
 
 def _band_counts(values: Floats | Ints, edges: Sequence[int], words: str) -> Property:
-    """Put counts from 1 on into bands. edges (Sequence[int]): Start of each but the first. words (str): {} is the band."""
+    """Divide counts, from 1 on, into bands. edges (Sequence[int]): Start of each band but the first. words (str): Description; {} is the band."""
     lows = [1, *edges]
     bands = [f"{low}" if low == high - 1 else f"{low} to {high - 1}" for low, high in zip(lows, edges, strict=False)]
     return Property(np.digitize(values, edges), [words.format(band) for band in (*bands, f"{edges[-1]} or more")])

@@ -1,4 +1,4 @@
-"""Pictures of counts over groups of documents, as of years."""
+"""Plots of counts over groups of documents, such as years."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...optional import figure_class
-from ...pairs.documents import several
+from ...pairs.documents import pluralize
 from .plot_data import cut_text
 from .plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, drawable, quiet_frame, wrap_title
 
-# Names that an axis shows at most, and letters of a query in a title.
+# Maximum number of names on an axis, and of letters of a query in a title.
 _NAMES = 16
 _LETTERS = 70
-# Letters of small print to an inch.
+# Letters of small print per inch.
 _SMALL = 13
 
 
 def plot_counts(result: Mapping[str, Any]) -> Any:
-    """Draw each query below the other, on one axis of time.
+    """Plot the counts of each query over the groups, in rows with a common axis.
 
-    result (Mapping): Of `plugins.counts.count_command`: "by", "confidence", "per", "gold", and of each of "queries" "name", "query", "unit",
-    perhaps "drawn", and "rows" with "group", "tokens", "raw", "expected", "low", "high". Whole numbers such as years are placed
-    by value, and a line breaks where one is missing. RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061:
-    matplotlib is not installed.
+    result (Mapping): Result of `calib count`: "by", "confidence", "per", "gold", and "queries", each with "name", "query",
+    "unit", perhaps "drawn", and "rows" with "group", "tokens", "raw", "expected", "low", "high". Groups that are whole numbers,
+    such as years, are placed by value, and the line breaks at a gap. RETURNS (matplotlib.figure.Figure): The figure, not saved.
+    RAISES C061: matplotlib is not installed.
     """
     counts, per = result["queries"], result["per"]
     names = [row["group"] for row in counts[0]["rows"]]
     numeric = all(name.lstrip("-").isdigit() for name in names)
-    places = [int(name) for name in names] if numeric else list(range(len(names)))
-    width = min(12.0, max(6.0, 2.0 + 0.14 * (max(places, default=0) - min(places, default=0) + 1)))
+    positions = [int(name) for name in names] if numeric else list(range(len(names)))
+    width = min(12.0, max(6.0, 2.0 + 0.14 * (max(positions, default=0) - min(positions, default=0) + 1)))
     figure = figure_class()(figsize=(width, 1.1 + 1.9 * len(counts)), layout="constrained")
     all_axes = figure.subplots(len(counts), 1, sharex=True, squeeze=False)[:, 0]
     for ax, query in zip(all_axes, counts, strict=True):
@@ -38,15 +38,15 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
             name: [row[name] * times for row, times in zip(query["rows"], scale, strict=True)]
             for name in ("raw", "expected", "low", "high")
         }
-        for stretch in _stretches(places, numeric):
-            x = [places[i] for i in stretch]
-            means, low, high = ([values[name][i] for i in stretch] for name in ("expected", "low", "high"))
-            if len(stretch) == 1:
+        for run in _find_runs(positions, numeric):
+            x = [positions[i] for i in run]
+            means, low, high = ([values[name][i] for i in run] for name in ("expected", "low", "high"))
+            if len(run) == 1:
                 ax.vlines(x, low, high, color=CALIBRATED_COLOR, alpha=0.35, linewidth=4)
             else:
                 ax.fill_between(x, low, high, color=CALIBRATED_COLOR, alpha=0.2, linewidth=0)
             ax.plot(x, means, color=CALIBRATED_COLOR, linewidth=1.6, marker="o", markersize=2.5)
-        ax.plot(places, values["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
+        ax.plot(positions, values["raw"], "x", color=RAW_COLOR, markersize=4.5, markeredgewidth=1, clip_on=False)
         ax.set_title(drawable(cut_text(_title(query), _LETTERS)), loc="left", fontsize="medium")
         ax.set_ylim(bottom=0)
         ax.yaxis.get_major_locator().set_params(integer=per is None)
@@ -55,7 +55,7 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
     last = all_axes[-1]
     if not numeric:
         step = -(-len(names) // _NAMES) or 1
-        last.set_xticks(places[::step], [drawable(name) for name in names[::step]], rotation=45, ha="right")
+        last.set_xticks(positions[::step], [drawable(name) for name in names[::step]], rotation=45, ha="right")
     else:
         last.xaxis.get_major_locator().set_params(integer=True)
     last.set_xlabel(drawable(result["by"] or ""))
@@ -67,35 +67,33 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
 
 
 def _title(query: Mapping[str, Any]) -> str:
-    """Return a query's name, or the query with its unit."""
-    return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({several(query['unit'])})"
+    return str(query["name"]) if query["name"] != query["query"] else f"{query['query']} ({pluralize(query['unit'])})"
 
 
 def _caption(result: Mapping[str, Any]) -> str:
-    """Explain the band in a sentence."""
     share = f"{100 * result['confidence']:g}"
     if all(query.get("drawn", False) for query in result["queries"]):
-        return f"The band holds {share} of 100 draws of who is who; it knows no error of the parser."
-    often = f"The band holds the true number {share} times of 100"
+        return f"The band contains {share} of 100 samples of the coreference clusters; errors of the parser are not included."
+    coverage = f"The band contains the true number in {share} of 100 cases"
     if result["gold"] is not None:
-        return f"{often}, as {result['gold']:,} labelled documents correct it."
-    return f"{often} on texts like those of the fit; it knows what the pipeline mistakes, not what the texts leave out."
+        return f"{coverage}, as {result['gold']:,} labelled documents correct it."
+    return f"{coverage} on texts like those of the fit; it covers the errors of the pipeline, not what the texts leave out."
 
 
 def _explain(ax: Any, band_label: str, cross_label: str) -> None:
-    """Explain the two looks, in their colours, in place of a legend."""
+    """Label the band and the crosses in their colours, in place of a legend."""
     ax.annotate(f"— {band_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(-52, 3),
                 textcoords="offset points", fontsize="small", color=CALIBRATED_COLOR)  # fmt: skip
     ax.annotate(f"× {cross_label}", (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", xytext=(0, 3),
                 textcoords="offset points", fontsize="small", color=RAW_COLOR)  # fmt: skip
 
 
-def _stretches(places: Sequence[int], numeric: bool) -> list[list[int]]:
-    """Return the numbers of groups that follow one another without a gap."""
-    stretches: list[list[int]] = []
-    for i, place in enumerate(places):
-        if stretches and (not numeric or place == places[i - 1] + 1):
-            stretches[-1].append(i)
+def _find_runs(positions: Sequence[int], numeric: bool) -> list[list[int]]:
+    """Return runs of groups without a gap, as indices."""
+    runs: list[list[int]] = []
+    for i, position in enumerate(positions):
+        if runs and (not numeric or position == positions[i - 1] + 1):
+            runs[-1].append(i)
         else:
-            stretches.append([i])
-    return stretches
+            runs.append([i])
+    return runs

@@ -1,4 +1,4 @@
-"""Judged pairs -> a row for each tag; the tags that are farthest from calibrated, and labels that are never right."""
+"""Tables of the tags: a row for each, and the worst calibrated tags with examples."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from ...metrics.calibration_errors import calibration_error, debiased_calibratio
 from ...metrics.judged_view import JudgedView
 from ...metrics.noise_floors import noise_floor
 from ...types import Ints
-from .passages import in_context
+from .passages import describe_pair
 
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
 
 MAX_WORST = 6
 MAX_EXAMPLES = 3
-# A mean gap below this share of the error is no direction: the tag is too sure in places and too modest in others.
+# With a mean gap below this share of the error, a tag is overconfident in places and underconfident in others.
 ONE_SIDED = 0.25
 
 
 def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
-    """Return a row for each tag that has pairs, gold or predictions in the data; the one with most pairs first.
+    """Return a row for each tag with pairs, gold or predictions in the data, most pairs first.
 
-    RETURNS (list): "tag", "column", "group", "counted" (frequency for the groups), "gold" (here), "pairs", "mean_raw",
-    "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration error, if pairs are enough), "precision"; None
-    if unknown.
+    RETURNS (list[dict]): "tag", "column", "group", "counted" (frequency that decided the group), "gold" (frequency in this
+    data), "pairs", "mean_raw", "mean_calibrated", "right" (share of hits), "raw", "calibrated" (calibration errors, if there
+    are enough pairs), "precision"; None if unknown.
     """
     gold, n_predicted, precision = _count_predictions(corpus, view)
     slices = view.tag_slices()
     present = [tag for tag in range(len(view.labels)) if tag in slices or gold[tag] or n_predicted[tag]]
     present.sort(key=lambda tag: (-len(slices.get(tag, ())), view.labels[tag]))
-    has_names = view.kind != "entities" and view.named
+    has_names = view.kind != "entities" and view.has_label_columns
     return [
         {
             "tag": view.labels[tag],
@@ -40,7 +40,7 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
             "group": view.group_name(tag),
             "counted": int(view.groups.counts[tag]) if tag < len(view.groups.counts) else None,
             "gold": int(gold[tag]) if has_names else None,
-            **_scores_of(view, slices.get(tag)),
+            **_summarize_scores(view, slices.get(tag)),
             "precision": float(precision[tag]) if has_names and n_predicted[tag] else None,
         }
         for tag in present
@@ -48,9 +48,9 @@ def tag_rows(corpus: ScoredCorpus, view: JudgedView) -> list[dict[str, Any]]:
 
 
 def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, Ints, Any]:
-    """Return (gold tokens, tokens predicted so, share of these that is right) of each tag; zeros for entities."""
+    """Return (number of gold tokens, number of predicted tokens, precision) of each tag, (n_tags,); zeros for entities."""
     n = len(view.labels)
-    if view.kind == "entities" or not view.named:
+    if view.kind == "entities" or not view.has_label_columns:
         return np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
     gold = np.bincount(corpus.gold[corpus.gold >= 0], minlength=n)[:n]
     has_gold = (corpus.right >= 0) & (corpus.labels >= 0)
@@ -59,29 +59,29 @@ def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, In
     return gold, n_predicted, right / np.maximum(n_predicted, 1)
 
 
-def _scores_of(view: JudgedView, index: Ints | None) -> dict[str, Any]:
+def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
     if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
     raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
-    enough = len(index) >= view.enough
+    is_large = len(index) >= view.min_tag_pairs
     return {
         "pairs": len(index),
         "mean_raw": float(raw.mean()),
         "mean_calibrated": float(new.mean()),
         "right": float(hits.mean()),
-        "raw": calibration_error(raw, hits, view.n_bins) if enough else None,
-        "calibrated": calibration_error(new, hits, view.n_bins) if enough else None,
+        "raw": calibration_error(raw, hits, view.n_bins) if is_large else None,
+        "calibrated": calibration_error(new, hits, view.n_bins) if is_large else None,
     }
 
 
 def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
-    """Return the tags whose calibrated error is farthest beyond chance.
+    """Return the tags whose calibrated error exceeds the noise floor most.
 
-    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (tags that have so many), "beyond" (those beyond chance),
-    "tags": the worst of them, each with "tag", "pairs", "error", "floor95" (of perfectly calibrated scores), "mean", "right",
-    "leaning" ("sure", "modest", "both"), "examples".
+    RETURNS (dict): "enough" (pairs that a tag needs), "judged" (number of tags with as many), "beyond" (number of those above
+    the 95 % noise floor), "tags": the worst of them, each with "tag", "pairs", "error", "floor95", "mean" (score), "right",
+    "leaning" ("sure": overconfident, "modest": underconfident, or "both"), "examples".
     """
-    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.enough}
+    slices = {tag: part for tag, part in view.tag_slices().items() if len(part) >= view.min_tag_pairs}
     excess = {
         tag: debiased_calibration_error(view.calibrated[part], view.pairs.hits[part], view.n_bins) or 0.0
         for tag, part in slices.items()
@@ -89,7 +89,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
     order = sorted((tag for tag in excess if excess[tag] > 0), key=lambda tag: (-excess[tag], tag))
     rows = [row for row in (_worst_row(view, tag, slices[tag]) for tag in order) if row["error"] > row["floor95"]]
     worst = [{**row, "examples": _examples(corpus, view, slices[row["column"]], row["leaning"])} for row in rows[:MAX_WORST]]
-    return {"enough": view.enough, "judged": len(slices), "beyond": len(rows), "tags": worst}
+    return {"enough": view.min_tag_pairs, "judged": len(slices), "beyond": len(rows), "tags": worst}
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
@@ -113,14 +113,14 @@ def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
 
 
 def _examples(corpus: ScoredCorpus, view: JudgedView, index: Ints, leaning: str) -> list[dict[str, Any]]:
-    """Return where the tag had a high score and is wrong, or, if underconfident, where it had a low one and is right."""
+    """Return examples of a tag: wrong ones with high scores, or, if it is underconfident, right ones with low scores."""
     candidates = index[view.pairs.hits[index] == (leaning == "modest")]
     sign = 1.0 if leaning == "modest" else -1.0
     order = candidates[np.argsort(sign * view.calibrated[candidates], kind="stable")]
     examples: list[dict[str, Any]] = []
     for pair in order.tolist():
-        example = in_context(corpus, view, pair)
-        if all((other["before"], other["text"]) != (example["before"], example["text"]) for other in examples):
+        example = describe_pair(corpus, view, pair)
+        if all((earlier["before"], earlier["text"]) != (example["before"], example["text"]) for earlier in examples):
             examples.append(example)
         if len(examples) == MAX_EXAMPLES:
             break

@@ -1,6 +1,6 @@
-"""Show in the browser how sure a pipeline is of any text.
+"""Show a pipeline's probabilities for any text in the browser.
 
-`spacy calib view`: a local page that shows how sure a pipeline is of any text.
+The command `spacy calib view`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ def view(
     *,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
-    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
+    port: Annotated[int | None, option("Port of the page on 127.0.0.1", show_default="a free one")] = None,
     format: Format = "table",
     gpu_id: GpuId = -1,
     code: Code = None,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show in the browser how sure a calibrated pipeline is of any text that you type. Words and entities are shaded by calibrated
-    or raw probability, those below a cut-off are underlined, and the page tells what else they could be and whether the text is
-    unlike those of the fit. The page can be reached from this machine alone (127.0.0.1). No text is kept. Ctrl-C ends it.
+    Show in the browser the probabilities of a calibrated pipeline for any text that you type. Words and entities are shaded by
+    calibrated or raw probability, those below a cut-off are underlined, and the page shows their alternatives and whether the
+    text is unlike the fit data. Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
 
-    RETURNS (dict): "address": where the page was.
-    RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.
+    RETURNS (dict): "address": address of the page.
+    RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: any other bad input.
     """
     from .view_server import Server, Viewer
 
     nlp = open_model(model, code=code, gpu_id=gpu_id)
-    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, several=True))
+    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, allow_many=True))
     try:
         server = Server(viewer, port or 0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The local page of `spacy calib view`: a WSGI application that shows a pipeline's probabilities of any text and keeps nothing."""
+"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ...doc.attributes import RIGHT
 from ...doc.zones import memory_zone
 from ...errors import CalibError
 from ...gold.collect import scored_corpus
-from ...pairs.documents import DOCUMENT, counted
+from ...pairs.documents import DOCUMENT, count_in_words
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, Labelled
+from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
 from ...pipe.record.fit_record import read_record
 from ...pipe.score_readers import info_of, score_readers
-from .marked_text import Look, Passage, escape, legend_html, passage_html, style
+from .marked_text import DisplayOptions, MarkedText, escape, legend_html, style, text_html
 from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
 
-# Characters of a text that a browser shows at once without a wait (some 10 MB of markup), and bytes of a request that are read.
-MOST, MOST_BYTES = 20_000, 1 << 20
+# Maximum number of characters that a browser shows without delay (some 10 MB of HTML), and of bytes of a request.
+MAX_CHARACTERS, MAX_BYTES = 20_000, 1 << 20
 _FILES = {"/": ("view.html", "text/html"), "/view.css": ("view.css", "text/css"), "/view.js": ("view.js", "text/javascript")}
-# A bar in a tip has its width in an attribute.
+# Style attributes are allowed for the widths of bars in tips.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -50,52 +50,54 @@ _HEADERS = {
 }
 _STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
 _HERE = "127.0.0.1"
-# Above every score: each word can be reached, and the page says at which of them the tab key stops.
+# No score reaches `doubtful`, so every word can be focused; the script decides at which of them the tab key stops.
 _SECOND_SCORE = {"calibrated": "before calibration", "raw": "after calibration"}
-_LOOKS = {name: Look(doubtful=2.0, tags="all", beside=label, scores=True) for name, label in _SECOND_SCORE.items()}
+_DISPLAY_OPTIONS = {
+    name: DisplayOptions(doubtful=2.0, tags="all", raw_caption=label, scores=True) for name, label in _SECOND_SCORE.items()
+}
 
 
-class Way(NamedTuple):
-    """One view of a text. name (str): Its title. what (str): Unit of its labels. read (Callable): (Doc, raw: bool) -> marks."""
+class TextView(NamedTuple):
+    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc, raw: bool) -> MarkedText."""
 
     name: str
-    what: str
+    unit: str
     pipe: Calibrator
-    read: Callable[..., Passage]
+    read: Callable[..., MarkedText]
 
 
-def ways_of(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[Way]:
-    """Return all views that these pipes offer, else all fitted ones. RAISES C027: there is none. C021, C069: see `check_readable`."""
+def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
+    """Return the views of some calib pipes; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
     pipes = fitted_pipes(nlp) if pipes is None else pipes
-    return [way for pipe in pipes for way in _ways_of(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
+    return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
 
-def _ways_of(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[Way]:
+def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextView]:
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
     unit_word, unit_plural = annotation.span_words
     if marks_spans(layer):
-        yield Way(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr))
+        yield TextView(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr))
     whole = unit_of(layer) == DOCUMENT
-    labelled_as, has = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
-    yield Way(f"{component}: {labelled_as}{suffix}", has, pipe, partial(read_words, attr=attr))
+    title, unit = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
     if annotation.span_event:
         name = f"{component}: {annotation.span_event}{suffix}"
-        yield Way(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, called=unit_word))
+        yield TextView(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, unit_word=unit_word))
     for reader_name, reader in score_readers(nlp, attr).items():
         info = info_of(reader)
         if info is not None and hasattr(reader, "event_units"):
-            name, called = f"{reader_name}: {info['event']}{suffix}", info["called"][0]
-            yield Way(name, called, pipe, partial(read_units, units=reader.event_units, attr=attr + RIGHT, called=called))
+            name, word = f"{reader_name}: {info['event']}{suffix}", info["called"][0]
+            yield TextView(name, word, pipe, partial(read_units, units=reader.event_units, attr=attr + RIGHT, unit_word=word))
 
 
 class Viewer:
-    """The WSGI application; reads one text at a time, from any thread. gpu_id (int): -1 for the CPU. pipes, RAISES: see `ways_of`."""
+    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes, RAISES: As for `list_views`."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
-        self._nlp, self._gpu_id, self.ways = nlp, gpu_id, ways_of(nlp, pipes)
-        self._lock, self._context = threading.Lock(), copy_context()  # thinc knows by it where the pipeline runs
+        self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)
+        self._lock, self._context = threading.Lock(), copy_context()  # it has thinc's current device
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         status, kind, text = self.respond(environ)
@@ -105,16 +107,19 @@ class Viewer:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
-        """Return (status, content type, content); a faulty request gets one sentence."""
+        """Return (status, content type, content) for a request; a bad one gets an error message of one sentence."""
         try:
-            _check_asked_here(environ)
+            _check_origin(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
             if method in ("GET", "HEAD") and path in _FILES:
                 return "200 OK", _FILES[path][1], self._file(*_FILES[path])
-            target, ways = f"{path}?{environ.get('QUERY_STRING', '')}", {f"/show?{i}": way for i, way in enumerate(self.ways)}
-            if method != "POST" or target not in ways:
+            target, views = (
+                f"{path}?{environ.get('QUERY_STRING', '')}",
+                {f"/show?{i}": view for i, view in enumerate(self.views)},
+            )
+            if method != "POST" or target not in views:
                 raise calib_error("C731", method=method, given=target.removesuffix("?"))
-            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), ways[target]))
+            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), views[target]))
         except CalibError as error:
             return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
 
@@ -122,44 +127,45 @@ class Viewer:
         text = files(__package__).joinpath(name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = style() + text
-        ways = "".join(f'<option value="{i}">{escape(way.name)}</option>' for i, way in enumerate(self.ways))
+        views = "".join(f'<option value="{i}">{escape(view.name)}</option>' for i, view in enumerate(self.views))
         pipeline = escape(f"{self._nlp.lang}_{self._nlp.meta['name']}")
-        for place, value in (("ways", ways), ("pipeline", pipeline), ("legend", legend_html(Look(what="label")))):
-            text = text.replace(f"{{{place}}}", value)
+        legend = legend_html(DisplayOptions(label_word="label"))
+        for placeholder, value in (("views", views), ("pipeline", pipeline), ("legend", legend)):
+            text = text.replace(f"{{{placeholder}}}", value)
         return text
 
-    def show(self, text: str, way: Way) -> dict[str, Any]:
-        """Return the reading of a text.
+    def show(self, text: str, view: TextView) -> dict[str, Any]:
+        """Process a text and return what the page shows.
 
         RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "like",
-        "unlike" or "unclear". RAISES C733, C732: no text, or too much. C734: the pipeline fails. C095: it gives no scores.
+        "unlike" or "unclear". RAISES C732: too long. C733: no text. C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")
-        if len(text) > MOST:
-            raise calib_error("C732", n=f"{len(text):,} characters", most=f"{MOST:,}")
+        if len(text) > MAX_CHARACTERS:
+            raise calib_error("C732", n=f"{len(text):,} characters", most=f"{MAX_CHARACTERS:,}")
         with self._lock:
-            if self._gpu_id >= 0:  # each thread has its own, the first one at its beginning
+            if self._gpu_id >= 0:  # each thread has its own device
                 set_active_gpu(self._gpu_id)
-            return self._context.run(self._show, text, way)
+            return self._context.run(self._show, text, view)
 
-    def _show(self, text: str, way: Way) -> dict[str, Any]:
+    def _show(self, text: str, view: TextView) -> dict[str, Any]:
         with memory_zone(self._nlp):
             doc = self._read(text)
-            passages = {name: way.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
-            pages = {name: passage_html(passage, _LOOKS[name]) for name, passage in passages.items()}
-            verdict, drift = unlike(way.pipe, doc)
-            return {**pages, "summary": summary_of(passages, way.what), "verdict": verdict, "drift": drift}
+            texts = {name: view.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
+            pages = {name: text_html(marked_text, _DISPLAY_OPTIONS[name]) for name, marked_text in texts.items()}
+            verdict, drift = compare_with_fit(view.pipe, doc)
+            return {**pages, "summary": summary_of(texts, view.unit), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
         try:
             return self._nlp(text)
-        except Exception as error:  # whatever a component raises; a traceback would tell of the text
+        except Exception as error:  # anything a component may raise; a traceback would show the text
             raise calib_error("C734", why=reason(error)) from None
 
 
-def _check_asked_here(environ: dict[str, Any]) -> None:
-    """RAISES C730: the request names another host (DNS rebinding) or comes from another page."""
+def _check_origin(environ: dict[str, Any]) -> None:
+    """Check that a request comes from our page. RAISES C730: it names another host (DNS rebinding) or origin."""
     port = environ["SERVER_PORT"]
     hosts = [f"{name}{port_suffix}" for port_suffix in ([f":{port}"] + [""] * (port == "80")) for name in (_HERE, "localhost")]
     host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
@@ -168,13 +174,13 @@ def _check_asked_here(environ: dict[str, Any]) -> None:
 
 
 def read_text(environ: dict[str, Any]) -> str:
-    """Return the text of a request. RAISES C732: too long. C735: no text, or cut off."""
+    """Return the text of a request. RAISES C732: it is too long. C735: it is no UTF-8 text, or cut off."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
     length = int(length_text[:18])
-    if length > MOST_BYTES:
-        raise calib_error("C732", n=f"{length:,} bytes", most=f"{MOST:,}")
+    if length > MAX_BYTES:
+        raise calib_error("C732", n=f"{length:,} bytes", most=f"{MAX_CHARACTERS:,}")
     with suppress(OSError, UnicodeDecodeError):
         body = environ["wsgi.input"].read(length)
         if len(body) == length:
@@ -182,64 +188,64 @@ def read_text(environ: dict[str, Any]) -> str:
     raise calib_error("C735")
 
 
-def summary_of(passages: dict[str, Passage], what: str) -> str:
-    """Return how many units are expected to be right, by calibrated and raw scores. what (str): The unit."""
-    calibrated_scores, raw_scores = (_scores_in(passages[name]) for name in ("calibrated", "raw"))
+def summary_of(texts: dict[str, MarkedText], unit: str) -> str:
+    """Return a sentence with the expected number of right units, by calibrated and raw scores. unit (str): Word for a unit."""
+    calibrated_scores, raw_scores = (_scores_in(texts[name]) for name in ("calibrated", "raw"))
     if not calibrated_scores:
         return "Nothing in it has a score."
-    return f"Expected to be right: {sum(calibrated_scores):.1f} of {counted(what, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
+    return f"Expected to be right: {sum(calibrated_scores):.1f} of {count_in_words(unit, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
 
 
-def _scores_in(page: Passage) -> list[float]:
-    scores = [mark.score for mark in page.marks] + [mark.score for mark in page.words]
+def _scores_in(text: MarkedText) -> list[float]:
+    scores = [mark.score for mark in text.marks] + [word.score for word in text.words]
     return [score for score in scores if score is not None]
 
 
 _VERDICTS = {
-    LIKE: ("like", "This text is like those that the pipe was fitted on."),
+    LIKE: ("like", "This text is like the texts that the pipe was fitted on."),
     DIFFERENT: (
         "unlike",
-        "This text looks unlike those that the pipe was fitted on ({where}): do not trust these probabilities.",
+        "This text looks unlike the texts that the pipe was fitted on ({where}): do not trust these probabilities.",
     ),
     TOO_FEW: (
         "unclear",
-        "One text like this tells too little to say whether it is like those of the fit; calib expect compares many texts.",
+        "This text is too short to tell whether it is like the texts of the fit; calib expect compares many texts.",
     ),
     OTHER_WEIGHTS: ("unlike", OTHER_WEIGHTS_SENTENCE),
     "": (
         "unclear",
-        "Nothing is known to compare this text with: the pipe keeps no record of those of the fit, or the text has no scores.",
+        "This text cannot be compared with the texts of the fit: the pipe has no record of them, or the text has no scores.",
     ),
 }
 
 
-def unlike(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """Return (verdict, sentence) on whether a text is unlike the fit data; a difference of a short text shows nothing."""
+def compare_with_fit(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
+    """Return (verdict, sentence) on whether a Doc is unlike the fit data; a short Doc cannot be found unlike."""
     if pipe.lookup.weights_changed():
         return _VERDICTS[OTHER_WEIGHTS]
     record, labels = read_record(pipe), pipe.lookup.labels()
     bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
     corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
-    if record is None or not corpus.counted.any():
+    if record is None or not corpus.is_counted.any():
         return _VERDICTS[""]
-    spans = None if record.entities is None else Labelled.from_spans(corpus)
-    comparison = record.profile.compare(Labelled.from_tokens(corpus, labels), spans)
-    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.usual
+    spans = None if record.entities is None else UnitScores.from_spans(corpus)
+    comparison = record.profile.compare(UnitScores.from_tokens(corpus, labels), spans)
+    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.mean_length
     verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
     return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
 
 
 class Handler(WSGIRequestHandler):
-    """timeout (float): Seconds until a silent connection is closed."""
+    """A request handler without a log. timeout (float): Seconds until a silent connection is closed."""
 
     timeout = 30.0
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing about a request."""
+        """Log nothing: requests contain the texts."""
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Serves a viewer on 127.0.0.1, a thread for each connection. port (int): 0 for any free one. RAISES OSError."""
+    """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any free one. RAISES OSError: it cannot be opened."""
 
     daemon_threads = True
 
@@ -254,4 +260,4 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a browser that went away."""
+        """Ignore errors, such as a browser that closed the connection."""

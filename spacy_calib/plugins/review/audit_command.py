@@ -1,6 +1,6 @@
 """List gold labels that are probably wrong, most likely first.
 
-`spacy calib audit`: gold that is probably wrong, the likeliest first.
+The command `spacy calib audit`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from ...cli.evaluating.raw_scores import only_component
-from ...cli.fitting.new_calib import merge_block, own_block, place_calib
+from ...cli.fitting.new_calib import insert_calib, merge_block, old_block
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
-from ...cli.shared.examples import run_pipes, shown
+from ...cli.shared.examples import run_pipes, with_progress
 from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
-from ...cli.shared.screen import Column, msg, number, shorten, show_rows
+from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from .audit import Audit
 
-SHOWN = 20
-# Prefix of the pipe where there are others; it is never saved.
+N_SHOWN = 20
+# Prefix of the pipe if the pipeline has others; the pipe is never saved.
 _ATTR = "audited"
-# Of labels of which a token, or a document, has one, scores down to here tell what gold is less likely than other gold.
-_LOWEST = 1e-4
+# With one label per row, scores down to this threshold rank the gold labels.
+_LOW_THRESHOLD = 1e-4
 
 
 @command(example="en_core_web_sm test.spacy --format prodigy -o queue.jsonl")
@@ -43,7 +43,9 @@ def audit(
     model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")],
     data: Gold,
     *,
-    component: Annotated[str | None, option("Component whose scores doubt the gold", "-C", show_default="tagger")] = None,
+    component: Annotated[
+        str | None, option("Component whose scores are compared with the gold", "-C", show_default="tagger")
+    ] = None,
     label_map: LabelMap = None,
     top: Top = None,
     output: QueueFile = None,
@@ -57,44 +59,44 @@ def audit(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    List gold labels that are probably wrong, the likeliest first, each with what it would rather be, and write them as a queue
-    for an annotation tool. Scores are calibrated on the gold itself, but no label is doubted by what was learned from its own
-    document.
+    List gold labels that are probably wrong, most likely first, each with the likelier label, and write them as a queue for an
+    annotation tool. Scores are calibrated by cross-validation: no label is judged by a calibration fitted on its own document.
 
-    RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
-        "expected_wrong": see `plugins.review.audit.expected_wrong`; "ranked": the doubted ones, see `plugins.review.queue.formats.record_of`.
-    RAISES C625: the data are of one document. C317, C318: there is no such component. CalibError: every fault of the input.
+    RETURNS (dict): "component", "unit"; "labels": number of gold labels; "doubted": number of those with a likelier rival;
+        "kinds": number of each kind of error; "expected_wrong": estimated number of wrong gold labels; "ranked": a record of
+        each doubted label, as `plugins.review.queue.formats.to_record` makes them.
+    RAISES C625: the data are one document. C317, C318: there is no such component. CalibError: any other bad input.
     """
     from .audit import audit_tasks
-    from .gold_audit import heads_of
-    from .queue.formats import record_of
-    from .stored import MadeOnDemand
+    from .gold_audit import find_heads
+    from .queue.formats import to_record
+    from .stored import LazySequence
 
     queue_output = QueueOutput(output, format, raw_cells, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
-    calib, examples, corpus, unit, findings = audited(run, component, label_map, queue_output.files())
+    calib, examples, corpus, unit, findings = audit_pipeline(run, component, label_map, queue_output.files())
     show_all = top is None and (output is not None or format != "table")
-    doubts = findings.doubts if show_all else findings.doubts[: top or SHOWN]
+    doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]
     annotation = calib.source.annotation(calib.lookup.component())
     tasks = audit_tasks(
-        corpus, doubts, unit, partial(heads_of, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
+        corpus, doubts, unit, partial(find_heads, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
     )
     result = {
         "component": calib.source.component,
         "unit": unit,
-        "labels": findings.labels,
+        "labels": findings.n_labels,
         "doubted": len(findings.doubts),
         "kinds": dict(Counter(doubt.kind for doubt in findings.doubts)),
-        "expected_wrong": findings.expected,
-        "ranked": MadeOnDemand(len(tasks), lambda place: record_of(tasks[place])),
+        "expected_wrong": findings.n_wrong,
+        "ranked": LazySequence(len(tasks), lambda index: to_record(tasks[index])),
     }
     tags = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
     deliver_queue(queue_output, calib, result, tasks, tags, lambda: show_audit(result, top, output))
     return result
 
 
-class Audited(NamedTuple):
-    """calib (Calibrator): The pipe that was fitted last. unit (str), findings (Audit): See `audit_gold`."""
+class AuditRun(NamedTuple):
+    """An audit with its inputs. calib (Calibrator): As fitted for the last fold. unit (str): Unit of the doubted labels."""
 
     calib: Calibrator
     examples: list[Example]
@@ -103,47 +105,49 @@ class Audited(NamedTuple):
     findings: Audit
 
 
-def audited(run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()) -> Audited:
-    """Audit the gold. outputs (Sequence[Output]): Files that will be written. RAISES: see `audit`."""
+def audit_pipeline(
+    run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()
+) -> AuditRun:
+    """Score the gold out of fold and audit it. outputs (Sequence[Output]): Files to check first. RAISES: As `audit` does."""
     from ...pipe.scorer import corpus_of
     from .gold_audit import audit_gold
 
-    nlp, calib = _place_pipe(run, run.begin(outputs), component, label_map)
+    nlp, calib = _add_unfitted_pipe(run, run.begin(outputs), component, label_map)
     examples = _score_gold(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
-    return Audited(calib, examples, corpus, *audit_gold(calib, examples, corpus))
+    return AuditRun(calib, examples, corpus, *audit_gold(calib, examples, corpus))
 
 
-def _place_pipe(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
-    """Return the pipeline with an unfitted pipe that has the settings of its own one. RAISES C317, C318: no such component."""
+def _add_unfitted_pipe(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
+    """Return the pipeline with an unfitted calib pipe, which has the settings of an existing one. RAISES C317, C318: no such component."""
     from ...pairs.label_map import read_map
     from ...pipe.component import Calibrator
 
     calib_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    block = own_block(nlp, None, component)
+    block = old_block(nlp, None, component)
     options: dict[str, Any] = {}
     if block is None:
         options = {"component": component or only_component(nlp), **({"attr": _ATTR} if calib_pipes else {})}
     table = None if label_map is None else read_map(label_map)
-    return place_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
+    return insert_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
 
 
-def looks_lower(annotation: Annotation, span_labels: Sequence[str]) -> bool:
-    """Return whether scores below the threshold are used: if one label of several is right, and labels alone decide."""
-    return not (annotation.overlapping or annotation.judges or annotation.any_label or span_labels)
+def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
+    """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
+    return not (annotation.overlapping or annotation.compares_arcs or annotation.any_label or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold with cross-validated scores. RAISES C625, and see `Calibrator.fit`."""
-    from .cross_scoring import score_held_out
+    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. What `Calibrator.fit` raises."""
+    from .cross_scoring import score_out_of_fold
 
     examples = run.match([calib], run.read(nlp))
     check_has_gold(examples, calib)
-    if looks_lower(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
-        calib.threshold = min(calib.threshold, _LOWEST)
+    if reads_low_scores(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
+        calib.threshold = min(calib.threshold, _LOW_THRESHOLD)
     names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
-    annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, what="Reading scores"))
-    score_held_out(calib, annotated_examples, partial(shown, silent=run.silent))
+    annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
+    score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))
     check_gold_of_examples(calib, annotated_examples, run.silent)
     return annotated_examples
 
@@ -152,10 +156,9 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
 
 
 def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> None:
-    """Print the first doubted labels, and how many gold labels may be wrong."""
     kind = "entities" if result["unit"] == "entity" else "labels"
-    msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} doubted, most surely wrong first")
-    rows = result["ranked"][: top or SHOWN]
+    msg.divider(f"{result['doubted']:,} of {result['labels']:,} gold {kind} are doubtful, most likely wrong first")
+    rows = result["ranked"][: top or N_SHOWN]
     show_rows(rows, _COLUMNS)
     if output is not None and len(result["ranked"]) > len(rows):
         msg.text(f"... and {len(result['ranked']) - len(rows):,} more in {output}")
@@ -163,7 +166,7 @@ def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> 
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
         msg.text(
-            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, by what the surest predictions tell."
+            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the most confident predictions."
         )
     msg.text("A component that was trained on these texts agrees with their errors.")
     if output is not None:
@@ -175,12 +178,12 @@ def _with_head(label: str | None, head: str | None) -> str:
 
 
 _COLUMNS = (
-    Column("#", "rank"),
-    Column("Kind", "kind", str, "l"),
-    Column("Unit", "focus", lambda text: shorten(text, 24), "l"),
-    Column("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
-    Column("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
-    Column(
+    TableColumn("#", "rank"),
+    TableColumn("Kind", "kind", str, "l"),
+    TableColumn("Unit", "focus", lambda text: shorten(text, 24), "l"),
+    TableColumn("Gold", "", lambda row: _with_head(row["gold"], row.get("head")), "l"),
+    TableColumn("P(gold)", "score", lambda score: "<0.001" if score < 0.001 else number(score, 3)),
+    TableColumn(
         "Rather",
         "",
         lambda row: _with_head(
@@ -189,6 +192,6 @@ _COLUMNS = (
         ),
         "l",
     ),
-    Column("P(that)", "suggestion_score", lambda score: number(score, 3)),
-    Column("In", "text", lambda text: shorten(text, 60), "l"),
+    TableColumn("P(that)", "suggestion_score", lambda score: number(score, 3)),
+    TableColumn("In", "text", lambda text: shorten(text, 60), "l"),
 )

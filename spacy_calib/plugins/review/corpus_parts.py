@@ -1,4 +1,4 @@
-"""Parts of scored corpora: some of the Docs, several corpora as one, and the useful Docs of a stream of corpora."""
+"""Select Docs of a scored corpus, join corpora, and keep only the useful Docs of a stream of corpora."""
 
 from __future__ import annotations
 
@@ -13,54 +13,50 @@ from numpy.typing import NDArray
 from ...pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from ...types import Ints
 
-# Columns with a row for each token, each score, and each span.
-OF_TOKENS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
-OF_SCORES = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
-OF_SPANS = tuple(column.name for column in fields(ScoredSpans))
-# Those of them that are places in the names.
-_NAMED, _NAMED_SCORES = ("labels", "gold"), ("tags",)
+# Columns with a row for each token, each score and each span.
+TOKEN_COLUMNS = ("docs", "words", "spaces", "starts", "labels", "raw", "calibrated", "gold", "right")
+SCORE_COLUMNS = ("rows", "tags", "columns", "tag_raw", "tag_calibrated", "hits")
+SPAN_COLUMNS = tuple(column.name for column in fields(ScoredSpans))
+# The columns whose values are indices into the names.
+_NAME_INDICES = ("labels", "gold", "tags")
 
 
-def some_docs(corpus: ScoredCorpus, docs: Ints) -> ScoredCorpus:
-    """Select Docs, each a document by itself. docs (Ints): Their places in the corpus, ascending."""
-    place = np.full(corpus.n_docs, -1)
-    place[docs] = np.arange(len(docs))
-    token_index = np.flatnonzero(place[corpus.docs] >= 0)
-    row = np.full(len(corpus), -1)
-    row[token_index] = np.arange(len(token_index))
-    scores = np.flatnonzero(row[corpus.rows] >= 0)
-    spans = np.flatnonzero(place[corpus.spans.docs] >= 0)
-    columns: dict[str, Any] = {name: getattr(corpus, name)[token_index] for name in OF_TOKENS}
-    columns |= {name: getattr(corpus, name)[scores] for name in OF_SCORES}
-    span_columns = {name: getattr(corpus.spans, name)[spans] for name in OF_SPANS}
+def select_docs(corpus: ScoredCorpus, docs: Ints) -> ScoredCorpus:
+    """Return a corpus of some of the Docs, each of which is a document. docs (Ints): Their indices, ascending."""
+    new_docs = np.full(corpus.n_docs, -1)
+    new_docs[docs] = np.arange(len(docs))
+    token_index = np.flatnonzero(new_docs[corpus.docs] >= 0)
+    new_rows = np.full(len(corpus), -1)
+    new_rows[token_index] = np.arange(len(token_index))
+    scores = np.flatnonzero(new_rows[corpus.rows] >= 0)
+    spans = np.flatnonzero(new_docs[corpus.spans.docs] >= 0)
+    columns: dict[str, Any] = {name: getattr(corpus, name)[token_index] for name in TOKEN_COLUMNS}
+    columns |= {name: getattr(corpus, name)[scores] for name in SCORE_COLUMNS}
+    span_columns = {name: getattr(corpus.spans, name)[spans] for name in SPAN_COLUMNS}
     return ScoredCorpus(
         names=corpus.names,
         n_docs=len(docs),
-        spans=ScoredSpans(**{**span_columns, "docs": place[span_columns["docs"]]}),
+        spans=ScoredSpans(**{**span_columns, "docs": new_docs[span_columns["docs"]]}),
         origins=tuple(corpus.origins[doc] for doc in docs.tolist()) if corpus.origins else (),
         unit=corpus.unit,
         row_unit=corpus.row_unit,
         numbers=corpus.numbers_of_docs[docs],
-        **{**columns, "docs": place[columns["docs"]], "rows": row[columns["rows"]]},
+        **{**columns, "docs": new_docs[columns["docs"]], "rows": new_rows[columns["rows"]]},
     )
 
 
-def joined(a: ScoredCorpus, b: ScoredCorpus) -> ScoredCorpus:
-    """Join two corpora of one pipe; each Doc is a document by itself and keeps its number."""
+def join_corpora(a: ScoredCorpus, b: ScoredCorpus) -> ScoredCorpus:
+    """Return two corpora of one pipe as one, in which each Doc is a document and keeps its number."""
     names = dict.fromkeys((*a.names, *b.names))
-    places = {name: place for place, name in enumerate(names)}
-    name_map = np.array([places[name] for name in b.names] + [-1])  # the place -1 is that of no label
+    indices = {name: i for i, name in enumerate(names)}
+    index_map = np.array([indices[name] for name in b.names] + [-1])  # -1, for no label, stays -1
 
-    def both(name: str, first: Any = a, second: Any = b, shift: int = 0) -> NDArray[Any]:
+    def join_column(name: str, first: Any = a, second: Any = b, shift: int = 0) -> NDArray[Any]:
         values = getattr(second, name)
-        return np.concatenate(
-            [
-                getattr(first, name),
-                name_map[values] if name in (*_NAMED, *_NAMED_SCORES) else values + shift if shift else values,
-            ]
-        )
+        values = index_map[values] if name in _NAME_INDICES else values + shift if shift else values
+        return np.concatenate([getattr(first, name), values])
 
-    spans = {name: both(name, a.spans, b.spans, a.n_docs if name == "docs" else 0) for name in OF_SPANS}
+    spans = {name: join_column(name, a.spans, b.spans, a.n_docs if name == "docs" else 0) for name in SPAN_COLUMNS}
     shifts = {"docs": a.n_docs, "rows": len(a)}
     has_origins = a.origins or b.origins
     return ScoredCorpus(
@@ -71,12 +67,12 @@ def joined(a: ScoredCorpus, b: ScoredCorpus) -> ScoredCorpus:
         unit=a.unit,
         row_unit=a.row_unit,
         numbers=np.concatenate([a.numbers_of_docs, b.numbers_of_docs]),
-        **{name: both(name, shift=shifts.get(name, 0)) for name in (*OF_TOKENS, *OF_SCORES)},
+        **{name: join_column(name, shift=shifts.get(name, 0)) for name in (*TOKEN_COLUMNS, *SCORE_COLUMNS)},
     )
 
 
-def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
-    """Number the Docs of successive corpora in the data, if there are several."""
+def number_docs(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
+    """Number the Docs of successive corpora throughout; a single corpus is left as it is."""
     remaining, n_docs = iter(corpora), 0
     next_corpora = list(islice(remaining, 2))
     if len(next_corpora) < 2:
@@ -89,20 +85,19 @@ def numbered(corpora: Iterable[ScoredCorpus]) -> Iterator[ScoredCorpus]:
 
 
 @dataclass(eq=False)
-class Kept:
-    """The Docs of successive corpora that are still useful; all of them while there is one corpus.
+class UsefulDocs:
+    """The useful Docs of the corpora added so far, as one corpus; a single corpus is kept whole.
 
-    wanted (Callable): Corpus -> places of its useful Docs, ascending. count (Callable): Sees each of several corpora first.
-    n_blocks (int): Corpora so far.
+    select (Callable): (corpus) -> indices of its useful Docs, ascending. count (Callable): Called once with each corpus if
+    there are several. n_blocks (int): Number of corpora added.
     """
 
-    wanted: Callable[[ScoredCorpus], Ints]
+    select: Callable[[ScoredCorpus], Ints]
     count: Callable[[ScoredCorpus], None]
     n_blocks: int = 0
     _corpora: list[ScoredCorpus] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """Add the next corpus, see `numbered`."""
         self.n_blocks += 1
         if self.n_blocks == 1:
             self._corpora = [corpus]
@@ -110,8 +105,8 @@ class Kept:
         if self.n_blocks == 2:
             self.count(self._corpora[0])
         self.count(corpus)
-        joint_corpus = joined(some_docs(self.corpus, self.wanted(self.corpus)), corpus)
-        self._corpora = [some_docs(joint_corpus, self.wanted(joint_corpus))]
+        joint_corpus = join_corpora(select_docs(self.corpus, self.select(self.corpus)), corpus)
+        self._corpora = [select_docs(joint_corpus, self.select(joint_corpus))]
 
     @property
     def corpus(self) -> ScoredCorpus:

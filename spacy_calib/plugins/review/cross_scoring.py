@@ -1,4 +1,4 @@
-"""Scores of gold by maps that did not see its document: a pipe is fitted again and again, each time on all folds of documents but one."""
+"""Out-of-fold scores of gold: each fold of documents is scored by a calibration that was fitted on the other folds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ N_FOLDS = 5
 _BATCH = 128
 
 
-def score_held_out(
+def score_out_of_fold(
     calib: Calibrator,
     examples: Sequence[Example],
-    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, what: steps,
+    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, title: steps,
 ) -> None:
-    """Write on each predicted Doc what maps say of it that were fitted on the documents of the other folds; the pipe keeps the last of these.
+    """Write on each predicted Doc the scores of a calibration that was fitted on the other folds; the pipe stays fitted on the last ones.
 
-    examples (Sequence[Example]): `predicted` holds what the source reads and the labels of its component, `reference` the gold.
-    progress (Callable): See FitArguments. RAISES C625: they are of one document. And see `Calibrator.fit`.
+    examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
+    progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: all examples are of one document.
+    What `Calibrator.fit` raises.
     """
     numbers = DocumentNumbers()
     documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)

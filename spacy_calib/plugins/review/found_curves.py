@@ -1,4 +1,4 @@
-"""Picture of how soon a review finds the errors (Figure 3 of Mejer & Crammer 2010)."""
+"""Picture of how soon each review order finds the errors (Figure 3 of Mejer & Crammer 2010)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,19 @@ _STYLES = {
 }
 
 
-def found_curves(shares: Sequence[float], found: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
-    """Draw the share of errors found against the share of tokens (or of `unit`) reviewed.
+def plot_recall(shares: Sequence[float], recalls: Mapping[str, Sequence[float]], *, unit: str = "token", ax: Any = None) -> Any:
+    """Plot the share of the errors that a review has found against the share of units reviewed.
 
-    shares (Sequence[float]): In [0, 1]. found (Mapping): Signal -> share of the errors at each. ax: The matplotlib axes to draw
-    on; None makes a figure. RETURNS: The axes. RAISES C061: matplotlib is not installed.
+    shares (Sequence[float]): Shares of the units, in [0, 1]. recalls (Mapping): Name of an order -> share of all errors found
+    at each of `shares`. unit (str): What is reviewed. ax: Matplotlib axes; None makes a new figure. RETURNS: The axes.
+    RAISES C061: matplotlib is not installed.
     """
     if ax is None:
         ax = figure_class()(figsize=(5.2, 3.8), layout="constrained").subplots()
-    for name, curve in found.items():
+    for name, curve in recalls.items():
         color, style, width = _STYLES.get(name, ("0.3", "-", 1.0))
-        ax.plot(
-            [100 * share for share in shares],
-            [100 * share for share in curve],
-            color=color,
-            linestyle=style,
-            linewidth=width,
-            label=name,
-        )
+        x, y = ([100 * share for share in values] for values in (shares, curve))
+        ax.plot(x, y, color=color, linestyle=style, linewidth=width, label=name)
     ax.set(xlabel=f"% of {unit}s reviewed, most doubtful first", ylabel="% of errors found", xlim=(0, 100), ylim=(0, 101))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, title="order by", loc="lower right")

@@ -1,4 +1,4 @@
-"""Examples that a calib pipe scored held out -> the audit of their gold."""
+"""Audit gold by the out-of-fold scores that a calib pipe wrote on the predicted Docs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...annotations import Annotation
 from ...pairs.scored_corpus import ScoredCorpus
 from ...sources.mapped import map_of
 from ...types import Floats
-from .audit import Audit, Doubt, GoldSpan, audit_carried, audit_pairs, audit_rows, audit_spans
+from .audit import Audit, Doubt, GoldSpan, audit_pairs, audit_predicted, audit_rows, audit_spans
 
 if TYPE_CHECKING:
     from ...pipe.component import Calibrator
@@ -22,30 +22,30 @@ _BATCH = 128
 
 
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
-    """Return (the unit of the doubted labels, see `plugins.review.queue.units.KINDS`; the audit of the scored examples)."""
+    """Return (unit of the doubted labels: "token", "entity" or "document"; audit of the scored examples)."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if annotation.judges or annotation.any_label:
-        return corpus.row_unit, audit_carried(corpus)
+    if annotation.compares_arcs or annotation.any_label:
+        return corpus.row_unit, audit_predicted(corpus)
     if calib.lookup.span_labels() and annotation.spans_first:
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
-    return corpus.row_unit, audit_pairs(corpus) if annotation.overlapping else audit_rows(
-        corpus, _raw_gold(calib, examples, corpus)
-    )
+    if annotation.overlapping:
+        return corpus.row_unit, audit_pairs(corpus)
+    return corpus.row_unit, audit_rows(corpus, _read_raw_gold(calib, examples, corpus))
 
 
-def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> Floats:
-    """Return the raw score of each row's gold label, NaN where the component does not know it or did not run."""
+def _read_raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> Floats:
+    """Return the raw score of each row's gold label, (n,); NaN if the component lacks the label or did not run."""
     component, raw_gold = calib.lookup.component(), np.full(len(corpus), np.nan)
     column = {label: i for i, label in enumerate(calib.source.labels(component))}
     gold = np.array([*(column.get(name, -1) for name in corpus.names), -1])[corpus.gold]
     for numbers in util.minibatch(range(len(examples)), _BATCH):
-        whys = calib.source.missing(component, [examples[i].predicted for i in numbers])
-        able = [i for i, why in zip(numbers, whys, strict=True) if not why]
-        if not able:
+        reasons = calib.source.missing(component, [examples[i].predicted for i in numbers])
+        readable = [i for i, reason in zip(numbers, reasons, strict=True) if not reason]
+        if not readable:
             continue
-        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in able])
+        rows = np.concatenate([np.arange(*corpus.doc_starts[i : i + 2]) for i in readable])
         raw_gold[rows] = 0.0
-        marginals = calib.source.read(component, [examples[i].predicted for i in able]).above(0.0)
+        marginals = calib.source.read(component, [examples[i].predicted for i in readable]).marginals_above(0.0)
         scored_rows = gold[rows[marginals.rows]] == marginals.tags
         raw_gold[rows[marginals.rows[scored_rows]]] = marginals.scores[scored_rows]
     raw_gold[gold < 0] = np.nan
@@ -53,15 +53,15 @@ def _raw_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorp
 
 
 def _gold_spans(annotation: Annotation, examples: Sequence[Example]) -> Iterator[GoldSpan]:
-    """The gold spans that are made of whole predicted tokens."""
+    """Yield the gold spans whose borders are borders of predicted tokens."""
     for number, example in enumerate(examples):
         spans = annotation.gold.spans_on(example.reference)
         for span in example.get_aligned_spans_y2x(list(spans), allow_overlap=True):
             yield GoldSpan(number, span.start, span.end, span.label_)
 
 
-def heads_of(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) -> dict[str, Any]:
-    """The words of both heads of a doubted arc, "head" and "suggested_head"."""
+def find_heads(doubt: Doubt, corpus: ScoredCorpus, examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the word of the gold head, "head", and of the predicted head, "suggested_head", of a doubted arc."""
     doc = int(corpus.docs[doubt.first])
     example, token = examples[doc], doubt.first - int(corpus.doc_starts[doc])
     gold_token = example.reference[int(example.alignment.x2y[token][0])]

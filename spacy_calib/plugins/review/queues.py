@@ -1,4 +1,4 @@
-"""What `rank` and `select` share: their options, the units of a pipe, and how a queue is written and printed."""
+"""What `rank`, `select` and `audit` share: their options, and how a queue is written and printed."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from .queue.tasks import Task
 
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
-# Suffix -> what such a file is.
+# Suffix of a file -> its format.
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
-# Shorter sentences are most often lines of dashes, addresses and names: doubtful, and nothing to learn from.
+# Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
 MIN_WORDS = 3
 
 
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
-FORMAT_HELP = "What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given"
-OUTPUT_HELP = "File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv"
-WORDS_HELP = "Leave out what has fewer words (with a letter or a digit)"
+FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
+OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
+WORDS_HELP = "Leave out units with fewer words (with a letter or a digit)"
 
-Unit = Annotated[str | None, option("What is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
-Top = Annotated[int | None, option("How many", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
+Unit = Annotated[str | None, option("Unit that is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Top = Annotated[int | None, option("Number of units", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
 MinWords = Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS} for sentences; else 0")]
 QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]
 QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv", *TOOLS))]
@@ -49,7 +49,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """File and form of a queue, and what is printed. suffixes: Suffix -> form. RAISES C056: the output's suffix is wrong."""
+    """File and format of a queue, and what is printed. suffixes: Suffix -> format. RAISES C056: a wrong suffix."""
 
     output: Path | None
     format: str = "table"
@@ -60,28 +60,27 @@ class QueueOutput:
     def __post_init__(self) -> None:
         suffix = None if self.output is None else self.output.suffix
         if self.format in FORMATS:
-            ends = ", ".join(self.suffixes)
-            check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {ends}", self.output)
+            endings = ", ".join(self.suffixes)
+            check_option("--output", suffix is None or suffix in self.suffixes, f"a file that ends in {endings}", self.output)
         if self.format in TOOLS:
-            expected = f"a file that ends in .jsonl, .json where --format is {self.format}"
-            check_option("--output", suffix not in (".spacy", ".csv"), expected, self.output)
+            endings = f"a file that ends in .jsonl or .json with --format {self.format}"
+            check_option("--output", suffix not in (".spacy", ".csv"), endings, self.output)
         check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
     def form(self) -> str | None:
-        """The form of the queue, "json" where it is all that was found; None where there is neither a form nor a file."""
+        """The format of the queue, "json" for all results; None if only a table is printed."""
         if self.format not in FORMATS:
             return self.format
         return None if self.output is None else self.suffixes[self.output.suffix]
 
     def files(self) -> list[Output]:
-        """The files that are written."""
-        named = (("--output", self.output), ("the labeling config", self.labels_file))
-        return [Output(option, path) for option, path in named if path is not None]
+        paths = (("--output", self.output), ("the labeling config", self.labels_file))
+        return [Output(option, path) for option, path in paths if path is not None]
 
     @property
     def labels_file(self) -> Path | None:
-        """Where the labeling config of a Label Studio project goes, beside its queue; None for other forms."""
+        """File for the labeling config of a Label Studio project, next to the queue; None for other formats."""
         return None if self.output is None or self.form != "label-studio" else self.output.with_suffix(".labels.xml")
 
 
@@ -90,10 +89,10 @@ def deliver_queue(
     pipe: Calibrator,
     result: dict[str, Any],
     tasks: Sequence[Task],
-    met: Iterable[str],
+    labels: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue, and print it by `show`, or a summary. met: Labels with a score. RAISES C055: no file can be written."""
+    """Write the queue to its files, then print it or call `show`. labels: Labels with a score. RAISES C055: a file cannot be written."""
     from .queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
@@ -104,8 +103,8 @@ def deliver_queue(
     elif queue.output is not None and queue.form in WRITERS:
         write_pieces(queue.output, text())
     if queue.labels_file is not None:
-        categories = bool(tasks) and tasks[0].labelled and tasks[0].unit == DOCUMENT
-        write_text(queue.labels_file, label_studio_config(_choices(pipe, result["unit"], met), categories))
+        categories = bool(tasks) and tasks[0].has_one_label and tasks[0].unit == DOCUMENT
+        write_text(queue.labels_file, label_studio_config(_label_choices(pipe, result["unit"], labels), categories))
     if queue.silent:
         return
     if queue.format == "json":
@@ -118,14 +117,14 @@ def deliver_queue(
             msg.good(f"Labeling config: {queue.labels_file}")
 
 
-def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
-    """What an annotator chooses from, as the gold calls it; of a lemmatizer the lemmas that it gives here, not its edit trees, and of a linker the identities."""
+def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequence[str]:
+    """Return the labels that an annotator chooses from, by their names in the gold; for lemmas and entity links those with a score here."""
     from ...annotations import plain_name
     from ...pairs.label_map import map_label
     from ...pipe.label_names import shown_names
 
     if plain_name(pipe.fit_info.layer) in OPEN:
-        return list(met)
+        return list(labels)
     if pipe.spans.groups is None or unit == "token":
         return pipe.lookup.labels()
     table = shown_names(pipe)
@@ -137,8 +136,10 @@ def _choices(pipe: Calibrator, unit: str, met: Iterable[str]) -> Sequence[str]:
 
 
 def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
-    """Write the chosen units as Docs with the predicted annotation, in order. Their documents run through the pipeline once more: scoring
-    lets go of every Doc, so that a pool of any length fits into memory. RAISES C055: the file cannot be written.
+    """Write the chosen units as Docs with the predicted annotation, in order.
+
+    Their documents run through the pipeline again, since scoring keeps no Doc: a pool of any size fits into memory.
+    RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 
@@ -148,17 +149,19 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
     from ...pipe.label_names import shown_annotation
 
     annotation = shown_annotation(pipe)
-    rows_of: dict[int, list[dict[str, Any]]] = {}
+    rows_by_doc: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
-        rows_of.setdefault(row["doc"], []).append(row)
-    examples = stream_examples(nlp, run.data, wanted=rows_of, fields=run.fields)
-    done = run_pipes(nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, what="Reading the batch")
+        rows_by_doc.setdefault(row["doc"], []).append(row)
+    examples = stream_examples(nlp, run.data, numbers=rows_by_doc, fields=run.fields)
+    predictions = run_pipes(
+        nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, title="Reading the batch"
+    )
     docs: dict[int, Doc] = {}
-    for place, example in zip(sorted(rows_of), done, strict=True):
+    for number, example in zip(sorted(rows_by_doc), predictions, strict=True):
         for key, value in example.reference.user_data.items():
             example.predicted.user_data.setdefault(key, value)
         write_gold_names(example.predicted, annotation)
-        for row in rows_of[place]:
+        for row in rows_by_doc[number]:
             is_whole = row["sentence"] is None
             doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
             doc.user_data[DRAWN_KEY] = row["drawn"]
@@ -167,7 +170,7 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Keys of the documents and sentences of files, see `unit_keys`. RAISES C092, C051 to C053, C073, C074: unreadable."""
+    """Return the digests of all documents and sentences in some files. RAISES C092, C051 to C053, C073, C074: unreadable files."""
     from ...pairs.keyed import digest
     from .queue.formats import csv_texts
 
@@ -176,7 +179,7 @@ def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
         if path.suffix == ".csv":
             keys.update(map(digest, csv_texts(path)))
             continue
-        for example in stream_examples(nlp, path, required=False):
+        for example in stream_examples(nlp, path, must_have_docs=False):
             doc = example.reference
             keys.add(digest(doc.text))
             if doc.has_annotation("SENT_START"):

@@ -1,6 +1,6 @@
 """Choose unlabelled texts to annotate, to train on or adapt to.
 
-`spacy calib select`: which unlabelled sentences, or documents, to label next.
+The command `spacy calib select`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.run import Run, unit_of
-from ...cli.shared.screen import Column, msg, number, shorten, show_rows, whole
+from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows, whole
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
 from .queue.orders import LABEL
@@ -40,35 +40,35 @@ if TYPE_CHECKING:
     from ...pairs.keyed import Digests
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .queue.choosing import Plan, Queue
+    from .queue.choosing import Queue, QueuePlan
     from .queue.tasks import Task
 
 DEFAULT_N = 100
-# Documents to adapt to.
+# Number of documents to adapt to.
 N_TO_ADAPT = 10
 PURPOSES = ("train", "adapt")
 KINDS = ("sentence", DOCUMENT)
-# The rarest tags, which together held at most this share of the tokens at the fit, are hunted where none is named.
+# The order rare-tag without --tag looks for the rarest tags, which together have at most this share of the fit's tokens.
 RARE_SHARE = 0.01
 
 
 SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 PURPOSE_HELP = (
-    "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at "
-    "random from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out)"
+    "Purpose of the labels. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one sampled at "
+    "random from each of --top equal parts of all documents, sorted by doubt (without the shortest ones, a tenth of the words)"
 )
-OUTPUT_HELP = "File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)"
+OUTPUT_HELP = "File for the batch; without --format its suffix decides: .json (all results), .jsonl, .csv, or .spacy (with the predicted annotation)"
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
 UNIT_DEFAULT = "sentence; document with --for adapt, and for text categories"
 TAGS_DEFAULT = "the rarest, together 1 % of the fit's tokens"
-MAX_HELP = "Choose at most that many words; expected errors, or P(rare tag), then count per word"
-PER_DOC_HELP = "Choose at most that many sentences of one document, taking documents in turn"
+MAX_HELP = "Maximum number of words; expected errors and P(rare tag) then count per word"
+PER_DOC_HELP = "Maximum number of sentences of one document; documents take turns"
 
-Unit = Annotated[str | None, option("What is labelled as one piece", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
-Order = Annotated[str | None, option("What makes a text worth labelling", words=tuple(LABEL), show_default="least-confident")]
+Unit = Annotated[str | None, option("Unit that is labelled", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Order = Annotated[str | None, option("What units are ordered by", words=tuple(LABEL), show_default="least-confident")]
 Tags = Annotated[
     list[str] | None,
-    option("Beside --order rare-tag, the tag to look for; may be repeated", "--tag", "-T", show_default=TAGS_DEFAULT),
+    option("With --order rare-tag, the tag to look for; may be repeated", "--tag", "-T", show_default=TAGS_DEFAULT),
 ]
 
 
@@ -80,14 +80,14 @@ def select(
     purpose: Annotated[str, option(PURPOSE_HELP, "--for", words=PURPOSES)] = "train",
     unit: Unit = None,
     order: Order = None,
-    top: Annotated[int | None, option("How many", "--top", "--n", "-n", show_default=N_DEFAULT)] = None,
+    top: Annotated[int | None, option("Number of units", "--top", "--n", "-n", show_default=N_DEFAULT)] = None,
     max_words: Annotated[int | None, option(MAX_HELP)] = None,
     min_words: Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS}")] = None,
     tags: Tags = None,
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
-    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt)")] = 0,
+    seed: Annotated[int, option("Seed of random samples (--order random, --for adapt)")] = 0,
     exclude: Annotated[
-        list[Path] | None, option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
+        list[Path] | None, option("File of texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
     ] = None,
     output: Annotated[Path | None, option(OUTPUT_HELP, "-o")] = None,
     format: QueueFormat = "table",
@@ -103,13 +103,15 @@ def select(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose labels are most likely wrong, or that hold
-    rare tags, each with the reason. Or draw documents at random that stand for all, to adapt to texts of a new kind or to
-    estimate the accuracy on them (--for adapt).
+    Choose unlabelled texts to label next: the sentences whose labels are most likely wrong, or that have rare tags, each with
+    the reason. Or sample documents at random, to adapt to texts of a new kind or to estimate the accuracy on them (--for
+    adapt).
 
-    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
-        "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `plugins.review.queue.formats.record_of`.
-    RAISES CalibError: every fault of the input.
+    RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" of the order
+        rare-tag; "pool" and "batch": numbers of "units", "words", "expected_errors", "docs", and "entities" for links;
+        "excluded": number of units labelled already, None without --exclude; "rows": a record of each unit, as
+        `plugins.review.queue.formats.to_record` makes it.
+    RAISES CalibError: any bad input.
     """
     queue_output = QueueOutput(output, format, raw_cells, silent, SELECT_SUFFIXES)
     batch = Batch(purpose, order, unit, top, max_words, min_words, per_doc, seed, tuple(tags or ()))
@@ -117,8 +119,8 @@ def select(
     run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)
     nlp = run.begin(queue_output.files(), read=exclude or [])
     pipe = run.pipe(nlp, unit=unit)
-    plan = batch.plan(pipe, hunted_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
-    tasks, labels, result = choose(run, nlp, pipe, plan, batch)
+    plan = batch.make_plan(pipe, find_tags(pipe, batch), labelled_texts(nlp, exclude) if exclude else None)
+    tasks, labels, result = choose_batch(run, nlp, pipe, plan, batch)
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["rows"], output)
     deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_batch(result, output))
@@ -127,7 +129,7 @@ def select(
 
 @dataclass(frozen=True)
 class Batch:
-    """What `select` chooses, and how much. tags: Those of --tag. RAISES C056: two options that exclude one another."""
+    """The options of `select` that say what to choose. RAISES C056: two options exclude one another."""
 
     purpose: str
     order: str | None
@@ -142,29 +144,29 @@ class Batch:
     def __post_init__(self) -> None:
         if self.adapts:
             for flag, value in (("--order", self.order), ("--max-words", self.max_words), ("--per-doc", self.per_doc)):
-                check_option(flag, value is None, "left out with --for adapt, which draws documents at random", value)
+                check_option(flag, value is None, "left out with --for adapt, which samples documents at random", value)
             check_option("--unit", self.unit != "sentence", "document with --for adapt", self.unit)
-        hunts = self.order == "rare-tag"
-        check_option("--tag", not self.tags or hunts, "left out unless --order is rare-tag", ", ".join(self.tags))
+        check_option(
+            "--tag", not self.tags or self.order == "rare-tag", "left out unless --order is rare-tag", ", ".join(self.tags)
+        )
         check_option("--per-doc", self.per_doc is None or self.unit != DOCUMENT, "left out with --unit document", self.per_doc)
 
     @property
     def adapts(self) -> bool:
-        """Whether documents are chosen to adapt to."""
         return self.purpose == "adapt"
 
-    def plan(self, pipe: Calibrator, tags: Sequence[str] = (), labelled: Digests | None = None) -> Plan:
-        """The queue to make. Documents to adapt to are spread over their expected errors per word.
+    def make_plan(self, pipe: Calibrator, tags: Sequence[str] = (), labelled_keys: Digests | None = None) -> QueuePlan:
+        """Return the settings of the queue; documents to adapt to are stratified by their expected errors per word.
 
-        tags (Sequence[str]): Those that are hunted. labelled (Digests | None): Keys of texts that are labelled already.
-        RAISES C265: sentences are asked for where documents have labels.
+        tags (Sequence[str]): Rare tags to look for. labelled_keys (Digests | None): Keys of texts that are labelled already.
+        RAISES C265: sentences are requested, but documents have the labels.
         """
-        from .queue.choosing import Plan
+        from .queue.choosing import QueuePlan
 
         order = LABEL[self.order or ("expected-errors" if self.adapts else "least-confident")]
         default_unit = DOCUMENT if self.adapts or pipe.fit_info.row_unit == DOCUMENT else "sentence"
         default_n = N_TO_ADAPT if self.adapts else DEFAULT_N if self.max_words is None else None
-        return Plan(
+        return QueuePlan(
             unit_of(pipe, self.unit or default_unit, whole=True),
             order,
             tags,
@@ -174,29 +176,29 @@ class Batch:
             n=self.top or default_n,
             max_words=self.max_words,
             per_doc=self.per_doc,
-            spread=self.adapts,
-            labelled=labelled,
+            is_stratified=self.adapts,
+            labelled_keys=labelled_keys,
         )
 
 
-def choose(
-    run: Run, nlp: Language, pipe: Calibrator, plan: Plan, batch: Batch
+def choose_batch(
+    run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
-    """The tasks, the labels that have a score, and what `select` returns."""
+    """Return (tasks, labels with a score, what `select` returns)."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
-    from .queue.formats import record_of
+    from .queue.formats import to_record
     from .queue.tasks import tasks_of
 
-    of_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
+    has_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()
-    sums = partial(sums_of, kind=plan.kind, links=of_links)
+    sums = partial(sum_units, kind=plan.kind, has_links=has_links)
     queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
     if queue.n_blocks == 1:
         pool.update(sums(queue.corpus))
-    check_found(queue, plan, pool["units"])
-    tasks = tasks_of(queue, plan.tags, of_links, shown_names(pipe))
-    rows = [record_of(task) for task in tasks]
+    check_not_empty(queue, plan, pool["units"])
+    tasks = tasks_of(queue, plan.tags, has_links, shown_names(pipe))
+    rows = [to_record(task) for task in tasks]
     result = {
         "pipe": pipe.name,
         "attr": pipe.attr,
@@ -211,16 +213,16 @@ def choose(
             "words": sum(row["words"] for row in rows),
             "expected_errors": sum(row["expected_errors"] for row in rows),
             "docs": len({row["doc"] for row in rows}),
-            **({"entities": sum(len(row["marks"]) for row in rows)} if of_links else {}),
+            **({"entities": sum(len(row["marks"]) for row in rows)} if has_links else {}),
         },
-        "excluded": None if plan.labelled is None else queue.left_out["labelled"],
+        "excluded": None if plan.labelled_keys is None else queue.left_out["labelled"],
         "rows": rows,
     }
     return tasks, queue.corpus.tags_met(), result
 
 
-def hunted_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
-    """The tags to look for; () for other orders. RAISES C090: the pipe has no such tag. C093: none of its tags is rare."""
+def find_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
+    """Return the tags that the order rare-tag looks for; () for other orders. RAISES C090: the pipe has no such tag. C093: none of its tags is rare."""
     from .queue.orders import rare_tags
 
     if batch.order != "rare-tag":
@@ -236,67 +238,66 @@ def hunted_tags(pipe: Calibrator, batch: Batch) -> tuple[str, ...]:
     return tags
 
 
-def sums_of(corpus: ScoredCorpus, kind: str, links: bool = False) -> dict[str, Any]:
-    """What there is in all. kind (str): What a unit is. links (bool): Whether labels are of entities, as links are, which are counted too."""
+def sum_units(corpus: ScoredCorpus, kind: str, has_links: bool = False) -> dict[str, Any]:
+    """Count the units, words, expected errors and Docs of a corpus. kind (str): What a unit is. has_links (bool): Count the linked entities, too."""
     from .queue.units import units_of
 
     units = units_of(corpus, kind)
     return {
         "units": len(units),
         "words": int(units.counts(corpus.lengths).sum()),
-        "expected_errors": float((1 - corpus.calibrated[corpus.counted]).sum()),
+        "expected_errors": float((1 - corpus.calibrated[corpus.is_counted]).sum()),
         "docs": corpus.n_docs,
-        **({"entities": int(corpus.counted.sum())} if links else {}),
+        **({"entities": int(corpus.is_counted.sum())} if has_links else {}),
     }
 
 
-def check_found(queue: Queue, plan: Plan, n: int) -> None:
-    """n (int): Units of the pool. RAISES C091: nothing can be chosen. C094: every unit has more words than may be chosen."""
+def check_not_empty(queue: Queue, plan: QueuePlan, n: int) -> None:
+    """Check that a unit was chosen. n (int): Number of units in the pool. RAISES C091: none is a candidate. C094: all exceed the maximum of words."""
     if len(queue.order):
         return
-    if queue.possible:
+    if queue.has_candidates:
         raise calib_error("C094", unit=plan.kind, max_words=plan.max_words)
-    what = f"score for {', '.join(plan.tags)}" if plan.tags else f"scored {queue.corpus.row_unit}"
-    wanted = f"{what} and {plan.min_words} words (--min-words)"
-    raise calib_error("C091", n=n, unit=plan.kind, excluded=queue.left_out["labelled"], what=wanted)
+    content = f"score for {', '.join(plan.tags)}" if plan.tags else f"scored {queue.corpus.row_unit}"
+    content += f" and {plan.min_words} words (--min-words)"
+    raise calib_error("C091", n=n, unit=plan.kind, excluded=queue.left_out["labelled"], what=content)
 
 
 # What is printed
 
 N_SHOWN, TEXT_WIDTH = 20, 60
-MEANS = {
-    "least-confident": "how likely its most doubtful label is wrong",
-    "expected-errors": "wrong labels to be expected",
-    "margin": "how much likelier the best other label is than the one it has (mostly below 0: less likely), as a mean of its words",
+PRIORITY_MEANINGS = {
+    "least-confident": "probability that its most doubtful label is wrong",
+    "expected-errors": "expected number of wrong labels",
+    "margin": "probability of the best other label minus that of the predicted label (mostly below 0), as a mean of its words",
     "entropy": "entropy of the labels, as a mean of its words",
-    "rare-tag": "how likely it holds such a tag",
-    "random": "place in a random order",
-    "spread": "wrong labels to be expected",
+    "rare-tag": "probability that it has such a tag",
+    "random": "random number",
+    "spread": "expected number of wrong labels",
 }
 
 
 def show_batch(result: dict[str, Any], output: Path | None) -> None:
-    """Print the first rows, and what the batch is in all."""
     batch, pool, order, unit = result["batch"], result["pool"], result["order"], result["unit"]
     adapts = result["for"] == "adapt"
-    msg.divider(f"{unit.capitalize()}s {'to adapt to, spread over their doubt' if adapts else f'to label, by {order}'}")
+    msg.divider(f"{unit.capitalize()}s {'to adapt to, stratified by doubt' if adapts else f'to label, by {order}'}")
     if result["tags"]:
-        msg.text(f"Tags hunted: {', '.join(result['tags'])}")
+        msg.text(f"Rare tags: {', '.join(result['tags'])}")
     show_rows(result["rows"][:N_SHOWN], _COLUMNS)
-    msg.text(f"Priority: {MEANS[order]}{', divided by the words' if result['per_word'] else ''}.")
+    msg.text(f"Priority: {PRIORITY_MEANINGS[order]}{', divided by the words' if result['per_word'] else ''}.")
     if adapts:
         msg.text(
-            f"Sorted by their priority, the documents were cut into {batch['units']:,} equal parts, and one was drawn at random from each (the shortest ones, "
-            "a tenth of the words, were left out): they stand for all, as `adapt` and `expect --gold` need it. They are in random order: the first few "
-            "stand for all, too. Label them whole."
+            f"The documents, sorted by priority, were cut into {batch['units']:,} equal parts, and one was sampled at random from each (without the shortest ones, "
+            "a tenth of the words): a random sample, as `adapt` and `expect --gold` need it. They are in random order, so the first few are a random sample, "
+            "too. Label them whole."
         )
     if batch["units"] > N_SHOWN:
         msg.text(f"... and {batch['units'] - N_SHOWN:,} more; --output writes them all.")
-    of_documents = any(row["reason"]["word"] is None for row in result["rows"])
+    has_documents = any(row["reason"]["word"] is None for row in result["rows"])
     for name, part in (("Batch", batch), ("Pool", pool)):
-        of_links = "entities" in part
-        share = 100 * part["expected_errors"] / max(1, part["entities" if of_links else "units" if of_documents else "words"])
-        entities, wrong = (f"{part['entities']:,} entities, ", "links") if of_links else ("", "labels")
+        has_links = "entities" in part
+        share = 100 * part["expected_errors"] / max(1, part["entities" if has_links else "units" if has_documents else "words"])
+        entities, wrong = (f"{part['entities']:,} entities, ", "links") if has_links else ("", "labels")
         msg.text(
             f"{name}: {part['units']:,} {unit}s of {part['docs']:,} documents, {part['words']:,} words, {entities}"
             f"{part['expected_errors']:,.1f} wrong {wrong} expected ({share:.1f}\u00a0%)."
@@ -307,18 +308,18 @@ def show_batch(result: dict[str, Any], output: Path | None) -> None:
         msg.good(f"The batch: {output}")
 
 
-def _because(reason: dict[str, Any]) -> str:
+def _format_reason(reason: dict[str, Any]) -> str:
     tags = [(reason["tag"], reason["probability"]), *list(reason["alternatives"].items())[:2]]
     word = "" if reason["word"] is None else f"{shorten(reason['word'], 20)}: "
     return word + " · ".join(f"{tag} {probability:.2f}" for tag, probability in tags)
 
 
 _COLUMNS = (
-    Column("Rank", "rank"),
-    Column("Doc", "doc"),
-    Column("Sent", "sentence"),
-    Column("Priority", "priority", number),
-    Column("Words", "words", whole),
-    Column("Because of", "reason", _because, "l"),
-    Column("Text", "text", lambda text: shorten(text, TEXT_WIDTH), "l"),
+    TableColumn("Rank", "rank"),
+    TableColumn("Doc", "doc"),
+    TableColumn("Sent", "sentence"),
+    TableColumn("Priority", "priority", number),
+    TableColumn("Words", "words", whole),
+    TableColumn("Because of", "reason", _format_reason, "l"),
+    TableColumn("Text", "text", lambda text: shorten(text, TEXT_WIDTH), "l"),
 )

@@ -1,4 +1,4 @@
-"""Scored corpora in a temporary file, and sequences whose items are made when they are read: little stays in memory."""
+"""Scored corpora in a temporary file, and sequences that make an item when it is read: both keep little in memory."""
 
 from __future__ import annotations
 
@@ -14,48 +14,47 @@ from numpy.typing import NDArray
 
 from ...pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from ...types import Ints
-from .corpus_parts import OF_SCORES, OF_SPANS, OF_TOKENS, joined, some_docs
-from .digest_counts import file_faults
+from .corpus_parts import SCORE_COLUMNS, SPAN_COLUMNS, TOKEN_COLUMNS, join_corpora, select_docs
+from .digest_counts import report_file_errors
 
-_NUMERIC = tuple(name for name in OF_TOKENS if name != "words")
+_NUMERIC = tuple(name for name in TOKEN_COLUMNS if name != "words")
 
 
-class Stored:
-    """Successive corpora of one pipe (see `parts.numbered`) in a temporary file. RAISES C468: no folder or room for it."""
+class CorpusFile:
+    """Successive corpora of one pipe, with numbered Docs, in a temporary file. RAISES C468: the file cannot be written."""
 
     def __init__(self) -> None:
-        with file_faults("C468"):
+        with report_file_errors("C468"):
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as this object is there)
         weakref.finalize(self, self._file.close)
-        # Of each corpus the number of its first Doc, and the place in the file.
-        self._firsts: list[int] = []
-        self._places: list[int] = []
+        # The number of the first Doc of each corpus, and where the corpus begins in the file.
+        self._first_docs: list[int] = []
+        self._offsets: list[int] = []
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """Add the next corpus."""
-        with file_faults("C468"):
-            self._firsts.append(int(corpus.numbers_of_docs[0]))
-            self._places.append(self._file.seek(0, 2))
+        with report_file_errors("C468"):
+            self._first_docs.append(int(corpus.numbers_of_docs[0]))
+            self._offsets.append(self._file.seek(0, 2))
             words = corpus.words.tolist()
             about = {"names": corpus.names, "origins": corpus.origins, "unit": corpus.unit, "row_unit": corpus.row_unit}
             self._write(_bytes_of(json.dumps(about)))
             self._write(_bytes_of("".join(words)))
             self._write(np.array([len(word) for word in words], dtype=np.int32))
             self._write(corpus.numbers_of_docs)
-            for name in (*_NUMERIC, *OF_SCORES):
+            for name in (*_NUMERIC, *SCORE_COLUMNS):
                 self._write(getattr(corpus, name))
-            for name in OF_SPANS:
+            for name in SPAN_COLUMNS:
                 self._write(getattr(corpus.spans, name))
 
-    def some(self, numbers: Ints) -> ScoredCorpus:
-        """Read some Docs. numbers (Ints): Their numbers in the data, ascending; at least one."""
-        bounds = [*np.searchsorted(numbers, self._firsts).tolist(), len(numbers)]
+    def read_docs(self, numbers: Ints) -> ScoredCorpus:
+        """Read some Docs as one corpus. numbers (Ints): Numbers of the Docs, ascending; at least one."""
+        bounds = [*np.searchsorted(numbers, self._first_docs).tolist(), len(numbers)]
         parts = [
-            some_docs(self._read(place), numbers[start:end] - first)
-            for place, first, start, end in zip(self._places, self._firsts, bounds, bounds[1:], strict=False)
+            select_docs(self._read(offset), numbers[start:end] - first)
+            for offset, first, start, end in zip(self._offsets, self._first_docs, bounds, bounds[1:], strict=False)
             if end > start
         ]
-        return reduce(joined, parts)
+        return reduce(join_corpora, parts)
 
     def _write(self, array: NDArray[np.generic]) -> None:
         np.save(self._file, array, allow_pickle=False)
@@ -63,13 +62,13 @@ class Stored:
     def _load(self) -> NDArray[np.generic]:
         return np.asarray(np.load(self._file, allow_pickle=False))
 
-    def _read(self, place: int) -> ScoredCorpus:
-        with file_faults("C468"):
-            self._file.seek(place)
+    def _read(self, offset: int) -> ScoredCorpus:
+        with report_file_errors("C468"):
+            self._file.seek(offset)
             about, text, lengths = json.loads(_text_of(self._load())), _text_of(self._load()), self._load()
             numbers = self._load()
-            columns = {name: self._load() for name in (*_NUMERIC, *OF_SCORES)}
-            spans = {name: self._load() for name in OF_SPANS}
+            columns = {name: self._load() for name in (*_NUMERIC, *SCORE_COLUMNS)}
+            spans = {name: self._load() for name in SPAN_COLUMNS}
         ends = np.cumsum(lengths).tolist()
         words = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return ScoredCorpus(
@@ -96,26 +95,26 @@ def _text_of(array: NDArray[np.generic]) -> str:
 Item = TypeVar("Item")
 
 
-class MadeOnDemand(Sequence[Item], Generic[Item]):
-    """A sequence of n items, each made when it is read. make (Callable): Index -> item."""
+class LazySequence(Sequence[Item], Generic[Item]):
+    """A sequence that makes each of its n items when it is read. make (Callable): (index) -> item."""
 
     def __init__(self, n: int, make: Callable[[int], Item]):
-        self._places = range(n)
+        self._indices = range(n)
         self._make = make
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     @overload
-    def __getitem__(self, place: int) -> Item: ...
+    def __getitem__(self, index: int) -> Item: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Item]: ...
+    def __getitem__(self, index: slice) -> list[Item]: ...
 
-    def __getitem__(self, place: Any) -> Any:
-        selection = self._places[place]
-        return [self._make(index) for index in selection] if isinstance(place, slice) else self._make(selection)
+    def __getitem__(self, index: Any) -> Any:
+        selection = self._indices[index]
+        return [self._make(i) for i in selection] if isinstance(index, slice) else self._make(selection)
 
     def __iter__(self) -> Iterator[Item]:
-        """Iterate; Sequence's own would take an IndexError of `make` for the end."""
-        return map(self._make, self._places)
+        """Iterate by index, as Sequence's own method takes an IndexError of `make` for the end."""
+        return map(self._make, self._indices)

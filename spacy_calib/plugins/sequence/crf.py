@@ -3,9 +3,7 @@
 # No `from __future__ import annotations` here: spaCy and confection read the types of functions, and resolve no strings.
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +15,12 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, Model, chain, set_dropout_rate, with_array, zero_init
 from thinc.types import Floats2d
 
-from ...pipe.saved import refused_whole
-from ...schema import Misfit, lengths, number, text
+from ...schema import Form, InvalidState, blob, lengths, number, record, text
 from ...sources.base import to_numpy
 from .factory import CrfSettings
 from .inference.chains import Potentials
-from .labeller import LABELLER, ChainLabeller, accepted_by, chain_settings, check_settings
-from .losses import Question, get_loss
+from .labeller import SavedLabeller, accepted_by, chain_settings, check_settings
+from .losses import LossInput, get_loss
 from .messages import calib_error
 from .targets import get_target
 
@@ -33,7 +30,7 @@ _PARAMS = ("transitions", "starts", "ends")
 def make_chain_model(
     tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None, transition_rate: float = 1.0
 ) -> Model[list[Doc], list[Floats2d]]:
-    """Registered as spacy-calib.Chain.v1. A linear layer over token vectors, whose output is the scores of a chain.
+    """Make a linear layer over token vectors, whose output is the scores of a chain (registered as spacy-calib.Chain.v1).
 
     tok2vec (Model): A tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes the data's.
     transition_rate (float): How many times as fast as other weights transitions are learned. Adam changes a weight by about one
@@ -87,24 +84,24 @@ def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str
     arrays = {name: to_numpy(getattr(potentials_of(model), name)) for name in _PARAMS}
     arrays["scores"] = to_numpy(head.predict(head.ops.alloc2f(2, head.get_dim("nI"))))
     shapes = {"transitions": (n_labels, n_labels), "starts": (n_labels,), "ends": (n_labels,), "scores": (2, n_labels)}
-    if _is_known(model):
+    if _runs_alone(model):
         trial_vocab = Vocab()
         trial_vocab.vectors = vocab.vectors
         (arrays["scores of a text"],) = map(to_numpy, model.predict([Doc(trial_vocab, words=["a", "b"])]))
         shapes["scores of a text"] = (2, n_labels)
-    # Token vectors that are no numbers are found where the component is asked for scores: it was trained so.
+    # NaN in token vectors is reported when the component scores a Doc: it was trained with them.
     bad_names = [name for name in arrays if name != "scores of a text" and not np.isfinite(arrays[name]).all()]
     return lengths(shapes, arrays) or (f"'{bad_names[0]}' holds NaN" if bad_names else "")
 
 
-def _is_known(model: Model[Any, Any]) -> bool:
-    """Return whether a Doc of mere words can try it: no layer listens to another component, or is of another package."""
+def _runs_alone(model: Model[Any, Any]) -> bool:
+    """Return whether the model can run on a Doc of words alone: no layer is a listener, or of another package."""
     ours = {"spacy", "thinc", __name__.partition(".")[0]}
     return all(type(node) is Model and node._func.__module__.partition(".")[0] in ours for node in model.walk())
 
 
 def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
-    """Add to the gradient of the potentials."""
+    """Add to the gradient of the potentials of a chain model."""
     layer = model.get_ref("potentials")
     for name in _PARAMS:
         values: Any = layer.ops.asarray(getattr(gradient, name), dtype="float32")
@@ -114,15 +111,16 @@ def add_gradient(model: Model[Any, Any], gradient: Potentials) -> None:
 def _smoothing(value: Any, where: str) -> float:
     share: float = number(0.0, 1.0)(value, where)
     if share == 1:
-        raise Misfit(where, "at least 0 and less than 1")
+        raise InvalidState(where, "at least 0 and less than 1")
     return share
 
 
 _CFG = chain_settings({"loss": accepted_by(get_loss), "label_smoothing": _smoothing, "neg_prefix": text})
+_STATE = record({"cfg": _CFG, "model": blob})
 
 
-class ConditionalRandomField(ChainLabeller, TrainablePipe):
-    """Computes the exact probability of each label, and of each sequence of labels.
+class ConditionalRandomField(SavedLabeller, TrainablePipe):
+    """Labels tokens by a CRF, with the exact probability of each label and of each sequence of labels.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     loss (str): likelihood (for calibrated probabilities), perceptron, passive_aggressive or hinge. label_smoothing (float),
@@ -130,11 +128,13 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
     RAISES C001: no such target or loss, or a share out of range. C324: no such extension.
     """
 
+    kind = "calib_crf"
+
     def __init__(self, nlp: Language, name: str = "calib_crf", **settings: Any):
         config = CrfSettings(**settings)
         self.cfg = check_settings(_CFG, config)
         self.model = config.model
-        self.take(nlp, name)
+        self.attach(nlp, name)
 
     def weights(self) -> Potentials:
         return potentials_of(self.model)
@@ -180,21 +180,21 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
-        """Return (loss, its gradients by each Doc's scores and by the potentials). RAISES C323: gold that is forbidden."""
+        """Return (loss, its gradients by each Doc's scores and by the potentials). RAISES C323: the gold is forbidden."""
         examples = list(examples)
         masks = [self.gold_mask(eg) for eg in examples]
         bounds = [(i, start, end) for i, eg in enumerate(examples) for start, end in self.bounds(eg.predicted)]
-        question = Question.of(
+        inputs = LossInput.from_scores(
             [scores[i][start:end] for i, start, end in bounds],
             self.potentials(),
             [masks[i][start:end] for i, start, end in bounds],
             self.cfg["label_smoothing"],
         )
-        loss = get_loss(self.cfg["loss"])(question)
+        loss = get_loss(self.cfg["loss"])(inputs)
         gradients = [self.model.ops.alloc2f(*array.shape) for array in scores]
-        for (i, start, end), gradient in zip(bounds, loss.scores, strict=True):
+        for (i, start, end), gradient in zip(bounds, loss.d_scores, strict=True):
             gradients[i][start:end] = gradient
-        return loss.loss, (gradients, loss.potentials)
+        return loss.loss, (gradients, loss.d_potentials)
 
     def gold_mask(self, example: Example) -> Any:
         """Return which labels may be right at each token, shape (len(doc), K): the gold one, all, or all but a negated one."""
@@ -205,7 +205,7 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
             example, [None if negation else label for label, negation in zip(gold, negated_labels, strict=True)]
         )
         wrong = self.known_columns(example, negated_labels)
-        self.check_allowed(example, right, self.bounds(example.predicted))
+        self.check_constraints(example, right, self.bounds(example.predicted))
         mask[right >= 0] = np.arange(len(self.labels)) == right[right >= 0][:, None]
         mask[wrong >= 0, wrong[wrong >= 0]] = False
         return mask
@@ -218,27 +218,23 @@ class ConditionalRandomField(ChainLabeller, TrainablePipe):
 
     # Saving
 
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """RAISES C335: the bytes are not those of such a component."""
-        return self._load(TrainablePipe.from_bytes, bytes_data, "the bytes given", set(exclude))
+    @property
+    def form(self) -> Form:
+        return _STATE
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "ConditionalRandomField":
-        """RAISES C335: the folder is not that of such a component."""
-        return self._load(TrainablePipe.from_disk, path, str(path), set(exclude))
+    def _fitted_fields(self) -> dict[str, Any]:
+        return {"model": self.model.to_bytes()}
 
-    def _load(self, read: Callable[..., Any], source: Any, path: str, exclude: set[str]) -> "ConditionalRandomField":
-        """Read into a twin first, so that a fault leaves this one unchanged. read (Callable): Of spaCy."""
-        with refused_whole(self.name, path, LABELLER):
-            twin = type(self).__new__(type(self))
-            twin.vocab, twin.model, twin.cfg = Vocab(), self.model.copy(), deepcopy(self.cfg)
-            read(twin, source, exclude=exclude)
-            fields = _CFG(twin.cfg, "cfg")
-            names, own_names = ([node.param_names for node in model.walk()] for model in (twin.model, self.model))
-            if names != own_names:
-                raise Misfit("model", "the parameters of this architecture")
-            wrong = "" if {"cfg", "model"} & exclude else fault_of_weights(twin.model, len(fields["labels"]), self.vocab)
-            if wrong:
-                raise Misfit("model", f"what these {len(fields['labels'])} labels want: {wrong}")
-            read(self, source, exclude={*exclude, "cfg"})
-            self.cfg.update(fields)
-        return self
+    def _read_state(self, state: Any) -> dict[str, Any]:
+        """Read the weights into a twin first, so that a fault leaves the model unchanged."""
+        fields, twin = super()._read_state(state), self.model.copy()
+        twin.from_bytes(fields["model"])
+        n_labels = len(fields["cfg"]["labels"])
+        if [node.param_names for node in twin.walk()] != [node.param_names for node in self.model.walk()]:
+            raise InvalidState("model", "the parameters of this architecture")
+        if wrong := fault_of_weights(twin, n_labels, self.vocab):
+            raise InvalidState("model", f"what these {n_labels} labels want: {wrong}")
+        return fields
+
+    def _restore(self, fields: dict[str, Any]) -> None:
+        self.model.from_bytes(fields["model"])

@@ -13,19 +13,19 @@ from spacy.training import Example, validate_get_examples
 from ...schema import floats
 from ...types import Floats, Ints
 from .factory import CrfsuiteSettings
-from .features import FeatureLabeller, Sparse
+from .features import FeatureLabeller, SparseFeatures
 from .messages import calib_error
 
 
 class CrfsuiteLabeller(FeatureLabeller):
     """A conditional random field that `initialize` trains at once, by L-BFGS; `update` does nothing.
 
-    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS. Others: See FeatureLabeller. RAISES C001: a
-    setting out of range. C329: python-crfsuite is not installed.
+    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS. Other settings: Those of FeatureLabeller.
+    RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
     """
 
     kind = "calib_crfsuite"
-    learned: ClassVar = {"weights": floats()}
+    field_forms: ClassVar = {"weights": floats()}
 
     def __init__(self, nlp: Language, name: str = "calib_crfsuite", **settings: Any):
         config = CrfsuiteSettings(**settings)
@@ -39,7 +39,7 @@ class CrfsuiteLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two. C329: no python-crfsuite."""
+        """Train. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two. C329: no python-crfsuite."""
         validate_get_examples(get_examples, "CrfsuiteLabeller.initialize")
         self.learn_features(get_examples, labels)
         data = [sequence for eg in get_examples() for sequence in self.sequences(eg)]
@@ -52,8 +52,8 @@ class CrfsuiteLabeller(FeatureLabeller):
         weights: Floats = self._weights.reshape(-1, len(self.labels))[rows]
         return weights
 
-    def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "weights": self._weights}
+    def _fitted_fields(self) -> dict[str, Any]:
+        return {**super()._fitted_fields(), "weights": self._weights}
 
     def _restore(self, fields: dict[str, Any]) -> None:
         super()._restore(fields)
@@ -68,7 +68,7 @@ def _library() -> Any:
     return pycrfsuite
 
 
-def train_crfsuite(data: Sequence[tuple[Sparse, Ints]], model: Path, c2: float, max_iterations: int) -> None:
+def train_crfsuite(data: Sequence[tuple[SparseFeatures, Ints]], model: Path, c2: float, max_iterations: int) -> None:
     """Train on (features, gold columns) of sequences and write the model file. RAISES C329: no python-crfsuite."""
     trainer = _library().Trainer(algorithm="lbfgs", verbose=False)
     # No pruning, and a weight for each pair of labels: every parameter that our labellers have.
@@ -78,7 +78,7 @@ def train_crfsuite(data: Sequence[tuple[Sparse, Ints]], model: Path, c2: float, 
     trainer.train(str(model))
 
 
-def crfsuite_items(tokens: Sparse) -> list[list[str]]:
+def crfsuite_items(tokens: SparseFeatures) -> list[list[str]]:
     """Return the features of each token as CRFsuite takes them."""
     rows, starts = list(map(str, tokens.rows.tolist())), tokens.starts.tolist()
     return [rows[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]

@@ -14,7 +14,7 @@ _CRF_MODEL = {"@architectures": "spacy-calib.Chain.v1", "tok2vec": DEFAULT_TAGGE
 
 @dataclass(kw_only=True)
 class ChainSettings:
-    """target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See ChainLabeller."""
+    """Settings of every labeller: those of ChainLabeller."""
 
     target: str = "tag"
     by_sentence: bool = True
@@ -65,7 +65,7 @@ class CrfsuiteSettings(FeatureSettings):
     max_iterations: int = 100
 
 
-# Of the default settings; each component corrects them for its target (`ChainLabeller.name`).
+# Of the default target; each component corrects them for its own (`ChainLabeller.name`).
 _META: dict[str, Any] = {"assigns": ["token.tag"], "default_score_weights": {"tag_acc": 1.0}}
 
 _CRFSUITE, _ONLINE = ".plugins.sequence.crfsuite:CrfsuiteLabeller", ".plugins.sequence.online:OnlineLabeller"
@@ -76,7 +76,7 @@ make_calib_online = component_factory("calib_online", _ONLINE, OnlineSettings, *
 make_calib_crfsuite = component_factory("calib_crfsuite", _CRFSUITE, CrfsuiteSettings, **_META)
 
 
-# Way -> the components that it can read.
+# Way of measuring confidence -> the components that it can read.
 WAYS = {
     "kd_pc": "it reads calib_online, whose weights have variances",
     "kd_fixed": "it reads calib_online and heads over token vectors (calib_crf, tagger, morphologizer, senter)",
@@ -84,5 +84,5 @@ WAYS = {
     "wkbv": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
     "delta": "it reads sequence models (calib_crf, calib_hmm, calib_online, calib_crfsuite)",
 }
-# The ways that draw weights, and so have a scale.
-DRAWN = ("kd_pc", "kd_fixed")
+# The ways that sample weights, with a variance that is scaled.
+SAMPLING_WAYS = ("kd_pc", "kd_fixed")

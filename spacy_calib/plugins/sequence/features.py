@@ -19,7 +19,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...schema import Form, digests, lengths, listed, record, text, whole
+from ...schema import Form, digests, lengths, list_of, record, text, whole
 from ...types import Floats, Ints
 from .factory import FeatureSettings
 from .inference.chains import Potentials
@@ -43,18 +43,18 @@ SPELLING = (
 TEMPLATES = {"chunking": CHUNKING, "spelling": SPELLING}
 
 _PART = re.compile(r"([A-Z_]+)\[(-?\d{1,3})\]")
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+MIX, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 _OUTSIDE = np.uint64(0xD1B54A32D192ED03)
 
 
 @dataclass(frozen=True)
 class Template:
-    """Attributes of tokens at distances from the token in question. parts: (attribute, distance)."""
+    """Attributes of tokens at distances from the token that the feature is of. parts: (attribute, distance)."""
 
     parts: tuple[tuple[str, int], ...]
 
     @classmethod
-    def of(cls, text: str) -> Template:
+    def parse(cls, text: str) -> Template:
         """Parse a template such as "ORTH[-1] ORTH[0]". RAISES C328: it is none, or there is no such attribute."""
         parts = [_PART.fullmatch(part) for part in text.split()]
         if not parts or not all(part and (part[1] in IDS) for part in parts):
@@ -66,7 +66,7 @@ def read_templates(features: str | Sequence[str]) -> tuple[Template, ...]:
     """Return templates from the name of a set, or from their texts. RAISES C328: no such set, or no template."""
     if isinstance(features, str) and features not in TEMPLATES:
         raise calib_error("C328", given=features)
-    return tuple(map(Template.of, TEMPLATES[features] if isinstance(features, str) else features))
+    return tuple(map(Template.parse, TEMPLATES[features] if isinstance(features, str) else features))
 
 
 def attributes_of(templates: Sequence[Template]) -> list[str]:
@@ -80,11 +80,11 @@ def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Seque
 
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
-    """Return `feature_hashes` of some Docs, one after the other."""
+    """Return the features of the tokens of some Docs, one Doc after the other, shape (n_tokens, n_templates)."""
     names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
-    places = np.arange(len(table))
+    tokens = np.arange(len(table))
     first, last = np.zeros(len(table), dtype=np.intp), np.zeros(len(table), dtype=np.intp)
     offset = 0
     for doc, doc_bounds in zip(docs, bounds, strict=True):
@@ -94,29 +94,29 @@ def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]
 
     @cache
     def value(name: str, distance: int) -> Hashes:
-        """Return the attribute of the token at this distance from each."""
-        place = places + distance
-        is_inside = (place >= first) & (place < last)
-        return np.where(is_inside, table[np.where(is_inside, place, 0), names.index(name)], _OUTSIDE)
+        """Return the attribute of the token at this distance from each token, _OUTSIDE beyond its chain."""
+        neighbours = tokens + distance
+        is_inside = (neighbours >= first) & (neighbours < last)
+        return np.where(is_inside, table[np.where(is_inside, neighbours, 0), names.index(name)], _OUTSIDE)
 
     hashes = np.empty((len(table), len(templates)), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for number, template in enumerate(templates):
-            column = np.full(len(table), np.uint64(number + 1) * _MIX)
+            column = np.full(len(table), np.uint64(number + 1) * MIX)
             for part in template.parts:
                 column ^= value(*part)
-                column *= _MIX
-                column ^= column >> _SHIFT
+                column *= MIX
+                column ^= column >> SHIFT
             hashes[:, number] = column
     return hashes
 
 
-# First row of unknown features, and the bits cut off their hashes, so that row times number of labels is no overflow.
+# First row of unknown features, and the bits cut off their hashes, so that row times number of labels cannot overflow.
 _BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 
 @dataclass(frozen=True, eq=False)
-class Sparse:
+class SparseFeatures:
     """The binary features of one sequence. rows (Ints): Token after token. starts (Ints): First one of each, and the end."""
 
     rows: Ints
@@ -128,7 +128,7 @@ class Sparse:
 
 @dataclass(frozen=True, eq=False)
 class FeatureIndex:
-    """The known features. hashes (Hashes): Ascending; row 0 is a feature of every token."""
+    """Numbers the known features. hashes (Hashes): Ascending, of rows 1, 2 ...; row 0 is a feature that every token has."""
 
     hashes: Hashes
 
@@ -136,32 +136,32 @@ class FeatureIndex:
         return len(self.hashes) + 1
 
     @classmethod
-    def of(cls, hash_arrays: Sequence[Hashes], minimum: int = 1) -> FeatureIndex:
+    def from_hashes(cls, hash_arrays: Sequence[Hashes], minimum: int = 1) -> FeatureIndex:
         """Build the index of features. minimum (int): Rarer features are left out."""
         flat = np.concatenate([np.zeros(0, dtype=np.uint64), *(array.reshape(-1) for array in hash_arrays)])
         hashes, counts = np.unique(flat, return_counts=True)
         return cls(hashes[counts >= minimum])
 
-    def rows(self, hashes: Hashes, unseen: bool = False) -> Sparse:
+    def rows(self, hashes: Hashes, unseen: bool = False) -> SparseFeatures:
         """Return the known features of each token. unseen (bool): Also unknown ones, each in a row beyond any table."""
-        place = np.searchsorted(self.hashes, hashes.reshape(-1))
-        is_known = np.zeros(len(place), dtype=bool)
-        in_range = place < len(self.hashes)
-        is_known[in_range] = self.hashes[place[in_range]] == hashes.reshape(-1)[in_range]
+        index = np.searchsorted(self.hashes, hashes.reshape(-1))
+        is_known = np.zeros(len(index), dtype=bool)
+        in_range = index < len(self.hashes)
+        is_known[in_range] = self.hashes[index[in_range]] == hashes.reshape(-1)[in_range]
         unknown_rows = _BEYOND + (hashes.reshape(-1) >> _KEPT).astype(np.intp) if unseen else -1
-        rows = np.where(is_known, place + 1, unknown_rows).reshape(hashes.shape)
+        rows = np.where(is_known, index + 1, unknown_rows).reshape(hashes.shape)
         rows = np.concatenate([np.zeros((len(hashes), 1), dtype=np.intp), rows], axis=1)
         has_row = rows >= 0
-        return Sparse(rows[has_row], np.concatenate([[0], np.cumsum(has_row.sum(axis=1))]))
+        return SparseFeatures(rows[has_row], np.concatenate([[0], np.cumsum(has_row.sum(axis=1))]))
 
 
-def cut(tokens: Sparse, start: int, end: int) -> Sparse:
+def cut(tokens: SparseFeatures, start: int, end: int) -> SparseFeatures:
     """Return the features of some tokens."""
     starts: Ints = tokens.starts[start : end + 1]
-    return Sparse(tokens.rows[starts[0] : starts[-1]], starts - starts[0])
+    return SparseFeatures(tokens.rows[starts[0] : starts[-1]], starts - starts[0])
 
 
-def row_sums(table: Floats, tokens: Sparse) -> Floats:
+def row_sums(table: Floats, tokens: SparseFeatures) -> Floats:
     """Return the sum of a table's rows over each token's features, shape (n, K)."""
     from scipy.sparse import csr_matrix
 
@@ -170,7 +170,7 @@ def row_sums(table: Floats, tokens: Sparse) -> Floats:
     return sums
 
 
-# What must have run before, if a template asks for it.
+# The annotations that must be there before, for the attributes that templates read.
 _READ = {
     "TAG": "token.tag", "POS": "token.pos", "LEMMA": "token.lemma", "MORPH": "token.morph", "DEP": "token.dep",
     "ENT_TYPE": "token.ent_type", "ENT_IOB": "token.ent_iob",
@@ -178,7 +178,7 @@ _READ = {
 
 
 class FeatureLabeller(SavedLabeller):
-    """A weight for each (feature, label) and each (label, previous label), in the order of `OnlineLearner`.
+    """A labeller with a weight for each (feature, label) and (previous label, label), ordered as in `OnlineLearner`.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     features (str | list[str]): "chunking" (words and tags), "spelling" (words and their shapes), or templates.
@@ -190,14 +190,14 @@ class FeatureLabeller(SavedLabeller):
         self.cfg = check_settings(_CFG, config)
         self.templates = read_templates(config.features)
         self.requires = tuple(dict.fromkeys(_READ[name] for name in attributes_of(self.templates) if name in _READ))
-        self.take(nlp, name)
+        self.attach(nlp, name)
         self.index = FeatureIndex(np.zeros(0, dtype=np.uint64))
 
     @abstractmethod
     def weight_rows(self, rows: Ints) -> Floats:
         """Return the weights of some features, shape (n, K); rows from len(index) on are those of previous labels."""
 
-    learned: ClassVar[dict[str, Form]]  # the forms of its own part of `_learned`, with a weight for every parameter
+    field_forms: ClassVar[dict[str, Form]]  # the saved forms of the parameters that only its class has
 
     # Learning
 
@@ -205,9 +205,9 @@ class FeatureLabeller(SavedLabeller):
         """Learn labels and features from examples. RAISES C326: fewer than two labels."""
         self.learn_labels(get_examples(), labels)
         hash_arrays = [self._hashes(eg.predicted, self.gold_bounds(eg)) for eg in get_examples()]
-        self.index = FeatureIndex.of(hash_arrays, self.cfg["least"])
+        self.index = FeatureIndex.from_hashes(hash_arrays, self.cfg["least"])
 
-    def sequences(self, example: Example) -> list[tuple[Sparse, Ints]]:
+    def sequences(self, example: Example) -> list[tuple[SparseFeatures, Ints]]:
         """Return (features, gold columns) of each chain with complete gold."""
         bounds = self.gold_bounds(example)
         gold = self.gold_columns(example, bounds)
@@ -219,7 +219,7 @@ class FeatureLabeller(SavedLabeller):
 
     # Prediction
 
-    def features_of(self, doc: Doc, unseen: bool = False) -> list[Sparse]:
+    def features_of(self, doc: Doc, unseen: bool = False) -> list[SparseFeatures]:
         """Return the known features of each chain of a Doc. unseen (bool): Also unknown ones (`FeatureIndex.rows`)."""
         bounds = self.bounds(doc)
         rows = self.index.rows(self._hashes(doc, bounds), unseen)
@@ -227,19 +227,19 @@ class FeatureLabeller(SavedLabeller):
 
     def weights(self) -> Potentials:
         """Return the transitions. RAISES C327: it is not initialized."""
-        self._check_learned()
+        self._check_initialized()
         n = len(self.labels)
         return Potentials(self.weight_rows(len(self.index) + np.arange(n)), np.zeros(n), np.zeros(n))
 
     def label_scores(self, docs: Sequence[Doc]) -> list[Any]:
-        """RAISES C327: it is not initialized."""
-        self._check_learned()
+        """Return the score of each label at each token, (len(doc), K) for each Doc. RAISES C327: it is not initialized."""
+        self._check_initialized()
         tokens = self.index.rows(batch_hashes(docs, [self.bounds(doc) for doc in docs], self.templates))
-        used, place = np.unique(tokens.rows, return_inverse=True)
-        scores = row_sums(self.weight_rows(used), Sparse(place.reshape(-1), tokens.starts))
+        rows, inverse = np.unique(tokens.rows, return_inverse=True)
+        scores = row_sums(self.weight_rows(rows), SparseFeatures(inverse.reshape(-1), tokens.starts))
         return np.split(scores, np.cumsum([len(doc) for doc in docs])[:-1])
 
-    def _check_learned(self) -> None:
+    def _check_initialized(self) -> None:
         if not self.labels:
             raise calib_error("C327", name=self.name)
 
@@ -247,14 +247,14 @@ class FeatureLabeller(SavedLabeller):
 
     def learned_arrays(self) -> list[Any]:
         """Return the known features and learned arrays; last what any further learning changes."""
-        arrays = [np.atleast_1d(value) for value in self._learned().values()]
+        arrays = [np.atleast_1d(value) for value in self._fitted_fields().values()]
         return [*arrays, arrays[1][len(self.index) * len(self.labels) :]]
 
     @property
     def form(self) -> Form:
-        return record({"cfg": _CFG, "hashes": digests, **self.learned}, _sizes)
+        return record({"cfg": _CFG, "hashes": digests, **self.field_forms}, _fault_of_weights)
 
-    def _learned(self) -> dict[str, Any]:
+    def _fitted_fields(self) -> dict[str, Any]:
         return {"hashes": self.index.hashes}
 
     def _restore(self, fields: dict[str, Any]) -> None:
@@ -262,11 +262,11 @@ class FeatureLabeller(SavedLabeller):
 
 
 def _features(value: Any, where: str) -> Any:
-    return value if isinstance(value, str) else listed(text)(value, where)
+    return value if isinstance(value, str) else list_of(text)(value, where)
 
 
-def _sizes(fields: dict[str, Any]) -> str:
-    """Check that there is a weight for each feature and label, and for each two labels."""
+def _fault_of_weights(fields: dict[str, Any]) -> str:
+    """Return which array has not a weight for each feature and label, and for each two labels, or ""."""
     n = len(fields["cfg"]["labels"])
     size = (len(fields["hashes"]) + 1 + n) * n
     return lengths({name: size for name, value in fields.items() if name not in ("cfg", "hashes") and np.ndim(value)}, fields)

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_get_examples
 
-from ...schema import Form, above_zero, floats, lengths, listed, record, text, whole
+from ...schema import Form, above_zero, floats, lengths, list_of, record, text, whole
 from .factory import HmmSettings
 from .inference.chains import Potentials
 from .labeller import SavedLabeller, chain_settings, check_settings
@@ -19,11 +19,11 @@ from .messages import calib_error
 _ARRAYS = ("of_word", "follow", "first", "last")
 
 
-def _sizes(fields: dict[str, Any]) -> str:
+def _fault_of_counts(fields: dict[str, Any]) -> str:
     n, n_words = len(fields["cfg"]["labels"]), len(fields["words"])
     if len(set(fields["words"])) < n_words:
         return "each word stands in 'words' once"
-    if not fields["of_word"].size:  # nothing was learned yet
+    if not fields["of_word"].size:  # not initialized yet
         return lengths({"of_word": (0, 0), "follow": (0, 0), "first": 0, "last": 0, "words": 0}, fields)
     return lengths({"of_word": (n, n_words + 1), "follow": (n, n), "first": n, "last": n}, fields)
 
@@ -33,16 +33,17 @@ _COUNTS, _TABLE = floats(0.0), floats(0.0, ndim=2)
 _STATE = record(
     {
         "cfg": _SETTINGS,
-        "words": listed(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
+        "words": list_of(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
     },
-    _sizes,
+    _fault_of_counts,
 )  # fmt: skip
 
 
 class HiddenMarkovModel(SavedLabeller):
-    """P(labels, words) = P(first label) P(word | label) P(next label | label) ..., from counts plus `pseudocount`.
+    """A hidden Markov model, estimated from counts plus `pseudocount`.
 
-    That is the posterior mean of Dirichlet MAP. `initialize` learns it at once; `update` does nothing.
+    P(labels, words) = P(first label) P(word | label) P(next label | label) ..., each the posterior mean of
+    Dirichlet MAP. `initialize` learns at once; `update` does nothing.
 
     target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
     pseudocount (float): Greater than 0. rare (int): Words that occur at most so often also count for their class, which
@@ -54,7 +55,7 @@ class HiddenMarkovModel(SavedLabeller):
 
     def __init__(self, nlp: Language, name: str = "calib_hmm", **settings: Any):
         self.cfg = check_settings(_SETTINGS, HmmSettings(**settings))
-        self.take(nlp, name)
+        self.attach(nlp, name)
         self._follow = np.zeros((0, 0))
         self._first = self._last = np.zeros(0)
         self._words: dict[str, int] = {}
@@ -63,7 +64,7 @@ class HiddenMarkovModel(SavedLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Count. labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        """Count words and labels. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "HiddenMarkovModel.initialize")
         self.learn_labels(get_examples(), labels)
         sequences = [sequence for eg in get_examples() for sequence in self._gold_sequences(eg)]
@@ -92,16 +93,16 @@ class HiddenMarkovModel(SavedLabeller):
         names = [word for word, count in frequency.items() if count > self.cfg["rare"]]
         names += sorted({word_class(word) for word, count in frequency.items() if count <= self.cfg["rare"]})
         self._words = {name: i for i, name in enumerate(names)}
-        self._of_word = np.zeros((n, len(names) + 1))  # the last: classes that were never met
+        self._of_word = np.zeros((n, len(names) + 1))  # the last column: classes that do not occur
         for sequence in sequences:
             columns = np.array([column for _, column in sequence])
             self._first[columns[0]] += 1
             self._last[columns[-1]] += 1
             np.add.at(self._follow, (columns[:-1], columns[1:]), 1)
-            np.add.at(self._of_word, (columns, self._places(word for word, _ in sequence)), 1)
+            np.add.at(self._of_word, (columns, self._word_columns(word for word, _ in sequence)), 1)
 
-    def _places(self, words: Iterable[str]) -> Any:
-        """Return the column of each word in the table of words: its own, or that of its class."""
+    def _word_columns(self, words: Iterable[str]) -> Any:
+        """Return the column of each word in the table of counts: its own, or that of its class."""
         unknown = len(self._words)
         columns = self._words
         return np.array([columns[w] if w in columns else columns.get(word_class(w), unknown) for w in words], dtype=np.intp)
@@ -119,7 +120,7 @@ class HiddenMarkovModel(SavedLabeller):
         if not len(self._of_word):
             raise calib_error("C327", name=self.name)
         logs = self._word_logs()
-        return [logs[self._places(token.text for token in doc)] for doc in docs]
+        return [logs[self._word_columns(token.text for token in doc)] for doc in docs]
 
     def _word_logs(self) -> Any:
         """Return log P(word | label), a row for each word, computed once."""
@@ -138,7 +139,7 @@ class HiddenMarkovModel(SavedLabeller):
     def form(self) -> Form:
         return _STATE
 
-    def _learned(self) -> dict[str, Any]:
+    def _fitted_fields(self) -> dict[str, Any]:
         return {"words": list(self._words), **dict(zip(_ARRAYS, self.learned_arrays(), strict=True))}
 
     def _restore(self, fields: dict[str, Any]) -> None:

@@ -16,10 +16,10 @@ from ...doc.view import DocCalib, doc_view
 from ...pairs.build import check_threshold
 from ...sources.base import to_numpy
 from ...types import Floats, Ints, Marginals
-from ..events.draws import draw_columns, generator, within_one
+from ..events.draws import draw_columns, make_rng, scale_to_one
 from ..events.sampling import LabelDraws
 from .inference.chains import fit_joints
-from .inference.sums import Sums, sum_chains
+from .inference.sums import ChainSums, sum_chains
 from .labeller import ChainLabeller
 from .messages import calib_error
 from .source import ChainSource
@@ -28,9 +28,9 @@ from .targets import ENTITIES, get_target
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# How many probabilities are made together.
+# How many probabilities are computed together.
 _CELLS = 1 << 22
-# How many Docs.
+# How many Docs are scored together.
 _DOCS = 64
 
 
@@ -44,7 +44,20 @@ def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float =
 
     labeller (ChainLabeller): Of a pipeline; what it listens to has run over the Docs. threshold (float): Lower probabilities
     are left out. RETURNS (csr_matrix): A row for each token (empty for the last of a chain), a column for each name of
-    `pair_names`. RAISES C342: the component has no probabilities. C001: threshold out of range. C322, C323: as ChainLabeller.
+    `pair_names`. RAISES C342: the component has no probabilities. C001: threshold out of range. C322: scores are NaN. C323: no
+    labelling is allowed.
+
+    >>> import spacy
+    >>> from spacy.tokens import Doc
+    >>> from spacy.training import Example
+    >>> nlp = spacy.blank("en")
+    >>> hmm = nlp.add_pipe("calib_hmm")
+    >>> gold = Doc(nlp.vocab, words=["they", "fish"], tags=["PRON", "VERB"])
+    >>> _ = nlp.initialize(lambda: [Example(nlp.make_doc("they fish"), gold)])
+    >>> pair_names(hmm)
+    ['PRON PRON', 'PRON VERB', 'VERB PRON', 'VERB VERB']
+    >>> pair_scores(hmm, [nlp.make_doc("they fish")])[0].toarray().round(2).tolist()
+    [[0.1, 0.78, 0.02, 0.1]]
     """
     from scipy.sparse import csr_matrix, vstack
 
@@ -63,7 +76,7 @@ def pair_scores(labeller: ChainLabeller, docs: Iterable[Doc], threshold: float =
 def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str | None]:
     """Return the gold pair of each predicted token and the next; None at the end of a chain or without gold."""
     target = get_target(labeller.cfg["target"])
-    pair_names_: list[str | None] = []
+    names_by_token: list[str | None] = []
     for example in examples:
         gold = target.gold(example)
         names: list[str | None] = [None] * len(gold)
@@ -72,35 +85,35 @@ def gold_pairs(labeller: ChainLabeller, examples: Iterable[Example]) -> list[str
                 f"{first} {second}" if first and second else None
                 for first, second in zip(gold[start : end - 1], gold[start + 1 : end], strict=True)
             ]
-        pair_names_ += names
-    return pair_names_
+        names_by_token += names
+    return names_by_token
 
 
-def each_joint(sums: Sums) -> Iterator[tuple[Ints, Floats]]:
-    """Yield (first tokens, P(labels of each and of the next), shape (n, K, K)), n places at a time, in order."""
+def each_joint(sums: ChainSums) -> Iterator[tuple[Ints, Floats]]:
+    """Yield (first tokens, P(labels of each and of the next), shape (n, K, K)), n tokens at a time, in order."""
     chains = sums.chains
-    previous, following = chains.packing.followed
-    order = np.argsort(chains.packing.flat[previous], kind="stable")
+    previous, following = chains.packing.neighbours
+    order = np.argsort(chains.packing.flat_index[previous], kind="stable")
     size = max(1, _CELLS // max(1, chains.n_labels**2))
     for first in range(0, len(order), size):
         part = order[first : first + size]
-        yield chains.packing.flat[previous[part]], to_numpy(sums.joint(previous[part], following[part]))
+        yield chains.packing.flat_index[previous[part]], to_numpy(sums.joint(previous[part], following[part]))
 
 
-def joint_marginals(sums: Sums, threshold: float = 0.01) -> Marginals:
+def joint_marginals(sums: ChainSums, threshold: float = 0.01) -> Marginals:
     """Return P(labels of tokens i and i + 1 | text) for all chains, as entries of row i; tags are first label * K + second
     label.
 
-    threshold (float): In (0, 1]. RETURNS (Marginals): Of n_tokens - 1 places; the last row of a chain is empty.
+    threshold (float): In (0, 1]. RETURNS (Marginals): n_tokens - 1 rows; that of the last token of a chain is empty.
     """
     parts: list[Any] = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))]
     for tokens, joint in each_joint(sums):
         flat = joint.reshape(len(tokens), -1)
-        place, code = np.nonzero(flat >= threshold)
-        parts.append((tokens[place], code, flat[place, code]))
+        row, code = np.nonzero(flat >= threshold)
+        parts.append((tokens[row], code, flat[row, code]))
     rows, codes, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
-    n_places = max(0, int(sums.chains.packing.lengths.sum()) - 1)
-    return Marginals(rows, codes, np.minimum(scores, 1.0), n_places)
+    n_rows = max(0, int(sums.chains.packing.lengths.sum()) - 1)
+    return Marginals(rows, codes, np.minimum(scores, 1.0), n_rows)
 
 
 def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 0, attr: str = DEFAULT_ATTR) -> LabelDraws:
@@ -116,7 +129,7 @@ def sample_jointly(labeller: ChainLabeller, doc: Doc, n: int = 100, seed: int = 
         raise calib_error("C342", name=getattr(labeller, "name", "?"), kind=type(labeller).__name__)
     if labeller.cfg["target"] == ENTITIES:
         raise calib_error("C416", name=labeller.name, attr=attr)
-    layer, rng = source.annotation(labeller).name, generator(n, seed, get_string_id(doc.text))
+    layer, rng = source.annotation(labeller).name, make_rng(n, seed, get_string_id(doc.text))
     if not len(doc):  # has no scores either
         empty = np.zeros((n, 0), dtype=np.intp)
         return LabelDraws(doc, np.zeros(0), layer, labeller.labels, empty, np.zeros(0, dtype=bool))
@@ -141,15 +154,13 @@ def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -
     column = {label: i for i, label in enumerate(labels)}
     codes = np.array([column.get(tag, -1) for tag in view.tags], dtype=np.intp)
     is_known = codes >= 0
-    target, other_chances = np.zeros_like(raw), raw.copy()
+    target, other_scores = np.zeros_like(raw), raw.copy()
     target[view.rows[is_known], codes[is_known]] = view.calibrated[is_known]
-    other_chances[view.rows[is_known], codes[is_known]] = 0.0
-    scale = within_one(target.sum(axis=1))
+    other_scores[view.rows[is_known], codes[is_known]] = 0.0
+    scale = scale_to_one(target.sum(axis=1))
     target *= scale[:, None]
-    missing_mass, other_mass = 1.0 - target.sum(axis=1), other_chances.sum(axis=1)
-    target += (
-        other_chances * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]
-    )
+    missing_mass, other_mass = 1.0 - target.sum(axis=1), other_scores.sum(axis=1)
+    target += other_scores * np.divide(missing_mass, other_mass, out=np.zeros_like(missing_mass), where=other_mass > 0)[:, None]
     total = target.sum(axis=1)  # less than 1 where the scores have all labels
     empty = total <= 0
     target[empty], total[empty] = raw[empty], raw[empty].sum(axis=1)
@@ -157,22 +168,22 @@ def calibrated_marginals(view: DocCalib, labels: tuple[str, ...], raw: Floats) -
 
 
 class ChainDraws(NamedTuple):
-    """codes (Ints): Label of each token in each sample, (n, n_tokens). reached: Their marginals, (n_tokens, K)."""
+    """Samples of labels. codes (Ints): Shape (n, n_tokens). marginals (Floats): Their probabilities, shape (n_tokens, K)."""
 
     codes: Ints
-    reached: Floats
+    marginals: Floats
 
 
-def draw_chain(sums: Sums, target: Floats, chances: NDArray[np.float64]) -> ChainDraws:
-    """Sample labels from left to right. target: Marginals of tokens, (n_tokens, K). chances: Uniform, (n, n_tokens)."""
-    n, n_tokens = chances.shape
+def draw_chain(sums: ChainSums, target: Floats, uniforms: NDArray[np.float64]) -> ChainDraws:
+    """Sample labels from left to right. target: Marginals of tokens, (n_tokens, K). uniforms: In [0, 1), (n, n_tokens)."""
+    n, n_tokens = uniforms.shape
     codes, marginals = np.zeros((n, n_tokens), dtype=np.intp), target.copy()
     starts = set(np.cumsum([0, *sums.chains.packing.lengths.tolist()])[:-1].tolist())
     for token in starts:
-        codes[:, token] = draw_columns(np.broadcast_to(target[token], (n, target.shape[1])), chances[:, token])
+        codes[:, token] = draw_columns(np.broadcast_to(target[token], (n, target.shape[1])), uniforms[:, token])
     for tokens, joints in each_joint(sums):
         kernels = fit_joints(joints, target[tokens], target[tokens + 1])
         for token, kernel in zip(tokens.tolist(), kernels, strict=True):
             marginals[token + 1] = marginals[token] @ kernel
-            codes[:, token + 1] = draw_columns(kernel[codes[:, token]], chances[:, token + 1])
+            codes[:, token + 1] = draw_columns(kernel[codes[:, token]], uniforms[:, token + 1])
     return ChainDraws(codes, marginals)

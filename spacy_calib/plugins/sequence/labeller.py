@@ -15,11 +15,11 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.util import get_array_module
 
-from ...calibration.saved import Unreadable
+from ...calibration.saved import UnreadableState
 from ...errors import brief
 from ...pipe.annotating import AnnotatingPipe
-from ...pipe.saved import Kept
-from ...schema import Form, Misfit, flag, listed, maybe, record, text
+from ...pipe.saved import StateFormat
+from ...schema import Form, InvalidState, flag, list_of, maybe, record, text
 from ...sources.base import to_numpy
 from ...types import Ints
 from .factory import ChainSettings
@@ -42,23 +42,23 @@ class ChainLabeller(ABC):
     cfg: dict[str, Any]
     requires: tuple[str, ...] = ()
     vocab: Vocab
-    taken_by: Language | None = None
+    pending_nlp: Language | None = None
 
-    def take(self, nlp: Language, name: str) -> None:
-        """Become a component of this pipeline by this name."""
-        self.vocab, self.taken_by = nlp.vocab, nlp
+    def attach(self, nlp: Language, name: str) -> None:
+        """Join a pipeline, whose meta is updated as soon as it has the component under this name."""
+        self.vocab, self.pending_nlp = nlp.vocab, nlp
         self.name = name
 
     @property
     def name(self) -> str:
-        """Set by a pipeline that has taken the component: `taken_by` is told then what it writes and is scored by."""
+        """The name of the component in its pipeline."""
         return _NAME.__get__(self)
 
     @name.setter
     def name(self, name: str) -> None:
-        """Set by a pipeline that has taken the component, whose meta then gets its outputs and scores."""
+        """Set the name. Once the pipeline has the component, its meta gets the outputs and scores of the target."""
         _NAME.__set__(self, name)
-        nlp = self.taken_by
+        nlp = self.pending_nlp
         if nlp is not None and (name, self) in nlp.components:
             target = get_target(self.cfg["target"])
             weights = target.score_weights
@@ -69,7 +69,7 @@ class ChainLabeller(ABC):
                 scores=list(weights),
                 default_score_weights=weights,
             )
-            self.taken_by = None
+            self.pending_nlp = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class ChainLabeller(ABC):
             bounds = self.bounds(doc)
             cuts.append(range(len(parts), len(parts) + len(bounds)))
             parts += [doc_scores[start:end] for start, end in bounds]
-        return Chains.of(parts, self.potentials()), cuts
+        return Chains.from_scores(parts, self.potentials()), cuts
 
     def bounds(self, doc: Doc) -> list[tuple[int, int]]:
         """Return the first token of each chain of a Doc, and the one after its last."""
@@ -115,14 +115,14 @@ class ChainLabeller(ABC):
         return [(0, len(doc))]
 
     def gold_bounds(self, example: Example) -> list[tuple[int, int]]:
-        """Return the bounds by the gold Doc if its tokens are those of the predicted one."""
+        """Return `bounds`, by the sentences of the gold Doc if both Docs have the same tokens."""
         same_tokens = [token.text for token in example.predicted] == [token.text for token in example.reference]
         return self.bounds(example.reference if same_tokens else example.predicted)
 
     def gold_columns(self, example: Example, bounds: Sequence[tuple[int, int]]) -> Ints:
-        """Column of each predicted token's gold label, -1 if unknown. RAISES C338: breaks the constraints. C339: unknown."""
+        """Return the column of each predicted token's gold label, -1 for none. RAISES C338: forbidden. C339: not known."""
         columns = self.known_columns(example, get_target(self.cfg["target"]).gold(example))
-        self.check_allowed(example, columns, bounds)
+        self.check_constraints(example, columns, bounds)
         return columns
 
     def known_columns(self, example: Example, gold: Sequence[str | None]) -> Ints:
@@ -134,48 +134,51 @@ class ChainLabeller(ABC):
             raise calib_error("C339", label=unknown, text=text, name=self.name, known=_first_labels(self.labels))
         return np.array([column[label] for label in gold], dtype=np.intp)
 
-    def check_allowed(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
-        """RAISES C338: the constraints forbid these labels. columns (Ints): Of each token, -1 if unknown."""
+    def check_constraints(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
+        """Check gold labels against the constraints. columns (Ints): Of tokens, -1 for none. RAISES C338: one is forbidden."""
         if not self.is_constrained:
             return
-        constraints = self.allowed()
+        constraints = self.constraint_potentials()
         first, last = np.array(bounds, dtype=np.intp).reshape(-1, 2).T
         is_step = np.ones(max(0, len(columns) - 1), dtype=bool)
         is_step[last[:-1] - 1] = False
         steps = np.flatnonzero(is_step & (columns[:-1] >= 0) & (columns[1:] >= 0))
-        for places, forbidden, place in (
+        for tokens, forbidden, where in (
             (first, constraints.starts[columns[first]] < 0, "at the beginning"),
             (last - 1, constraints.ends[columns[last - 1]] < 0, "at the end"),
             (steps, constraints.transitions[columns[steps], columns[steps + 1]] < 0, "before '{}'"),
         ):
-            broken = places[forbidden & (columns[places] >= 0)]
-            if len(broken):
-                label, next_label = (self.labels[columns[min(i, len(columns) - 1)]] for i in (broken[0], broken[0] + 1))
+            forbidden_tokens = tokens[forbidden & (columns[tokens] >= 0)]
+            if len(forbidden_tokens):
+                token = forbidden_tokens[0]
+                label, next_label = (self.labels[columns[min(i, len(columns) - 1)]] for i in (token, token + 1))
                 text = example.predicted.text[:40]
-                raise calib_error("C338", text=text, name=self.name, label=label, place=place.format(next_label))
+                raise calib_error("C338", text=text, name=self.name, label=label, place=where.format(next_label))
 
     @property
     def is_constrained(self) -> bool:
         return self.cfg["constraints"] is not None or self.cfg["target"] == ENTITIES
 
-    def allowed(self) -> Potentials:
+    def constraint_potentials(self) -> Potentials:
         """Return the constraints as potentials, computed once for these labels and settings."""
         settings = (self.labels, self.cfg["constraints"], self.cfg["target"])
-        labels, constraints, target, constraints_made = getattr(self, "_constraints", ((), None, "", None))
-        if constraints_made is None or (labels, target) != settings[::2] or constraints is not settings[1]:
-            constraints_made = allowed_transitions(*settings)
-            self._constraints = (*settings, constraints_made)
-        return constraints_made
+        labels, constraints, target, potentials = getattr(self, "_constraints", ((), None, "", None))
+        if potentials is None or (labels, target) != settings[::2] or constraints is not settings[1]:
+            potentials = make_constraints(*settings)
+            self._constraints = (*settings, potentials)
+        return potentials
 
     def potentials(self) -> Potentials:
         """Return the weights, -inf where constraints forbid. RAISES C325: the weights are of another number of labels."""
         weights = self.weights()
         if weights.n_labels != len(self.labels):
             raise calib_error("C325", name=self.name, labels=len(self.labels), given=weights.n_labels)
-        return weights.only(self.allowed().on(get_array_module(weights.transitions))) if self.is_constrained else weights
+        if not self.is_constrained:
+            return weights
+        return weights.add_constraints(self.constraint_potentials().on(get_array_module(weights.transitions)))
 
     def set_annotations(self, docs: Sequence[Doc], columns: Sequence[Any]) -> None:
-        """Write the labels of these columns."""
+        """Write the label of each token on the Docs. columns: Index of its label, for each Doc."""
         target, labels = get_target(self.cfg["target"]), self.labels
         for doc, doc_columns in zip(docs, columns, strict=True):
             if len(doc):
@@ -202,8 +205,11 @@ def _first_labels(labels: Sequence[str], maximum: int = 20) -> str:
     return ", ".join(labels[:maximum]) + (f" and {len(labels) - maximum} more" if len(labels) > maximum else "")
 
 
-def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[str]] | None, target: str) -> Potentials:
-    """Return 0 where transitions, first and last labels are allowed, else -inf. See ChainLabeller."""
+def make_constraints(labels: Sequence[str], constraints: Sequence[Sequence[str]] | None, target: str) -> Potentials:
+    """Return potentials of 0 where transitions, first and last labels are allowed, else -inf.
+
+    constraints (Sequence | None): The only allowed transitions (from, to); None forbids, for entities, what BILUO tags exclude.
+    """
     n = len(labels)
     transitions, starts, ends = np.zeros((n, n)), np.zeros(n), np.zeros(n)
     if constraints is not None:
@@ -217,61 +223,61 @@ def allowed_transitions(labels: Sequence[str], constraints: Sequence[Sequence[st
     return Potentials(transitions, starts, ends)
 
 
-LABELLER = Kept("spacy-calib-labeller", "C335", "C336", calib_error)
+LABELLER = StateFormat("spacy-calib-labeller", "C335", "C336", calib_error)
 
 
 def accepted_by(function: Callable[[Any], object], form: Form = text) -> Form:
     """Return a form of what a function takes without a CalibError."""
 
-    def checked(value: Any, where: str) -> Any:
+    def check(value: Any, where: str) -> Any:
         result = form(value, where)
         function(result)
         return result
 
-    return checked
+    return check
 
 
-# What every labeller keeps of its settings.
+# The saved settings that every labeller has.
 _CHAIN: dict[str, Form] = {
-    "labels": listed(text),
+    "labels": list_of(text),
     "target": accepted_by(get_target),
     "by_sentence": flag,
     "overwrite": flag,
-    "constraints": maybe(listed(listed(text, 2, 2))),
+    "constraints": maybe(list_of(list_of(text, 2, 2))),
 }
 
 
-def _labels_agree(fields: dict[str, Any]) -> str:
+def _fault_of_labels(fields: dict[str, Any]) -> str:
     labels = fields["labels"]
     if len(set(labels)) < len(labels):
         return "each label stands in 'labels' once"
     if not all(map(get_target(fields["target"]).is_label, labels)):
         return f"'labels' are those of the target '{brief(fields['target'])}'"
-    # Before it learned any, constraints may name labels to come.
+    # Before it has any labels, constraints may name those to come.
     unknown = labels and {name for pair in fields["constraints"] or () for name in pair} - set(labels)
     return "'constraints' name labels" if unknown else ""
 
 
 def chain_settings(extra_forms: Mapping[str, Form]) -> Form:
-    """Return the form of the settings of a labeller. extra_forms (Mapping): Those of its kind alone."""
-    return record({**_CHAIN, **extra_forms}, _labels_agree)
+    """Return the saved form of a labeller's settings. extra_forms (Mapping): Of the settings that only its kind has."""
+    return record({**_CHAIN, **extra_forms}, _fault_of_labels)
 
 
 def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
-    """Return the settings of a labeller in their saved form. RAISES C001: one is not of its form. C324: see `get_target`."""
+    """Return the settings of a labeller in their saved form. RAISES C001: one is not of its form. C324: no such extension."""
     values = {"labels": [], **vars(settings)}
     try:
         fields: dict[str, Any] = form(values, "settings")
-    except Misfit as error:
+    except InvalidState as error:
         name = error.where.partition(".")[2].partition("[")[0]
         raise calib_error("C001", name=name, wanted=error.expected, given=repr(values.get(name))) from None
     return fields
 
 
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
-    """A labeller without a thinc model. kind (str): Its factory. form (Form): Of its settings, "cfg", and `_learned()`."""
+    """A labeller whose state is one file. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
 
-    kept = LABELLER
+    state_format = LABELLER
     kind: ClassVar[str]
 
     @property
@@ -279,23 +285,23 @@ class SavedLabeller(ChainLabeller, AnnotatingPipe):
     def form(self) -> Form: ...
 
     @abstractmethod
-    def _learned(self) -> dict[str, Any]:
-        """Return what was learned, as plain data and arrays."""
+    def _fitted_fields(self) -> dict[str, Any]:
+        """Return the fitted parameters by name, as plain data and arrays."""
 
     @abstractmethod
     def _restore(self, fields: dict[str, Any]) -> None:
-        """Restore the result of `_learned`."""
+        """Restore the parameters that `_fitted_fields` returns."""
 
     def _state(self) -> dict[str, Any]:
-        return {"kind": self.kind, "state": {"cfg": self.cfg, **self._learned()}}
+        return {"kind": self.kind, "state": {"cfg": self.cfg, **self._fitted_fields()}}
 
-    def _made(self, state: Any) -> dict[str, Any]:
+    def _read_state(self, state: Any) -> dict[str, Any]:
         kind = state.get("kind") if isinstance(state, dict) else None
         if kind != self.kind:
-            raise Unreadable(f"it was written by a {brief(kind)}, and this is a {self.kind}")
+            raise UnreadableState(f"it was written by a {brief(kind)}, and this is a {self.kind}")
         fields: dict[str, Any] = self.form(state.get("state"), "state")
         return fields
 
-    def _take(self, fields: dict[str, Any]) -> None:
+    def _set_state(self, fields: dict[str, Any]) -> None:
         self.cfg.update(fields["cfg"])
         self._restore(fields)

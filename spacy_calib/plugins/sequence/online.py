@@ -18,30 +18,30 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from ...schema import floats, whole
 from ...types import Floats, Ints
 from .factory import OnlineSettings
-from .features import FeatureLabeller, Sparse
+from .features import FeatureLabeller, SparseFeatures
 from .inference.best import k_best_one, viterbi_one
 from .messages import calib_error
 
 
 class Difference(NamedTuple):
-    """Features of the right labelling minus a rival's. at (Ints): Parameters. by (Floats): Values. distance (int): Labels."""
+    """Features of the right labelling minus a rival's, where not 0, and the number of labels that differ (Hamming distance)."""
 
-    at: Ints
-    by: Floats
+    parameters: Ints
+    amounts: Floats
     distance: int
 
 
 class Step(NamedTuple):
-    """A change. at (Ints): Parameters. mean (Floats): Added to mu. variance (Floats | None): Subtracted from sigma."""
+    """A change of some parameters. mean (Floats): Added to mu. variance (Floats | None): Subtracted from sigma."""
 
-    at: Ints
+    parameters: Ints
     mean: Floats
     variance: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How a model changes: rivals, initial variance, and whether to learn only where a margin is below the distance."""
+    """How weights change after a sequence. start: Initial variance. by_distance: Only if a margin is below the distance."""
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1
@@ -50,17 +50,17 @@ class Rule(ABC):
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        """Return the changes after one sequence. rivals: None of them is the right labelling."""
+        """Return the changes after one sequence. rivals: Differences to labellings other than the right one."""
 
 
 @dataclass(frozen=True)
 class Perceptron(Rule):
-    """Adds the difference (Collins 2002)."""
+    """Adds the difference of the features to the weights (Collins 2002)."""
 
     short = "perceptron"
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        return [Step(rival.at, rival.by) for rival in rivals]
+        return [Step(rival.parameters, rival.amounts) for rival in rivals]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PassiveAggressive(Rule):
         return self.k
 
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        violations = np.array([rival.distance - mu[rival.at] @ rival.by for rival in rivals])
+        violations = np.array([rival.distance - mu[rival.parameters] @ rival.amounts for rival in rivals])
         products = _products(rivals)
         weights = np.zeros(len(rivals))
         for _ in range(self.rounds):
@@ -88,22 +88,23 @@ class PassiveAggressive(Rule):
                 weights[i] = min(self.most, max(0.0, weights[i] + violation / max(products[i, i], 1e-12)))
             if (weights == previous).all():
                 break
-        return [Step(rival.at, weight * rival.by) for rival, weight in zip(rivals, weights.tolist(), strict=True) if weight > 0]
+        weighted_rivals = zip(rivals, weights.tolist(), strict=True)
+        return [Step(rival.parameters, weight * rival.amounts) for rival, weight in weighted_rivals if weight > 0]
 
 
 def _products(rivals: Sequence[Difference]) -> Floats:
-    """Return inner products of all pairs, shape (k, k)."""
-    parameters, place = np.unique(np.concatenate([rival.at for rival in rivals]), return_inverse=True)
+    """Return the inner products of all pairs of differences, shape (k, k)."""
+    parameters, column = np.unique(np.concatenate([rival.parameters for rival in rivals]), return_inverse=True)
     table = np.zeros((len(rivals), len(parameters)))
-    table[np.repeat(np.arange(len(rivals)), [len(rival.at) for rival in rivals]), place.reshape(-1)] = np.concatenate(
-        [rival.by for rival in rivals]
+    table[np.repeat(np.arange(len(rivals)), [len(rival.parameters) for rival in rivals]), column.reshape(-1)] = np.concatenate(
+        [rival.amounts for rival in rivals]
     )
     return table @ table.T
 
 
 @dataclass(frozen=True)
 class _Gaussian(Rule):
-    """mu += alpha Sigma Delta; only the diagonal of Sigma is kept (Algorithm 1, with equation 2). variance: Initial."""
+    """Rules with variances, a diagonal Sigma: mu += alpha Sigma Delta (Algorithm 1, equation 2). variance: Initial."""
 
     variance: float = 1.0
 
@@ -114,11 +115,11 @@ class _Gaussian(Rule):
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
         steps = []
         for rival in rivals:
-            direction = sigma[rival.at] * rival.by
-            v, m = float(direction @ rival.by), float(mu[rival.at] @ rival.by)
+            direction = sigma[rival.parameters] * rival.amounts
+            v, m = float(direction @ rival.amounts), float(mu[rival.parameters] @ rival.amounts)
             alpha, beta = self.rates(v, m, rival.distance)
             if alpha > 0:
-                steps.append(Step(rival.at, alpha * direction, beta * direction**2 / (1 + beta * v)))
+                steps.append(Step(rival.parameters, alpha * direction, beta * direction**2 / (1 + beta * v)))
         return steps
 
     @abstractmethod
@@ -127,8 +128,8 @@ class _Gaussian(Rule):
 
 
 @dataclass(frozen=True)
-class ConfidenceWeighted(_Gaussian):
-    """Equation 3, after Crammer et al. (2008). phi (float): The normal quantile of the confidence, greater than 0."""
+class ConfidenceWeighting(_Gaussian):
+    """Confidence-weighted learning (equation 3; Crammer et al. 2008). phi: Normal quantile of the confidence, above 0."""
 
     short = "cw"
     phi: float = 1.0
@@ -142,7 +143,7 @@ class ConfidenceWeighted(_Gaussian):
 
 @dataclass(frozen=True)
 class Arow(_Gaussian):
-    """Equation 4: alpha = max(0, Hamming distance - m) / (r + v), beta = 1 / r. r (float): Trade-off, greater than 0."""
+    """Adaptive regularization (equation 4): alpha = max(0, distance - m) / (r + v), beta = 1 / r. r (float): Above 0."""
 
     short = "arow"
     r: float = 1.0
@@ -151,7 +152,7 @@ class Arow(_Gaussian):
         return max(0.0, distance - m) / (self.r + v), 1 / self.r
 
 
-RULES: dict[str, type[Rule]] = {rule.short: rule for rule in (Perceptron, PassiveAggressive, ConfidenceWeighted, Arow)}
+RULES: dict[str, type[Rule]] = {rule.short: rule for rule in (Perceptron, PassiveAggressive, ConfidenceWeighting, Arow)}
 
 
 def make_rule(name: str, **settings: float) -> Rule:
@@ -167,7 +168,7 @@ def make_rule(name: str, **settings: float) -> Rule:
 class OnlineLearner:
     """Weights of (feature, label) at feature * K + label, and of (previous, label) at (n_features + previous) * K + label.
 
-    mu, sigma (Floats): Mean and variance of each weight. late (Floats): What the average of mu lacks, times n_seen. n_seen
+    mu, sigma (Floats): Mean and variance of each weight. late (Floats): mu minus its average, times n_seen. n_seen
     (int): Sequences seen.
     """
 
@@ -187,7 +188,7 @@ class OnlineLearner:
         mu, lag = (array.reshape(-1, self.n_labels)[rows] for array in (self.mu, self.late))
         return mu - lag / max(1, self.n_seen)
 
-    def scores(self, weights: Floats, tokens: Sparse) -> Floats:
+    def scores(self, weights: Floats, tokens: SparseFeatures) -> Floats:
         """Return the score of each label at each token, shape (n, K)."""
         table = weights[: self.n_features * self.n_labels].reshape(-1, self.n_labels)
         return np.add.reduceat(table[tokens.rows], tokens.starts[:-1], axis=0)
@@ -196,7 +197,7 @@ class OnlineLearner:
         """Return the score of each label (column) after each (row), shape (K, K)."""
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
-    def update(self, tokens: Sparse, gold: Ints) -> bool:
+    def update(self, tokens: SparseFeatures, gold: Ints) -> bool:
         """Learn from one sequence. RETURNS (bool): Whether the best labelling was not gold."""
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
         if self.rule.by_distance and _beats_all(scores, transitions, gold):
@@ -209,14 +210,14 @@ class OnlineLearner:
         wrong = bool((rivals[0] != gold).any())
         differences = [self.difference(tokens, gold, rival) for rival in rivals if (rival != gold).any()]
         for step in self.rule.steps(self.mu, self.sigma, differences) if differences else ():
-            self.mu[step.at] += step.mean
-            self.late[step.at] += self.n_seen * step.mean
+            self.mu[step.parameters] += step.mean
+            self.late[step.parameters] += self.n_seen * step.mean
             if step.variance is not None:
-                self.sigma[step.at] -= step.variance
+                self.sigma[step.parameters] -= step.variance
         self.n_seen += 1
         return wrong
 
-    def difference(self, tokens: Sparse, gold: Ints, rival: Ints) -> Difference:
+    def difference(self, tokens: SparseFeatures, gold: Ints, rival: Ints) -> Difference:
         """Return the features of one labelling minus those of another, different one."""
         width, offset = self.n_labels, self.n_features * self.n_labels
         differ = np.flatnonzero(gold != rival)
@@ -229,28 +230,28 @@ class OnlineLearner:
         ])  # fmt: skip
         signs = np.ones(len(codes))
         signs[len(codes) // 2 :] = -1
-        parameters, place = np.unique(codes, return_inverse=True)
-        amounts = np.bincount(place.reshape(-1), weights=signs, minlength=len(parameters))
+        parameters, inverse = np.unique(codes, return_inverse=True)
+        amounts = np.bincount(inverse.reshape(-1), weights=signs, minlength=len(parameters))
         nonzero = amounts != 0
         return Difference(parameters[nonzero], amounts[nonzero], len(differ))
 
 
 def _beats_all(scores: Floats, transitions: Floats, gold: Ints) -> bool:
-    """Return whether gold scores above every other labelling by at least the labels that differ."""
+    """Return whether gold scores above every other labelling by at least the number of labels that differ."""
     with_cost = scores + 1
     with_cost[np.arange(len(gold)), gold] -= 1
     return bool((viterbi_one(with_cost, transitions) == gold).all())
 
 
 class OnlineLabeller(FeatureLabeller):
-    """Predicts with the average of its weights over all updates.
+    """A labeller that learns online, and predicts with the average of its weights over all updates.
 
-    rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, see `RULES`; {"phi": 1.0} for cw. Others: See
-    FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, as {"phi": 1.0} for cw. Other
+    settings: Those of FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
     """
 
     kind = "calib_online"
-    learned: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
+    field_forms: ClassVar = {"mu": floats(), "late": floats(), "sigma": floats(0.0), "n_seen": whole()}
 
     def __init__(self, nlp: Language, name: str = "calib_online", **settings: Any):
         config = OnlineSettings(**settings)
@@ -261,7 +262,7 @@ class OnlineLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two labels."""
+        """Learn labels and features. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "OnlineLabeller.initialize")
         self.learn_features(get_examples, labels)
         self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)
@@ -280,11 +281,11 @@ class OnlineLabeller(FeatureLabeller):
     def weight_rows(self, rows: Ints) -> Floats:
         return self.learner.mean_rows(rows)
 
-    def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), **{name: getattr(self.learner, name) for name in self.learned}}
+    def _fitted_fields(self) -> dict[str, Any]:
+        return {**super()._fitted_fields(), **{name: getattr(self.learner, name) for name in self.field_forms}}
 
     def _restore(self, fields: dict[str, Any]) -> None:
         super()._restore(fields)
         self.learner = OnlineLearner(len(self.index) if self.labels else 0, len(self.labels), self.rule)
-        for name in self.learned:
+        for name in self.field_forms:
             setattr(self.learner, name, fields[name])

@@ -16,8 +16,8 @@ from ...pairs.build import DenseScores, Scores, SparseScores, from_dense
 from ...sources.base import Source, all_finite, has_weights, missing_input, to_numpy
 from ...sources.softmax import SoftmaxSource
 from ...types import OUTSIDE, Floats, Ints, Spans
-from .confidence import Draws, Progress, draws_of_head, draws_of_learner, gaps, has_head, k_best_shares
-from .factory import DRAWN, WAYS
+from .confidence import Progress, WeightSamples, gaps, has_head, k_best_shares, sample_head, sample_learner
+from .factory import SAMPLING_WAYS, WAYS
 from .inference.sums import sum_chains
 from .labeller import ChainLabeller
 from .messages import calib_error
@@ -56,7 +56,7 @@ class ChainSource(Source):
         return entity_types(pipe.labels) if pipe.cfg["target"] == ENTITIES else ()
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
+        return spans.scores
 
     def is_trained(self, pipe: Any) -> bool:
         return bool(pipe.labels) and (not hasattr(pipe, "model") or has_weights(pipe))
@@ -78,21 +78,21 @@ class ChainSource(Source):
         if not len(chains.scores):
             return DenseScores(np.zeros((0, len(self.labels(pipe)))))
         sums = sum_chains(chains)
-        xp, packed_places = chains.xp, chains.packing.packed
+        xp, packed_index = chains.xp, chains.packing.packed_index
 
         def of_paths(rows: Ints, labels: Ints, lengths: Ints) -> Floats:
-            return to_numpy(sums.paths(packed_places[rows], labels, lengths))
+            return to_numpy(sums.paths(packed_index[rows], labels, lengths))
 
-        marginals = to_numpy(sums.marginals[chains.packing.on(xp, "packed")])
+        marginals = to_numpy(sums.marginals[chains.packing.on(xp, "packed_index")])
         return scores_of(pipe, docs, marginals, of_paths)
 
 
-# (tokens of some stretches, a label of each, lengths of the stretches) -> a number for each stretch.
+# (tokens of some entities, a label of each token, lengths of the entities) -> a score for each entity.
 OfPaths = Callable[[Ints, Ints, Ints], Floats]
 
 
 def scores_of(pipe: ChainLabeller, docs: Sequence[Doc], of_labels: Floats, of_paths: OfPaths) -> Scores:
-    """Return scores of labels as a source does: for entities those of their types, and of each whole one on the Docs.
+    """Return the scores of labels; for entities those of types, and of each entity on the Docs.
 
     of_labels (Floats): In [0, 1], shape (n_tokens, K); it is overwritten.
     """
@@ -108,14 +108,14 @@ def entity_types(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def by_type(marginals: Floats, labels: Sequence[str]) -> Floats:
-    """Return the sums over the tags of each type, "O" first, shape (n_tokens, 1 + n_types)."""
+    """Return the probability of each entity type, summed over its BILUO tags, "O" first, shape (n_tokens, 1 + n_types)."""
     types = entity_types(labels)
     member = np.array([[(label.partition("-")[2] or OUTSIDE) == kind for kind in (OUTSIDE, *types)] for label in labels])
     return np.clip(marginals @ member, 0.0, 1.0)
 
 
 def _entities(docs: Sequence[Doc], labels: Sequence[str], types: Floats, of_paths: OfPaths) -> Spans:
-    """Return the entities of known types on the Docs. types (Floats): Of `by_type`."""
+    """Return the entities of known types on the Docs. types (Floats): Scores of types, shape (n_tokens, 1 + n_types)."""
     column = {label: i for i, label in enumerate(labels)}
     number = {name: i for i, name in enumerate(entity_types(labels))}
     rows: list[tuple[int, int, int]] = []
@@ -152,15 +152,20 @@ def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
     return np.array([column[name] for name in names] if all(name in column for name in names) else [], dtype=np.intp)
 
 
-# The scales that `choose_scale` tries, and the one that counts where none was chosen.
+# The scales that `choose_scale` tries, and the default.
 SCALES = tuple(np.geomspace(0.01, 1.0, 20).tolist())
 _UNCHOSEN = 0.1
-# Tokens that `choose_scale` looks at.
+# At most so many tokens are used by `choose_scale`.
 _ENOUGH = 5_000
 
 
+def _as_inner(name: str) -> Any:
+    """Return a method that calls the source which reads the component's probabilities."""
+    return lambda self, pipe, *docs: getattr(self._inner(pipe), name)(pipe, *docs)
+
+
 class ConfidenceSource(Source):
-    """How much the answer of a labeller changes (Mejer & Crammer 2010, section 5).
+    """Measures confidence by how much the answer of a labeller changes (Mejer & Crammer 2010, section 5).
 
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
     way (str): kd_pc: samples of the weights from N(mu, s Sigma), by an online learner with variances; kd_fixed: from N(mu, s
@@ -186,7 +191,7 @@ class ConfidenceSource(Source):
         if scale is not None and not 0 < scale < np.inf:
             raise calib_error("C001", name="scale", wanted="greater than 0", given=scale)
         self.component, self.way, self.scale, self.seed = component, way, scale, seed
-        # What it can read, as the end of the sentence that refuses a component.
+        # The end of the sentence that refuses a component that it cannot read.
         self.reads_what = f" by way {way}: {WAYS[way]}"
         self.k = k or (30 if way in ("kbv", "wkbv") else 50)
 
@@ -204,45 +209,28 @@ class ConfidenceSource(Source):
         return type(pipe).__name__
 
     @property
-    def says(self) -> str:  # type: ignore[override]
-        scale_text = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in DRAWN else ""
+    def settings_summary(self) -> str:  # type: ignore[override]
+        scale_text = f", scale {self.scale or _UNCHOSEN:.3g}" if self.way in SAMPLING_WAYS else ""
         return self.way + ("" if self.way == "delta" else f", k {self.k}") + scale_text
 
     def _inner(self, pipe: Any) -> Source:
         return ChainSource(self.component) if isinstance(pipe, ChainLabeller) else SoftmaxSource(self.component)
 
-    def annotation(self, pipe: Any) -> Annotation:
-        return self._inner(pipe).annotation(pipe)
-
-    def labels(self, pipe: Any) -> tuple[str, ...]:
-        return self._inner(pipe).labels(pipe)
-
-    def span_labels(self, pipe: Any) -> tuple[str, ...]:
-        return self._inner(pipe).span_labels(pipe)
+    annotation, labels, span_labels = map(_as_inner, ("annotation", "labels", "span_labels"))
+    is_trained, has_finite_weights = map(_as_inner, ("is_trained", "has_finite_weights"))
+    missing, reads_output = map(_as_inner, ("missing", "reads_output"))
 
     def raw_span_scores(self, spans: Spans) -> Floats:
-        return spans.own
-
-    def is_trained(self, pipe: Any) -> bool:
-        return self._inner(pipe).is_trained(pipe)
-
-    def has_finite_weights(self, pipe: Any) -> bool:
-        return self._inner(pipe).has_finite_weights(pipe)
-
-    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
-        return self._inner(pipe).missing(pipe, docs)
-
-    def reads_output(self, pipe: Any) -> bool:
-        return self._inner(pipe).reads_output(pipe)
+        return spans.scores
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return self._inner(pipe).obstacle(nlp, name, pipe)
 
     @property
-    def unsettled(self) -> bool:  # type: ignore[override]
-        return self.way in DRAWN and self.scale is None
+    def has_auto_settings(self) -> bool:  # type: ignore[override]
+        return self.way in SAMPLING_WAYS and self.scale is None
 
-    def settle(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
+    def resolve_auto_settings(self, pipe: Any, examples: Sequence[Example], progress: Progress = iter) -> dict[str, Any]:
         self.scale = choose_scale(self, pipe, examples, progress=progress)
         return {"scale": self.scale}
 
@@ -259,24 +247,24 @@ class ConfidenceSource(Source):
         )
 
     def confidences(self, pipe: Any, docs: Sequence[Doc]) -> list[Floats]:
-        """Return the number of each label at each token, chain after chain, shape (length, K)."""
-        if self.way in DRAWN:
-            return self.draws(pipe, docs).shares(self.k, self.scale or _UNCHOSEN)
+        """Return the confidence in each label at each token, shape (length, K) for each chain."""
+        if self.way in SAMPLING_WAYS:
+            return self.weight_samples(pipe, docs).shares(self.k, self.scale or _UNCHOSEN)
         chains, _ = pipe.chains(docs)
         return gaps(chains) if self.way == "delta" else k_best_shares(chains, self.k, by_score=self.way == "wkbv")
 
-    def draws(self, pipe: Any, docs: Sequence[Doc]) -> Draws:
+    def weight_samples(self, pipe: Any, docs: Sequence[Doc]) -> WeightSamples:
         """Return samples of the weights, for the sequences of some Docs."""
         if isinstance(pipe, OnlineLabeller):
             sequences = [sequence for doc in docs for sequence in pipe.features_of(doc, unseen=True)]
-            return draws_of_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.allowed())
+            return sample_learner(pipe.learner, sequences, self.way == "kd_pc", self.seed, pipe.constraint_potentials())
         if isinstance(pipe, ChainLabeller):
-            return draws_of_head(pipe, docs, [pipe.bounds(doc) for doc in docs], self.seed, pipe.potentials())
-        return draws_of_head(pipe, docs, [[(0, len(doc))] if len(doc) else [] for doc in docs], self.seed)
+            return sample_head(pipe, docs, [pipe.bounds(doc) for doc in docs], self.seed, pipe.potentials())
+        return sample_head(pipe, docs, [[(0, len(doc))] if len(doc) else [] for doc in docs], self.seed)
 
 
 def _labels_tokens(pipe: Any) -> bool:
-    """Return whether the columns of its head are the labels of tokens: edit trees are not."""
+    """Return whether the columns of a component's head are labels of tokens, which edit trees are not."""
     return isinstance(pipe, ChainLabeller) or (SoftmaxSource().supports(pipe) and not isinstance(pipe, EditTreeLemmatizer))
 
 
@@ -307,7 +295,7 @@ def choose_scale(
     if not wrong.any() or wrong.all():
         return _UNCHOSEN
     agree = np.zeros((len(scales), len(predicted_columns)))
-    for labels in source.draws(pipe, docs).labels(source.k, scales, progress):
+    for labels in source.weight_samples(pipe, docs).labels(source.k, scales, progress):
         agree += labels == predicted_columns
     return scales[int(np.argmax([average_precision_score(wrong, -shares[with_gold]) for shares in agree]))]
 

@@ -26,14 +26,14 @@ class Target(ABC):
 
     @abstractmethod
     def gold(self, example: Example) -> list[str | None]:
-        """Return the gold label of each predicted token, or None."""
+        """Return the gold label of each predicted token, None for none."""
 
     @abstractmethod
     def labels(self, example: Example) -> Iterable[str]:
         """Return the labels that the gold Doc uses."""
 
     def is_label(self, label: str) -> bool:
-        """Return whether tokens can have it."""
+        """Return whether tokens can have this label."""
         return bool(label)
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Entities(Target):
 
 
 class Extension(Target):
-    """Token._.name: a text."""
+    """Labels in the extension attribute Token._.name, as text."""
 
     def __init__(self, name: str):
         if not Token.has_extension(name):
@@ -145,7 +145,7 @@ def _repair_tags(labels: Sequence[str]) -> list[str]:
 def biluo_transitions(labels: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Return for BILUO tags which may follow which (rows: the previous), (K, K); which may begin; which may end, (K,)."""
     letters, kinds = np.array([label.partition("-")[::2] for label in labels], dtype=object).reshape(-1, 2).T
-    open_behind, open_before = np.isin(letters, ["B", "I"]), np.isin(letters, ["I", "L"])
-    follows = open_behind[:, None] == open_before
-    follows &= ~open_behind[:, None] | (kinds[:, None] == kinds)
-    return follows, ~open_before, ~open_behind
+    open_after, open_before = np.isin(letters, ["B", "I"]), np.isin(letters, ["I", "L"])
+    follows = open_after[:, None] == open_before
+    follows &= ~open_after[:, None] | (kinds[:, None] == kinds)
+    return follows, ~open_before, ~open_after

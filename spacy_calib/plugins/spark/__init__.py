@@ -1,4 +1,4 @@
-"""Calibrated scores on Apache Spark (extra `spark`). Workers need spacy-calib and the pipeline installed."""
+"""Calibrated scores on Apache Spark (extra `spark`); spacy-calib and the pipeline must be installed on the workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DataFrame of texts -> a DataFrame of calibrated scores."""
+"""Compute a DataFrame of calibrated scores from a DataFrame of texts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ...pipe.component import check_unit
 from .messages import calib_error
 from .models import Model
 from .score_rows import score_rows, score_schema
-from .session import ask_a_worker, check_columns, check_type
+from .session import check_columns, check_type, check_worker
 
-# A task numbers its texts from its own multiple of this, as Spark's monotonically_increasing_id does.
-_TEXTS_OF_A_TASK = 1 << 33
-# Columns that have a value for a text that is null.
-_OF_NO_TEXT = {"id", "doc", "attr"}
+# Task i numbers its texts from i times this number, as Spark's monotonically_increasing_id does.
+_TASK_OFFSET = 1 << 33
+# Columns that have a value even if the text is null.
+_ID_COLUMNS = {"id", "doc", "attr"}
 
 
 def score(
@@ -41,18 +41,19 @@ def score(
     code: str | Path | None = None,
     check: bool = True,
 ) -> DataFrame:
-    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame; the rows are those of `plugins.spark.score_rows`.
+    """Run a pipeline with a fitted calib pipe over the texts of a DataFrame, and return the columns of `score_rows`.
 
-    Workers load the pipeline by its name or path, once each, and keep it for later jobs.
-    model (str | Path): Package, or path, there on every worker. text (str): Column of the texts. A null has no rows; with unit
-    document a row without score.
-    id (str | None): Column of the texts' ids, for the column `id`. The column `doc` numbers the texts, each number once but
-    with gaps, and otherwise when Spark computes the frame again.
-    keep (str | Sequence[str]): Columns that go along, before those of the scores. unit (str): token, entity, sentence or
-    document. attr (str | None): Prefix of the calib pipe; None for all fitted ones. batch_size (int): Texts whose rows are made
-    at a time; memory of a worker grows with it.
-    code (str | Path | None): Python file there on every worker, or module, imported before the pipeline. check (bool): Let a
-    worker load the pipeline first, so that a fault is reported at once.
+    Each worker loads the pipeline once, by its name or path, and keeps it for later jobs.
+    df (DataFrame): The texts. model (str | Path): Package or path that exists on every worker. text (str): Column of the texts;
+    a null has no rows, or with unit document a row without score.
+    id (str | None): Column of the texts' ids, copied to the column `id`. The column `doc` numbers the texts; numbers are unique
+    but have gaps, and change when Spark computes the frame again.
+    keep (str | Sequence[str]): Columns of df to copy, before those of the scores. unit (str): What gets a row: token, entity,
+    sentence or document. attr (str | None): Prefix of the calib pipe; None for all fitted ones.
+    batch_size (int): Number of texts whose rows are made at a time; the memory of a worker grows with it.
+    code (str | Path | None): Python file that exists on every worker, or module, imported before the pipeline is loaded.
+    check (bool): Whether a worker loads the pipeline first, so that a fault is reported at once.
+    RETURNS (DataFrame): A row for each unit, computed when Spark needs it.
     RAISES C001: df is no DataFrame, unit or batch_size out of range. C452, C453: a column is missing, or no text. C455: two
     columns of one name. C454: workers do not find the pipeline. C027, C068: it has no such fitted pipe. C446, C447: none that
     scores such units. C062: the code cannot be imported.
@@ -67,16 +68,16 @@ def score(
     for name in keep:
         if name in schema.names:
             raise calib_error("C455", given=name)
-    task = _Scoring(Model.named(model, code), attr, unit, text, id, keep, batch_size)
+    task = _Scoring(Model.from_name(model, code), attr, unit, text, id, keep, batch_size)
     if check:
-        ask_a_worker(df.sparkSession, task.loaded)
+        check_worker(df.sparkSession, task.load)
     kept_fields = [df.schema[name] for name in keep]
     return df.select(*used).mapInArrow(task.batches, StructType([*kept_fields, *schema.fields]))
 
 
 @dataclass(frozen=True)
 class _Scoring:
-    """The task of a worker. text, id, keep: Names of columns. n_texts (int): Texts scored at a time."""
+    """The task of a worker. text, id, keep: Names of columns. n_texts (int): Number of texts scored at a time."""
 
     model: Model
     attr: str | None
@@ -86,24 +87,24 @@ class _Scoring:
     keep: tuple[str, ...]
     n_texts: int
 
-    def loaded(self) -> tuple[Language, list[str]]:
-        """Return the pipeline, and the prefixes of the pipes. RAISES C446, C447: no such unit. Others: as `Model.fitted`."""
-        nlp, pipes = self.model.fitted(self.attr)
+    def load(self) -> tuple[Language, list[str]]:
+        """Return the pipeline and the prefixes of its pipes. RAISES C446, C447: no such unit. Others: `Model.load_fitted`."""
+        nlp, pipes = self.model.load_fitted(self.attr)
         check_unit(nlp, pipes, self.unit)
         return nlp, [pipe.attr for pipe in pipes]
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of texts -> rows of scores."""
+        """Yield rows of scores for batches of rows of texts."""
         context: Any = TaskContext.get()
-        first = context.partitionId() * _TEXTS_OF_A_TASK
-        for whole in batches:
-            for start in range(0, whole.num_rows, self.n_texts):
-                batch = whole.slice(start, self.n_texts)
+        first = context.partitionId() * _TASK_OFFSET
+        for arrow_batch in batches:
+            for start in range(0, arrow_batch.num_rows, self.n_texts):
+                batch = arrow_batch.slice(start, self.n_texts)
                 yield self._score(batch, first)
                 first += batch.num_rows
 
     def _score(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        nlp, attrs = self.loaded()
+        nlp, attrs = self.load()
         texts = batch.column(self.text)
         ids = [None] * len(texts) if self.id is None else batch.column(self.id).to_pylist()
         items = [(text or "", None) for text in texts.to_pylist()]
@@ -111,7 +112,7 @@ class _Scoring:
         columns = score_rows(docs, attrs, self.unit, ids=ids, first=first)
         rows = np.array(columns["doc"], dtype=np.int64) - first
         for row in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)[rows]):
-            for name in columns.keys() - _OF_NO_TEXT:
+            for name in columns.keys() - _ID_COLUMNS:
                 columns[name][row] = None
         schema = score_schema(self.unit)
         kept_columns = [batch.column(name).take(pa.array(rows)) for name in self.keep]

@@ -1,4 +1,4 @@
-"""Checks before a job on Spark begins, whose faults become one sentence, and a local session for trials and tests."""
+"""Check a job before Spark starts it, so that a fault is one sentence, and start a local session for trials and tests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _JAVA = 17
 
 
 def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
-    """Start a Spark session on this machine, or take the one that runs.
+    """Start a Spark session on this machine, or return the running one.
 
-    Workers run this Python, over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP are set; the web page of the
-    session is off.
-    master (str): As in Spark: local[2] is one process with two workers, local-cluster[2,1,1024] two of one core and 1,024 MB.
-    settings: Of Spark, with _ for each dot: `spark_task_maxFailures=1`. RAISES C451: there is no Java, or an old one.
+    Workers run the current Python, over the loopback interface, unless PYSPARK_PYTHON and SPARK_LOCAL_IP are set. The web page
+    of the session is off.
+    master (str): Master URL of Spark: local[2] is one process with two workers, local-cluster[2,1,1024] two workers of one core
+    and 1,024 MB each. settings: Settings of Spark, with _ for each dot: `spark_task_maxFailures=1`.
+    RAISES C451: there is no Java, or an old one.
     """
     check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -41,7 +42,7 @@ def local_session(master: str = "local[*]", **settings: Any) -> SparkSession:
 
 
 def check_java() -> None:
-    """Check for Java before Spark does, with two pages of traceback. RAISES C451: there is none, or an old one."""
+    """Check that Java is installed, as Spark itself would print two pages of traceback. RAISES C451: none, or an old one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None:
@@ -56,7 +57,7 @@ def check_java() -> None:
 
 
 def check_columns(df: DataFrame, names: Sequence[str]) -> None:
-    """RAISES C001: it is no DataFrame. C452: a column is missing."""
+    """Check that a DataFrame has some columns. RAISES C001: df is no DataFrame. C452: a column is missing."""
     if not isinstance(df, DataFrame):
         raise calib_error("C001", name="df", wanted="a DataFrame of Spark", given=type(df).__name__)
     for name in names:
@@ -64,15 +65,15 @@ def check_columns(df: DataFrame, names: Sequence[str]) -> None:
             raise calib_error("C452", given=name, available=", ".join(df.columns))
 
 
-def check_type(df: DataFrame, name: str, expected: DataType) -> None:
-    """RAISES C453: the column is of another type."""
+def check_type(df: DataFrame, name: str, data_type: DataType) -> None:
+    """Check the type of a column. RAISES C453: it is another one."""
     actual = df.schema[name].dataType
-    if type(actual) is not type(expected):
-        raise calib_error("C453", name=name, wanted=expected.simpleString(), given=actual.simpleString())
+    if type(actual) is not type(data_type):
+        raise calib_error("C453", name=name, wanted=data_type.simpleString(), given=actual.simpleString())
 
 
-def ask_a_worker(session: SparkSession, load: Callable[[], Any]) -> None:
-    """Load what a job needs on one worker, and keep it there; errors as of `load`. RAISES C454: no pipeline there."""
+def check_worker(session: SparkSession, load: Callable[[], Any]) -> None:
+    """Load what a job needs on one worker, where it is cached. RAISES C454: no pipeline there. Others: errors of `load`."""
     faults = session.range(0, 1, 1, 1).mapInArrow(partial(_report_fault, load), "code string, why string").collect()
     if faults:
         code, why = faults[0]["code"], faults[0]["why"]

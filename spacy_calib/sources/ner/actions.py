@@ -1,7 +1,7 @@
-"""The transitions of an entity recognizer as arrays, and which are open to a token: spaCy's rules (BiluoPushDown).
+"""The transitions of an entity recognizer as arrays, and which of them are valid at a token: spaCy's rules (BiluoPushDown).
 
-Whether a transition is valid depends on the entity that is open before the token, and on what the Doc held before
-decoding: preset entities and blocked tokens, sentence starts, white space, and the end of the Doc.
+Validity depends on the entity that is open before the token, and on the Doc before decoding: preset entities and blocked
+tokens, sentence starts, white space, and the end of the Doc.
 """
 
 from __future__ import annotations
@@ -19,39 +19,41 @@ from ...types import Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Actions:
-    """Which class of the model is which transition.
+class EntityActions:
+    """The transition of each class of the model.
 
-    types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Of the types. n_classes (int): Classes
-    of the model. begin, inside, last, unit (Ints): Class of B-, I-, L- and U- of each type. out, blocked (int): Class of O, and
-    of U- without a type; -1 for none.
+    types (tuple[str, ...]): Entity types in order of addition. hashes (NDArray[uint64]): Their hashes. n_classes (int): Number of
+    classes of the model. begin_classes, in_classes, last_classes, unit_classes (Ints): Class of B-, I-, L- and U- of each type.
+    out_class, blocked_class (int): Class of O, and of U- without a type; -1 for none.
     """
 
     types: tuple[str, ...]
     hashes: NDArray[np.uint64]
     n_classes: int
-    begin: Ints
-    inside: Ints
-    last: Ints
-    unit: Ints
-    out: int
-    blocked: int
+    begin_classes: Ints
+    in_classes: Ints
+    last_classes: Ints
+    unit_classes: Ints
+    out_class: int
+    blocked_class: int
 
 
-def read_actions(moves: Any) -> Actions:
-    """Read the transitions of `EntityRecognizer.moves`. moves (BiluoPushDown): With or without classes."""
+def read_actions(moves: Any) -> EntityActions:
+    """Read the transitions of `EntityRecognizer.moves`. moves (BiluoPushDown): May have no classes yet."""
     class_of: dict[str, dict[str, int]] = {prefix: {} for prefix in "BILU"}
-    out = blocked = -1
+    out_class = blocked_class = -1
     for number in range(moves.n_moves):
         prefix, _, label = moves.get_class_name(number).partition("-")
         if not label:
-            out, blocked = (number, blocked) if prefix == "O" else (out, number)
+            out_class, blocked_class = (number, blocked_class) if prefix == "O" else (out_class, number)
         else:
             class_of[prefix][label] = number
     types = tuple(sorted(class_of["B"], key=lambda label: class_of["B"][label]))
     columns = {prefix: np.array([numbers[label] for label in types], dtype=np.intp) for prefix, numbers in class_of.items()}
     hashes = np.array([get_string_id(label) for label in types], dtype=np.uint64)
-    return Actions(types, hashes, moves.n_moves, columns["B"], columns["I"], columns["L"], columns["U"], out, blocked)
+    return EntityActions(
+        types, hashes, moves.n_moves, columns["B"], columns["I"], columns["L"], columns["U"], out_class, blocked_class
+    )
 
 
 Bools = NDArray[np.bool_]
@@ -62,10 +64,10 @@ _MISSING, _IN, _OUT, _BEGIN = 0, 1, 2, 3
 
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """What the rules read of the tokens of some Docs, before decoding; arrays of shape (n_tokens,).
+    """The token attributes that the rules of valid transitions read, before decoding; arrays of shape (n_tokens,).
 
-    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): Of the next token, 0 at the end of a Doc.
-    next_starts (Bools): The next token starts a sentence. space (Bools): White space. last (Bools): Last token of its Doc.
+    iob (Ints), kind (NDArray[uint64]): Preset ENT_IOB and ENT_TYPE. next_iob (Ints): ENT_IOB of the next token, 0 at the end of a
+    Doc. next_starts (Bools): The next token starts a sentence. space (Bools): White space. last (Bools): Last token of its Doc.
     """
 
     iob: Ints
@@ -76,11 +78,11 @@ class RuleInput:
     last: Bools
 
 
-def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
-    """Read the input of the rules from non-empty Docs. cleared (bool): As if the Docs had no entities."""
+def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleInput:
+    """Read the input of the rules from non-empty Docs. ignore_entities (bool): Read the Docs as if they had no entities."""
     parts = [doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START", "IS_SPACE"]).astype(np.uint64, copy=False) for doc in docs]
     columns = np.concatenate([part.reshape(-1, 4) for part in parts])
-    if cleared:
+    if ignore_entities:
         columns[:, :2] = 0
     last = np.zeros(len(columns), dtype=bool)
     ends = np.cumsum([len(doc) for doc in docs])
@@ -97,14 +99,14 @@ def read_rule_input(docs: Sequence[Doc], cleared: bool = False) -> RuleInput:
     )
 
 
-def opening_columns(actions: Actions) -> Ints:
-    """Return the classes open to a token outside of an entity: B- and U- of each type, O, and blocked if there is one."""
-    blocked = [actions.blocked] if actions.blocked >= 0 else []
-    return np.concatenate([actions.begin, actions.unit, [actions.out], blocked]).astype(np.intp)
+def opening_columns(actions: EntityActions) -> Ints:
+    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if it exists."""
+    extra_class = [actions.blocked_class] if actions.blocked_class >= 0 else []
+    return np.concatenate([actions.begin_classes, actions.unit_classes, [actions.out_class], extra_class]).astype(np.intp)
 
 
-def valid_openings(rules: RuleInput, actions: Actions) -> Bools:
-    """Return which transitions are valid where no entity is open: (n_tokens, columns of `opening_columns`)."""
+def valid_openings(rules: RuleInput, actions: EntityActions) -> Bools:
+    """Return which transitions are valid if no entity is open: shape (n_tokens, classes of `opening_columns`)."""
     begins = rules.iob == _BEGIN
     is_inside = rules.iob == _IN
     free = ~begins & ~rules.space
@@ -121,18 +123,18 @@ def valid_openings(rules: RuleInput, actions: Actions) -> Bools:
         goes_on = (rules.next_iob[preset] == _IN)[:, None]
         valid[preset, :n_types] = same_type & goes_on & ~rules.last[preset, None]
         valid[preset, n_types : 2 * n_types] = same_type & ~goes_on
-    if actions.blocked >= 0:
+    if actions.blocked_class >= 0:
         valid[:, 2 * n_types + 1] = begins & (rules.kind == 0)
     return valid
 
 
-def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: Actions) -> tuple[Bools, Bools]:
-    """Return whether an open entity may go on (I-), and close (L-), at these tokens. types (Ints): Type of the open entity."""
+def valid_inside(rules: RuleInput, rows: Ints, types: Ints, actions: EntityActions) -> tuple[Bools, Bools]:
+    """Return whether an entity that is open may continue (I-), and end (L-), at tokens. types (Ints): Index of its type."""
     iob, next_iob = rules.iob[rows], rules.next_iob[rows]
     same_type = rules.kind[rows] == actions.hashes[types]
     is_inside = iob == _IN
     may_go_on = ~rules.last[rows] & (iob != _BEGIN) & (next_iob != _BEGIN)
     may_go_on &= np.where(is_inside, (next_iob == _IN) & same_type, ~rules.next_starts[rows])
-    # A preset last token closes with L- of its own type, whichever type is open.
+    # A preset last token ends the entity with L- of the preset type, whichever type is open.
     may_close = np.where(is_inside, np.isin(rules.kind[rows], actions.hashes), True) & (next_iob != _IN)
     return may_go_on, may_close

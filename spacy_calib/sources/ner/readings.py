@@ -1,4 +1,4 @@
-"""What a recognizer predicted for one Doc: probabilities of its tokens, its entities, and those that it did not choose."""
+"""The prediction of a recognizer for one Doc: probabilities of its tokens, its entities, and candidates that it rejected."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from spacy.tokens import Doc
 
 from ...types import Floats, Ints
 from .actions import Bools
-from .decoding import Decoded, FoundEntities
+from .decoding import FoundEntities, GreedyDecoding
 
 PREFIXES = ("B", "I", "L", "U")
-_Key = tuple[int, int, int]
+_EntityKey = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Preset:
-    """What a Doc held before its entities were recognized. columns: ENT_IOB and ENT_TYPE. tokens: In an entity, or blocked."""
+    """The entities of a Doc before recognition. columns: ENT_IOB and ENT_TYPE. tokens: Whether each is in an entity or blocked."""
 
     columns: NDArray[np.uint64]
     tokens: Bools
 
     @classmethod
-    def of(cls, doc: Doc, cleared: bool = False) -> Preset:
-        """Read a Doc. cleared (bool): As if it had no entities."""
+    def from_doc(cls, doc: Doc, ignore_entities: bool = False) -> Preset:
+        """Read a Doc. ignore_entities (bool): Read it as if it had none."""
         columns = doc.to_array(["ENT_IOB", "ENT_TYPE"]).astype(np.uint64).reshape(-1, 2)
-        if cleared:
+        if ignore_entities:
             columns[:] = 0
         return cls(columns, (columns[:, 0] == 1) | (columns[:, 0] == 3))
 
 
 def type_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of `type_marginals`."""
+    """Return the labels of the columns of `type_marginals`."""
     return ("O", *types)
 
 
 def biluo_labels(types: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of `biluo_marginals`: the four tags of a type together, so that new types come last."""
+    """Return the labels of the columns of `biluo_marginals`, the four tags of a type side by side, so that new types come last."""
     return ("O", *(f"{prefix}-{label}" for label in types for prefix in PREFIXES))
 
 
 @dataclass(frozen=True, eq=False)
 class EntityReading(ABC):
-    """Entity types, what a recognizer predicted for one Doc (`path`: P of the decoder), and what the Doc held before."""
+    """The prediction for one Doc: entity types, entities with the probabilities of the decoder, and the preset entities."""
 
     types: tuple[str, ...]
     entities: FoundEntities
@@ -61,17 +61,17 @@ class EntityReading(ABC):
 
     @property
     def candidates(self) -> FoundEntities:
-        """Entities that were considered but not chosen."""
+        """Entities that the decoder considered and rejected."""
         empty = np.zeros(0, dtype=np.intp)
         return FoundEntities(empty, empty, empty, np.zeros(0))
 
     @abstractmethod
     def type_marginals(self) -> Floats:
-        """Return P(entity type, or O) of each token, columns as in `type_labels`."""
+        """Return P(entity type or O) of each token, shape (n_tokens, n_labels), columns as in `type_labels`."""
 
     @abstractmethod
     def biluo_marginals(self) -> Floats:
-        """Return P(tag) of each token, columns as in `biluo_labels`."""
+        """Return P(BILUO tag) of each token, shape (n_tokens, n_labels), columns as in `biluo_labels`."""
 
     def entity_hashes(self) -> Iterator[tuple[int, int, int]]:
         """Yield (start, end, hash of the type) of each entity."""
@@ -81,7 +81,10 @@ class EntityReading(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GreedyReading(EntityReading):
-    """What greedy decoding predicted, see `Decoded`; inside an entity tokens get the opening decision's probability."""
+    """The prediction of greedy decoding; all tokens of an entity have the probabilities of its first token.
+
+    openings, opener, closing: As in GreedyDecoding, for the tokens of the Doc.
+    """
 
     openings: Floats
     opener: Ints
@@ -112,8 +115,8 @@ class GreedyReading(EntityReading):
         return marginals
 
 
-def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
-    """Split what was decoded together into a reading of each Doc."""
+def split_decoding(batch: GreedyDecoding, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
+    """Split the decoding of a batch into a reading of each Doc."""
     ends = np.cumsum([len(doc) for doc in docs])
     starts = ends - np.array([len(doc) for doc in docs])
     entities = batch.entities
@@ -131,7 +134,7 @@ def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) ->
                     entities.types[part].copy(),
                     entities.path[part].copy(),
                 ),
-                Preset.of(docs[i], cleared),
+                Preset.from_doc(docs[i], ignore_entities),
                 batch.openings[start:end].copy(),
                 batch.opener[start:end] - start,
                 batch.closing[start:end].copy(),
@@ -142,14 +145,14 @@ def split_decoded(batch: Decoded, docs: Sequence[Doc], cleared: bool = False) ->
 
 @dataclass(frozen=True, eq=False)
 class BeamReading(EntityReading):
-    """What a beam found, parses weighed by probability. held: Every entity, `path` summed over parses. chosen: Of the best."""
+    """The prediction of a beam search. all_entities: With their probability, summed over parses. is_chosen: In the final parse."""
 
-    held: FoundEntities
-    chosen: Bools
+    all_entities: FoundEntities
+    is_chosen: Bools
 
     @property
     def candidates(self) -> FoundEntities:
-        return self.held.take(~self.chosen)
+        return self.all_entities.take(~self.is_chosen)
 
     def type_marginals(self) -> Floats:
         biluo = self.biluo_marginals()
@@ -157,7 +160,7 @@ class BeamReading(EntityReading):
 
     def biluo_marginals(self) -> Floats:
         marginals = np.zeros((self.n_tokens, 1 + 4 * len(self.types)))
-        for (start, end, kind), mass in zip(self.held.triples(), self.held.path.tolist(), strict=True):
+        for (start, end, kind), mass in zip(self.all_entities.triples(), self.all_entities.path.tolist(), strict=True):
             first = 1 + 4 * kind
             if end - start == 1:
                 marginals[start, first + 3] += mass
@@ -177,12 +180,12 @@ def read_beams(
     presets: Sequence[Preset],
     final_entities: Sequence[FoundEntities] | None = None,
 ) -> list[EntityReading]:
-    """Return the readings of `beam_parse`'s beams. presets: Of each Doc. final_entities: None takes the best parse."""
+    """Return a reading for each beam of `beam_parse`. final_entities: The entities of each Doc; None takes those of the best parse."""
     column = {label: i for i, label in enumerate(types)}
     readings: list[EntityReading] = []
     for i, (beam, preset) in enumerate(zip(beams, presets, strict=True)):
         parses = recognizer.moves.get_beam_parses(beam)
-        masses = _masses(parses, column)
+        masses = _entity_probabilities(parses, column)
         if final_entities is None:
             best = {(start, end, column[label]) for start, end, label in parses[0][1] if label} if parses else set()
         else:
@@ -190,18 +193,18 @@ def read_beams(
         keys = sorted(best | set(masses))
         table = np.array(keys, dtype=np.intp).reshape(-1, 3)
         path = np.array([min(1.0, masses.get(key, 0.0)) for key in keys])
-        held = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
-        chosen = np.array([key in best for key in keys], dtype=bool)
-        readings.append(BeamReading(types, held.take(chosen), preset, held, chosen))
+        entities = FoundEntities(table[:, 0], table[:, 1], table[:, 2], path)
+        is_chosen = np.array([key in best for key in keys], dtype=bool)
+        readings.append(BeamReading(types, entities.take(is_chosen), preset, entities, is_chosen))
     return readings
 
 
-def _masses(parses: list[Any], column: dict[str, int]) -> dict[_Key, float]:
-    """Return (start, end, type) -> probability that a parse of the beam holds the entity."""
+def _entity_probabilities(parses: list[Any], column: dict[str, int]) -> dict[_EntityKey, float]:
+    """Return (start, end, type) -> share of the beam's probability in parses with the entity."""
     total = sum(mass for mass, _ in parses)
-    masses: defaultdict[_Key, float] = defaultdict(float)
+    masses: defaultdict[_EntityKey, float] = defaultdict(float)
     for mass, entities in parses:
         for start, end, label in entities:
-            if label:  # a blocked token stands among them as an entity without a type
+            if label:  # a blocked token is listed as an entity without a type
                 masses[start, end, column[label]] += mass / total
     return masses

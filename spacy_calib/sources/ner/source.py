@@ -1,4 +1,4 @@
-"""The recognizers `calib_ner` and `calib_beam_ner`, spaCy's own that keep the probabilities of what they decide, and their source."""
+"""The recognizers `calib_ner` and `calib_beam_ner`, which are spaCy's and remember probabilities, and the source of recognizers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..base import has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .actions import read_actions
 from .decoding import decode
-from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoded, type_labels
+from .readings import EntityReading, Preset, biluo_labels, read_beams, split_decoding, type_labels
 
-kept_reading = KeptReadings()
+kept_readings = KeptReadings()
 
 
 class CalibEntityRecognizer(EntityRecognizer):
-    """spaCy's EntityRecognizer with the same weights and entities, which keeps the probabilities.
+    """spaCy's EntityRecognizer with the same weights and entities, which remembers the probabilities.
 
-    Greedy decoding multiplies whole batches (`sources.ner.decoding`); with a beam_width above 1, spaCy's beam search runs.
+    Greedy decoding scores whole batches (`sources.ner.decoding`); with a beam_width above 1, spaCy's beam search runs.
     """
 
     def predict(self, docs: Sequence[Doc] | Doc) -> Any:
@@ -39,7 +39,9 @@ class CalibEntityRecognizer(EntityRecognizer):
             return self.moves.init_batch(docs)
         if self.cfg["beam_width"] != 1:
             beams = self._search(docs)
-            return ParsedDocs(beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.of(doc) for doc in docs]))
+            return ParsedDocs(
+                beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.from_doc(doc) for doc in docs])
+            )
         self._ensure_labels_are_added(docs)
         set_dropout_rate(self.model, 0.0)
         readings = decode_docs(self, docs)
@@ -52,18 +54,18 @@ class CalibEntityRecognizer(EntityRecognizer):
         """Return spaCy's beams. RAISES C024: NaN scores, for which spaCy raises a bare AssertionError."""
         with contextlib.suppress(AssertionError):
             return super().predict(docs)
-        decode_docs(self, docs)  # says which document
+        decode_docs(self, docs)  # its error names the document
         return super().predict(docs)
 
     def set_annotations(self, docs: Sequence[Doc], states_or_beams: Any) -> None:
         """Set the entities, as spaCy does, and remember the readings."""
         super().set_annotations(docs, states_or_beams)
         for doc, reading in zip(docs, getattr(states_or_beams, "readings", ()), strict=False):
-            kept_reading.keep(doc, self.name, reading)
+            kept_readings.keep(doc, self.name, reading)
 
 
 def _replay(state: Any, reading: EntityReading) -> None:
-    """Apply the transitions of the entities that were found."""
+    """Apply the transitions of a reading's entities to a state of spaCy's parser."""
     position = 0
     for start, end, label in reading.entity_hashes():
         for _ in range(start - position):
@@ -83,34 +85,36 @@ def _replay(state: Any, reading: EntityReading) -> None:
 
 
 def make_recognizer(nlp: Language, name: str, **settings: Any) -> CalibEntityRecognizer:
-    """Create the component. settings: Those of spaCy's own."""
+    """Create the component. settings: As for spaCy's EntityRecognizer."""
     return CalibEntityRecognizer(nlp.vocab, name=name, **settings)
 
 
-def decode_docs(recognizer: Any, docs: Sequence[Doc], cleared: bool = False) -> list[EntityReading]:
-    """Decode non-empty Docs at once. cleared (bool): As if without entities. RAISES C024: NaN scores. C033: other states."""
+def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = False) -> list[EntityReading]:
+    """Decode non-empty Docs as a batch.
+
+    ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
+    """
     step_model = recognizer.model.predict(docs)
     try:
-        decoded = decode(
-            step_model, recognizer.model.get_ref("lower"), docs, read_actions(recognizer.moves), recognizer.name, cleared
-        )
-        return split_decoded(decoded, docs, cleared)
+        actions, lower = read_actions(recognizer.moves), recognizer.model.get_ref("lower")
+        decoding = decode(step_model, lower, docs, actions, recognizer.name, ignore_entities)
+        return split_decoding(decoding, docs, ignore_entities)
     finally:
         step_model.clear_memory()
 
 
 def search_beam(
-    recognizer: Any, docs: Sequence[Doc], readings_before: Sequence[EntityReading], width: int, density: float
+    recognizer: Any, docs: Sequence[Doc], greedy_readings: Sequence[EntityReading], width: int, density: float
 ) -> list[EntityReading]:
-    """Return the given readings with probabilities from spaCy's beam search. width, density: As in `beam_parse`."""
+    """Replace the probabilities of greedy readings by those of spaCy's beam search. width, density: As in `beam_parse`."""
     nonempty = [i for i, doc in enumerate(docs) if len(doc)]
     copies = [clear_copy(docs[i]) for i in nonempty]
     for i, copy in zip(nonempty, copies, strict=True):
-        copy.from_array(["ENT_IOB", "ENT_TYPE"], readings_before[i].preset.columns)  # type: ignore[arg-type]
+        copy.from_array(["ENT_IOB", "ENT_TYPE"], greedy_readings[i].preset.columns)  # type: ignore[arg-type]
     beams = recognizer.beam_parse(copies, beam_width=width, drop=0.0, beam_density=density)
-    presets, entities = [readings_before[i].preset for i in nonempty], [readings_before[i].entities for i in nonempty]
-    readings = list(readings_before)
-    for i, reading in zip(nonempty, read_beams(recognizer, beams, readings_before[0].types, presets, entities), strict=True):
+    presets, entities = [greedy_readings[i].preset for i in nonempty], [greedy_readings[i].entities for i in nonempty]
+    readings = list(greedy_readings)
+    for i, reading in zip(nonempty, read_beams(recognizer, beams, greedy_readings[0].types, presets, entities), strict=True):
         readings[i] = reading
     return readings
 
@@ -119,21 +123,21 @@ GRANULARITIES = {"type": "ner", "biluo": "biluo"}
 
 
 class NerSource(TransitionSource):
-    """Marginals and entities of a recognizer.
+    """Probabilities of the tokens and entities of a recognizer.
 
     component (str): Name of the component, `ner` or `beam_ner` of spaCy, or `calib_ner`.
-    granularity (str): "type": P(entity type, or O); "biluo": P(BILUO tag).
-    beam_width (int): Above 1, a beam search of this width gives the probabilities (several times slower); entities stay.
-    beam_density (float): Parses whose score is below this share of the best one leave the beam, in [0, 1).
+    granularity (str): "type" for P(entity type or O), "biluo" for P(BILUO tag).
+    beam_width (int): Above 1, the probabilities are those of a beam search (several times slower); the entities are the same.
+    beam_density (float): Minimum score of a parse in the beam, as a share of the best one, in [0, 1).
     RAISES C001: a setting out of range.
     """
 
     reads = ("ner", "beam_ner")
     events = tuple(EVENTS)
-    alone = ("O",)
-    of = (EntityRecognizer,)
-    keeping, kept = CalibEntityRecognizer, kept_reading
-    sets, attributes = "entities", frozenset({"doc.ents", "token.ent_type", "token.ent_iob"})
+    singleton_labels = ("O",)
+    component_classes = (EntityRecognizer,)
+    remembering_class, memory = CalibEntityRecognizer, kept_readings
+    output_name, output_attributes = "entities", frozenset({"doc.ents", "token.ent_type", "token.ent_iob"})
 
     def __init__(self, component: str = "ner", granularity: str = "type", beam_width: int = 1, beam_density: float = 0.0):
         if granularity not in GRANULARITIES:
@@ -161,57 +165,57 @@ class NerSource(TransitionSource):
         return bool(self.span_labels(pipe)) and has_weights(pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        return self.keeps(pipe)
+        return self.has_memory(pipe)
 
     def holds_preset(self, pipe: Any, doc: Doc) -> bool:
-        return not self.keeps(pipe) and doc.has_annotation("ENT_IOB")
+        return not self.has_memory(pipe) and doc.has_annotation("ENT_IOB")
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> DenseScores:
-        """RAISES C024: NaN in the scores. C033: a model with other states."""
+        """Return the probabilities of tokens and entities. RAISES C024: NaN scores. C033: states of another kind."""
         readings = self.readings(pipe, docs)
         n_types = len(self.span_labels(pipe))
-        parts = [self._marginals(reading, n_types) for reading in readings]
-        spans = [self._spans(reading, part) for reading, part in zip(readings, parts, strict=True)]
-        return DenseScores(np.concatenate(parts), stack_spans(spans, [len(doc) for doc in docs]))
+        marginals = [self._marginals(reading, n_types) for reading in readings]
+        spans = [self._spans(reading, doc_marginals) for reading, doc_marginals in zip(readings, marginals, strict=True)]
+        return DenseScores(np.concatenate(marginals), stack_spans(spans, [len(doc) for doc in docs]))
 
     def readings(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
         readings = super().readings(pipe, docs)
         return search_beam(pipe, docs, readings, self.beam_width, self.beam_density) if self.beam_width > 1 else readings
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[EntityReading]:
-        """RAISES C024, C033: see `read`."""
-        return decode_docs(pipe, docs, cleared=True)
+        """Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind."""
+        return decode_docs(pipe, docs, ignore_entities=True)
 
     def _marginals(self, reading: EntityReading, n_types: int) -> Floats:
-        """Return a column for each label that the recognizer has now, and NaN for preset tokens."""
-        readings = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
-        later = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
-        if later:
-            readings = np.concatenate([readings, np.zeros((len(readings), later))], axis=1)
-        readings[reading.preset.tokens] = np.nan
-        return readings
+        """Return probabilities with a column for each current label of the recognizer, and NaN for preset tokens."""
+        marginals = reading.type_marginals() if self.granularity == "type" else reading.biluo_marginals()
+        n_new_columns = (n_types - len(reading.types)) * (1 if self.granularity == "type" else 4)
+        if n_new_columns:
+            marginals = np.concatenate([marginals, np.zeros((len(marginals), n_new_columns))], axis=1)
+        marginals[reading.preset.tokens] = np.nan
+        return marginals
 
     def _spans(self, reading: EntityReading, marginals: Floats) -> Spans:
-        """Return the entities that the recognizer decided by itself, and the candidates."""
-        found = [(reading.entities, True), (reading.candidates, False)]
-        starts = np.concatenate([entities.starts for entities, _ in found])
-        ends = np.concatenate([entities.ends for entities, _ in found])
-        types = np.concatenate([entities.types for entities, _ in found])
-        own = np.concatenate([entities.path for entities, _ in found])
-        chosen = np.concatenate([np.full(len(entities), is_chosen) for entities, is_chosen in found])
+        """Return the entities, followed by the candidates, without those that have preset tokens."""
+        entity_sets = [(reading.entities, True), (reading.candidates, False)]
+        starts = np.concatenate([entities.starts for entities, _ in entity_sets])
+        ends = np.concatenate([entities.ends for entities, _ in entity_sets])
+        types = np.concatenate([entities.types for entities, _ in entity_sets])
+        probabilities = np.concatenate([entities.path for entities, _ in entity_sets])
+        chosen_mask = np.concatenate([np.full(len(entities), is_chosen) for entities, is_chosen in entity_sets])
         lengths = ends - starts
         firsts = np.cumsum(lengths) - lengths
-        place = np.arange(lengths.sum()) - np.repeat(firsts, lengths)
-        rows, kinds = np.repeat(starts, lengths) + place, np.repeat(types, lengths)
+        offsets = np.arange(lengths.sum()) - np.repeat(firsts, lengths)
+        rows, kinds = np.repeat(starts, lengths) + offsets, np.repeat(types, lengths)
         if self.granularity == "type":
             columns = 1 + kinds
         else:  # B, I, L, U
-            first, last = place == 0, place == np.repeat(lengths, lengths) - 1
-            columns = 1 + 4 * kinds + np.where(first, np.where(last, 3, 0), np.where(last, 2, 1))
-        spans = Spans(starts, ends, types, marginals[rows, columns], own, chosen)
-        known = np.ones(len(starts), dtype=bool)
-        known[np.repeat(np.arange(len(starts)), lengths)[np.isnan(spans.token_scores)]] = False
-        return spans if known.all() else spans.take(known)
+            is_first, is_last = offsets == 0, offsets == np.repeat(lengths, lengths) - 1
+            columns = 1 + 4 * kinds + np.where(is_first, np.where(is_last, 3, 0), np.where(is_last, 2, 1))
+        spans = Spans(starts, ends, types, marginals[rows, columns], probabilities, chosen_mask)
+        has_scores = np.ones(len(starts), dtype=bool)
+        has_scores[np.repeat(np.arange(len(starts)), lengths)[np.isnan(spans.token_scores)]] = False
+        return spans if has_scores.all() else spans.take(has_scores)
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return read_actions(pipe.moves).types

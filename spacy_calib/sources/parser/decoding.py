@@ -1,9 +1,9 @@
-"""Greedy decoding of a batch in the open, with the probability of every decision.
+"""Greedy decoding of a batch of Docs, with the probability of every decision.
 
-A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- gives the top of the stack (S0) the next word
-(B0) as its head, R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. The states are
-spaCy's own and take its transitions, so afterwards they are those of its `greedy_parse`. Which transitions are valid is computed
-from S0, B0 and the transitions made before, for a whole batch at once.
+A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top of
+the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
+transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0 and
+the earlier transitions, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ N_MOVES = 5
 SHIFT, REDUCE, LEFT, RIGHT, BREAK = range(N_MOVES)
 _BITS = 1 << np.arange(N_MOVES)
 _MOVES = {"S": SHIFT, "D": REDUCE, "L": LEFT, "R": RIGHT, "B": BREAK}
-# In a label of an arc that was moved to make the tree projective: the label itself, and that of the head to look for.
+# Separator in the label of an arc that was moved to make the tree projective: its label, and that of its true head.
 DECORATION = "||"
-# The label of tokens without a head, and that of tokens which are merged.
+# The label of tokens without a head, and of parts of a token that are to be merged.
 ROOT, SUBTOKEN = "ROOT", "subtok"
 
 
 @dataclass(frozen=True, eq=False)
-class Actions:
-    """Which class of the model is which transition. moves (Ints), labels (tuple[str, ...]): Of each; "" for no label."""
+class ParserActions:
+    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Move and label of each class; "" for no label."""
 
     moves: Ints
     labels: tuple[str, ...]
 
     @cached_property
     def firsts(self) -> Ints:
-        """First class of each run of one move; spaCy appends labels that were added later."""
+        """First class of each run of classes with the same move; spaCy appends labels that are added later."""
         return np.flatnonzero(np.append(True, self.moves[1:] != self.moves[:-1]))
 
     @cached_property
@@ -52,17 +52,16 @@ class Actions:
 
     @cached_property
     def has_subtokens(self) -> bool:
-        """Whether any class joins neighbouring tokens."""
         return bool(self.subtokens.any())
 
     @cached_property
     def masks(self) -> NDArray[np.float32]:
-        """The 0 or -inf to add to scores for each set of valid moves (a bit per move), shape (32, n_classes)."""
+        """Summands of scores for each set of valid moves (one bit per move): 0 if valid, else -inf; shape (32, n_classes)."""
         is_valid = (np.arange(1 << N_MOVES)[:, None] >> self.moves) & 1
         return np.where(is_valid, np.float32(0.0), np.float32(-np.inf))
 
     def by_move(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """Return the probability of each move, whatever its label: shape (n, 5) from (n, n_classes)."""
+        """Sum the probabilities of classes by move: shape (n, 5) from (n, n_classes)."""
         run_sums = np.add.reduceat(probabilities, self.firsts, axis=1)
         move_sums = np.zeros((len(probabilities), N_MOVES), dtype=probabilities.dtype)
         for column, move in enumerate(self.moves[self.firsts].tolist()):
@@ -70,13 +69,13 @@ class Actions:
         return move_sums
 
 
-def read_actions(moves: Any) -> Actions:
-    """Read the transitions of `DependencyParser.moves`."""
+def read_actions(moves: Any) -> ParserActions:
+    """Return the transitions of the classes of `DependencyParser.moves`, an ArcEager."""
     names = [moves.get_class_name(number).partition("-") for number in range(moves.n_moves)]
-    return Actions(np.array([_MOVES[name] for name, _, _ in names], dtype=np.intp), tuple(label for _, _, label in names))
+    return ParserActions(np.array([_MOVES[name] for name, _, _ in names], dtype=np.intp), tuple(label for _, _, label in names))
 
 
-def arc_labels(actions: Actions) -> tuple[str, ...]:
+def arc_labels(actions: ParserActions) -> tuple[str, ...]:
     """Return the labels that a token may get, in the parser's order, without decorations."""
     arc_classes = np.flatnonzero(np.isin(actions.moves, (LEFT, RIGHT, BREAK)))
     plain = [actions.labels[number].partition(DECORATION)[0] for number in arc_classes.tolist()]
@@ -85,11 +84,11 @@ def arc_labels(actions: Actions) -> tuple[str, ...]:
 
 Bools = NDArray[np.bool_]
 
-# Widths of the state features that spaCy's architectures have: without and with `extra_state_tokens`.
+# Numbers of state features of spaCy's architectures: without and with `extra_state_tokens`.
 STATE_WIDTHS = (8, 13)
-# Scores of so many transitions are held until their probabilities are summed up.
+# Maximum number of scores in memory before probabilities are summed.
 _CELLS = 1 << 21
-# Probabilities are not below it where logarithms are taken.
+# Minimum of probabilities before their logarithm is taken.
 _TINY = 1e-9
 
 
@@ -97,9 +96,9 @@ _TINY = 1e-9
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Of the transition by which the token got head and label; 1 without a head. head (Floats): The same, summed
-    over labels. no_other_head (Floats): That no other decision gave it another head. path, minimum (Floats): Product and
-    minimum over the decisions with it as S0 or B0.
+    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The same,
+    summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum (Floats):
+    Product and minimum of the probabilities of all decisions with it as S0 or B0.
     """
 
     arc: Floats
@@ -109,24 +108,24 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return the probability of each arc, "head" alone or "arc" with its label; without a head that no arc was made."""
+        """Return the probability of each token's head ("head"), or of head and label ("arc"); for a root that it has no head."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
-        """Return those of the tokens from first to end."""
+        """Return the probabilities of the tokens from first to end."""
         return ArcProbabilities(*(column[first:end].copy() for column in vars(self).values()))
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return (final state, arc probabilities) of non-empty Docs; nothing is written. RAISES C024: NaN. C271: other states."""
+    """Return final states and arc probabilities of non-empty Docs, which stay as they are. RAISES C024: NaN scores. C271: other states."""
     set_dropout_rate(parser.model, 0.0)
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
-def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any], ArcProbabilities]:
-    """Return (final state of each non-empty Doc, arc probabilities of tokens). RAISES C024: NaN. C271: other states."""
+def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
+    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES C024: NaN scores. C271: other states."""
     step_model = parser.model.predict(docs)
     try:
         scorer = Scorer(parser, step_model, docs)
@@ -144,7 +143,7 @@ def decode(parser: Any, docs: Sequence[Doc], actions: Actions) -> tuple[list[Any
 
 
 class Scorer:
-    """Scores states through spaCy's step model, as its greedy parser does."""
+    """spaCy's step model for a batch of Docs, called with state features as in its greedy parser."""
 
     def __init__(self, parser: Any, step_model: Any, docs: Sequence[Doc]):
         self.docs, self.component = docs, parser.name
@@ -155,7 +154,7 @@ class Scorer:
         self.unseen_classes = np.flatnonzero(step_model._class_mask == 0)
 
     def __call__(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return scores, (n_states, n_classes). ids: State features."""
+        """Return scores, shape (n_states, n_classes). ids: State features."""
         vectors = self.state2vec.predict(ids)
         scores = np.ascontiguousarray(vectors if self.vec2scores is None else self.vec2scores.predict(vectors))
         if not np.isfinite(scores.sum()):
@@ -176,27 +175,26 @@ def first_tokens(ids: NDArray[np.int32]) -> Ints:
 
 @dataclass(eq=False)
 class ParserStates:
-    """The part of the states of a batch that decides which transitions are valid. Tokens count through the batch; the last
-    place is "no token" (-1).
+    """The part of the states of a batch that decides which transitions are valid.
 
-    starts, never_starts (Bools): Tokens that start a sentence, and those that must not. unshiftable (Bools): Put back from the
-    stack. heads (Ints): -1 for none.
+    Arrays have an element for each token of the batch, and a last one for "no token" (-1). starts, never_starts (Bools): Tokens
+    that start a sentence, and tokens that must not. unshiftable (Bools): Put back from the stack. heads (Ints): -1 for none.
     """
 
-    actions: Actions
+    actions: ParserActions
     starts: Bools
     never_starts: Bools
     unshiftable: Bools
     heads: Ints
 
     @classmethod
-    def from_docs(cls, docs: Sequence[Doc], actions: Actions) -> ParserStates:
+    def from_docs(cls, docs: Sequence[Doc], actions: ParserActions) -> ParserStates:
         signs = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) for doc in docs]).astype(np.uint64).view(np.int64)
         signs = np.append(signs, 0)
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores, -inf where a transition is not valid (spaCy's ArcEager). tokens (Ints): See `first_tokens`."""
+        """Return the scores with -inf for invalid transitions, by the rules of ArcEager. tokens (Ints): B0, B1, S0, S1; shape (4, n)."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0
@@ -205,7 +203,7 @@ class ParserStates:
         valid[REDUCE] = ~no_s0 & (no_b0 | (s1 >= 0) | ~self.never_starts[b0])
         valid[LEFT] = valid[RIGHT] = ~(no_s0 | no_b0 | starting)
         valid[BREAK] = (b1 == b0 + 1) & ~(no_b1 | self.starts[b1] | self.never_starts[b1])
-        # The set of valid moves, as a number: a row of all masks is copied sooner than one is put together.
+        # The set of valid moves is a number, the row of its precomputed mask.
         result = self.actions.masks.take(_BITS @ valid.view(np.uint8), axis=0)
         result += scores
         if self.actions.has_subtokens:
@@ -213,7 +211,7 @@ class ParserStates:
         return result
 
     def apply(self, tokens: Ints, moves: Ints) -> None:
-        """Make each state's move. tokens (Ints): See `first_tokens`."""
+        """Update the states by the move of each. tokens (Ints): B0, B1, S0 and S1 of each state, shape (4, n_states)."""
         b0, b1, s0, s1 = tokens
         is_left, is_right, is_put_back = moves == LEFT, moves == RIGHT, (moves == REDUCE) & (s1 >= 0)
         is_put_back &= self.heads[s0] < 0
@@ -225,7 +223,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """A batch's states during decoding, and its decisions' probabilities. steps: Not summed up yet. n_cells: Their scores."""
+    """The states of a batch during decoding, and sums over past decisions. steps: Decisions to be added; n_cells: Their scores."""
 
     states: ParserStates
     arc: Floats
@@ -237,23 +235,23 @@ class _DecodingTrace:
     n_cells: int = 0
 
     @classmethod
-    def from_docs(cls, docs: Sequence[Doc], actions: Actions) -> _DecodingTrace:
+    def from_docs(cls, docs: Sequence[Doc], actions: ParserActions) -> _DecodingTrace:
         states = ParserStates.from_docs(docs, actions)
         ones, zeros = np.ones(len(states.heads)), np.zeros(len(states.heads))
         return cls(states, ones, ones.copy(), zeros, zeros.copy(), ones.copy())
 
     def add_step(self, tokens: Ints, scores: NDArray[np.float32]) -> None:
-        """Record the transition that each state makes by these scores."""
-        masked = self.states.mask(tokens, scores)
-        transitions = masked.argmax(axis=1)  # of equal scores the first one, as in spaCy
+        """Record the valid transition with the highest score for each state, and apply it."""
+        masked_scores = self.states.mask(tokens, scores)
+        transitions = masked_scores.argmax(axis=1)  # the first of equal scores, as in spaCy
         self.states.apply(tokens, self.states.actions.moves[transitions])
-        self.steps.append((tokens, masked, transitions))
-        self.n_cells += masked.size
+        self.steps.append((tokens, masked_scores, transitions))
+        self.n_cells += masked_scores.size
         if self.n_cells > _CELLS:
             self._sum_up()
 
     def _sum_up(self) -> None:
-        """Add the probabilities of the recorded steps to those of the tokens."""
+        """Add the recorded decisions to the arrays of the tokens."""
         if not self.steps:
             return
         tokens, scores, transitions = (
@@ -270,7 +268,7 @@ class _DecodingTrace:
         b0, _, s0, _ = tokens
         is_left, is_right = moves == LEFT, moves == RIGHT
         child = np.where(is_left, s0, b0)[is_arc := is_left | is_right]
-        self.head[child] = move_probabilities[is_arc]  # of several decisions about a token the last one stays
+        self.head[child] = move_probabilities[is_arc]  # the last decision about a token counts
         self.arc[child] = odds[rows, transitions][is_arc] / sums[is_arc]
         for token, move, gets_head in ((s0, LEFT, is_left), (b0, RIGHT, is_right)):
             decisions = np.flatnonzero(token >= 0)
@@ -280,7 +278,7 @@ class _DecodingTrace:
             np.minimum.at(self.minimum, token[decisions], move_probabilities[decisions])
 
     def arc_probabilities(self) -> ArcProbabilities:
-        """The probabilities of all tokens, when all states are final."""
+        """Return the probabilities of all tokens, after all states became final."""
         self._sum_up()
         arc, head, minimum = (np.minimum(column[:-1], 1.0) for column in (self.arc, self.head, self.minimum))
         return ArcProbabilities(arc, head, np.exp(self.log_no_other_head[:-1]), np.exp(self.log_path[:-1]), minimum)

@@ -1,4 +1,4 @@
-"""The parser `calib_parser`, spaCy's own that keeps the probabilities of its arcs, and the source of all parsers."""
+"""The parser `calib_parser`, which is spaCy's and remembers the probabilities of its arcs, and the source of parsers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..base import PARSERS, has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 
-kept_reading = KeptReadings()
+kept_readings = KeptReadings()
 
 
 class CalibDependencyParser(DependencyParser):
@@ -40,25 +40,25 @@ class CalibDependencyParser(DependencyParser):
         n_tokens = [len(doc) for doc in docs]
         super().set_annotations(docs, states)
         for doc, probabilities, n in zip(docs, getattr(states, "readings", ()), n_tokens, strict=False):
-            if len(doc) == n:  # else its tokens were joined by their arcs
-                kept_reading.keep(doc, self.name, ArcReading(probabilities, arcs_on(doc)))
+            if len(doc) == n:  # else tokens were merged by their arcs
+                kept_readings.keep(doc, self.name, ArcReading(probabilities, arcs_on(doc)))
 
 
 def make_parser(nlp: Language, name: str, **settings: Any) -> CalibDependencyParser:
-    """Create the component. settings: Those of spaCy's own."""
+    """Create the component. settings: As for spaCy's DependencyParser."""
     return CalibDependencyParser(nlp.vocab, name=name, **settings)
 
 
 @dataclass(frozen=True, eq=False)
 class ArcReading:
-    """What a parser predicted for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token."""
+    """The prediction of a parser for one Doc. arcs (NDArray[int64]): (relative head, hash of the label) of each token."""
 
     probabilities: ArcProbabilities
     arcs: NDArray[np.int64]
 
 
 def arcs_on(doc: Doc) -> NDArray[np.int64]:
-    """Return the relative head and the label of each token."""
+    """Return the relative head and the hash of the label of each token, shape (n_tokens, 2)."""
     return doc.to_array(["HEAD", "DEP"]).astype(np.uint64).view(np.int64).reshape(-1, 2)
 
 
@@ -67,21 +67,21 @@ _CLIP = 1e-3
 
 
 class ParserSource(TransitionSource):
-    """The probability of each token's arc, and the sentences.
+    """Probabilities of the arcs of tokens, and of sentences.
 
-    The probability of the decision for the head, times that of no other decision giving another one; without a head the latter
-    alone.
+    The score of an arc is the probability of the decision for the head times the probability that no other decision gives the token
+    another head; a root has only the second factor.
 
-    component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head": P(the head is right);
-    "arc": P(head and label are right). RAISES C001: a setting out of range.
+    component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head" for P(the head is right),
+    "arc" for P(head and label are right). RAISES C001: a setting out of range.
     """
 
     reads = ("parser",)
     events = ARC_EVENTS
-    alone = (ROOT,)
-    of = (DependencyParser,)
-    keeping, kept = CalibDependencyParser, kept_reading
-    sets, attributes = "sentences", frozenset({"doc.sents", "token.is_sent_start"})
+    singleton_labels = (ROOT,)
+    component_classes = (DependencyParser,)
+    remembering_class, memory = CalibDependencyParser, kept_readings
+    output_name, output_attributes = "sentences", frozenset({"doc.sents", "token.is_sent_start"})
     distributions = False
 
     def __init__(self, component: str = "parser", event: str = "head"):
@@ -101,15 +101,15 @@ class ParserSource(TransitionSource):
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         if pipe.cfg["beam_width"] != 1:
-            return "a parser with a beam does not say how probable each of its decisions was; set its beam_width to 1"
+            return "a parser with a beam has no probability of each decision; set its beam_width to 1"
         return super().obstacle(nlp, name, pipe)
 
     def reads_output(self, pipe: Any) -> bool:
-        """True: the arcs stand on the Docs, though stock parsers need a second pass for the probabilities."""
+        """Return True: the arcs are read from the Docs, though spaCy's parsers need a second pass for the probabilities."""
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return an entry for each token with an unchanged arc. RAISES C024: NaN scores. C271: a model with other states."""
+        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: states of another kind."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe
@@ -128,33 +128,35 @@ class ParserSource(TransitionSource):
         return SparseScores(marginals, _sentences(docs, scores), np.nan, _hints(readings, arcs[:, 0]))
 
     def read_again(self, pipe: Any, docs: Sequence[Doc]) -> list[ArcReading]:
-        """Parse copies without arcs and sentences. RAISES: see `predict_arcs`."""
+        """Parse copies of the Docs without arcs and sentences. RAISES C024: NaN scores. C271: states of another kind."""
         copies = [clear_copy(doc, keep_arcs=False) for doc in docs]
         states, probabilities = predict_arcs(pipe, copies)
         DependencyParser.set_annotations(pipe, copies, states)
-        return [ArcReading(of_doc, arcs_on(copy)) for of_doc, copy in zip(probabilities, copies, strict=True)]
+        return [
+            ArcReading(doc_probabilities, arcs_on(copy)) for doc_probabilities, copy in zip(probabilities, copies, strict=True)
+        ]
 
     def span_labels(self, pipe: Any) -> tuple[str, ...]:
         return ("",)
 
 
 def _sentences(docs: Sequence[Doc], scores: Floats) -> Spans:
-    """Return the sentences whose arcs all have a score. White space counts as right."""
-    starting = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
+    """Return the sentences whose arcs all have a score, white space excepted."""
+    is_start = np.concatenate([doc.to_array(["SENT_START"]).reshape(-1) == 1 for doc in docs])
     bounds = np.cumsum([0, *map(len, docs)])
-    starting[bounds[:-1][np.diff(bounds) > 0]] = True
-    starts = np.flatnonzero(starting)
-    ends = np.append(starts[1:], len(starting))
+    is_start[bounds[:-1][np.diff(bounds) > 0]] = True
+    starts = np.flatnonzero(is_start)
+    ends = np.append(starts[1:], len(is_start))
     token_scores = np.where(np.concatenate([is_space(doc) for doc in docs]), 1.0, scores)
     n = len(starts)
     spans = Spans(starts, ends, np.zeros(n, dtype=np.intp), token_scores, np.zeros(n), np.ones(n, dtype=bool))
     is_scored = ~np.isnan(np.add.reduceat(token_scores, starts))
     spans = spans.take(is_scored)
-    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.chosen)
+    return Spans(spans.starts, spans.ends, spans.labels, spans.token_scores, product_of(spans), spans.on_doc)
 
 
 def _hints(readings: Sequence[ArcReading], heads: Ints) -> dict[str, Floats]:
-    """Return further features of each arc. heads (Ints): Relative to the token."""
+    """Return further features of each arc, by name. heads (Ints): Relative to the token."""
     columns = {
         name: np.concatenate([getattr(reading.probabilities, name) for reading in readings])
         for name in ("arc", "head", "path", "minimum")

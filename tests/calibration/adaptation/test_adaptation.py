@@ -13,19 +13,19 @@ from scipy.optimize import minimize
 from spacy_calib.calibration.adaptation.adaptation import (
     LEAST_SLOPE,
     Adaptation,
+    AdaptationMap,
     GoldEntries,
     Line,
     Prior,
-    Side,
     document_weights,
     fit_line,
 )
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
-from spacy_calib.calibration.steps import ASKED, KEPT, Predictions, walk
+from spacy_calib.calibration.steps import KEPT, OUTPUT_ONLY, Predictions, apply_steps
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.proper import log_losses
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups
 
 GROUPS = Groups(("1", "2"), np.array([0, 0, 1, -1]))
@@ -47,15 +47,15 @@ def drawn(n_documents: int, slope: float = 1.0, intercept: float = 0.0, seed: in
 
 
 def loss(entries: GoldEntries, adaptation: Adaptation | None = None) -> float:
-    scores = entries.scores if adaptation is None else adaptation.move(entries.scores, entries.leads, entries.tags)
+    scores = entries.scores if adaptation is None else adaptation.adjust(entries.scores, entries.is_top, entries.tags)
     return float(log_losses(scores, entries.hits).mean())
 
 
 def test_scores_pass_line_and_offsets_of_their_side():
     """Leading entry of tag 2 (group "2"): .8 has log-odds log 4; times .5 less .2, plus the offsets -.1 of its group and .3 of its tag."""
-    offsets = TagOffsets.of(Offsets(np.array([0.0, -0.1]), 1.0), Offsets(np.array([0.0, 0.0, 0.3, 0.0]), 1.0))
-    made = Adaptation(GROUPS, Side(Line(0.5, -0.2), offsets, 9), Side())
-    found = made.move(np.array([0.8, 0.8, 0.8]), np.array([True, False, True]), np.array([2, 2, 7]))
+    offsets = TagOffsets.from_offsets(Offsets(np.array([0.0, -0.1]), 1.0), Offsets(np.array([0.0, 0.0, 0.3, 0.0]), 1.0))
+    made = Adaptation(GROUPS, AdaptationMap(Line(0.5, -0.2), offsets, 9), AdaptationMap())
+    found = made.adjust(np.array([0.8, 0.8, 0.8]), np.array([True, False, True]), np.array([2, 2, 7]))
     np.testing.assert_allclose(found, [sigmoid(np.log(4) / 2 - 0.2 - 0.1 + 0.3), 0.8, sigmoid(np.log(4) / 2 - 0.2)])
     assert found[1] == 0.8  # to the bit: nothing was learned of the others
 
@@ -73,7 +73,7 @@ def test_a_tag_that_is_worse_than_the_others_gets_an_offset_where_the_data_show_
     made = Adaptation.fit(drawn(50, tag_shift=-2.0), GROUPS)
     assert made.leading.offsets is not None
     tags = np.arange(4)
-    offsets = made.leading.offsets.offsets(tags, GROUPS.of(tags).astype(np.intp))
+    offsets = made.leading.offsets.offsets(tags, GROUPS.find(tags).astype(np.intp))
     assert offsets[0] < offsets[1:].min() - 0.7
 
 
@@ -82,29 +82,29 @@ def test_a_tag_that_is_worse_than_the_others_gets_an_offset_where_the_data_show_
 def test_moving_keeps_the_order_of_scores(seed: int, tag: int, leads: bool):
     made = Adaptation.fit(drawn(3, 0.3, -1, seed), GROUPS)
     scores = np.sort(np.random.default_rng(seed).random(30))
-    moved = made.move(scores, np.full(30, leads), np.full(30, tag))
+    moved = made.adjust(scores, np.full(30, leads), np.full(30, tag))
     assert (np.diff(moved) >= 0).all()
     assert 0 <= moved.min() <= moved.max() <= 1
 
 
 def test_steps_follow_one_another():
     """Two lines are one line: slopes multiply."""
-    one, two = (Adaptation(GROUPS, Side(line), Side(line)) for line in (Line(0.5, 0.2), Line(0.8, -0.1)))
+    one, two = (Adaptation(GROUPS, AdaptationMap(line), AdaptationMap(line)) for line in (Line(0.5, 0.2), Line(0.8, -0.1)))
     scores, leads, tags = np.array([0.1, 0.6]), np.array([False, True]), np.array([0, 1])
-    given = Predictions(np.arange(2), tags, scores, scores, np.where(leads, KEPT, ASKED))
-    assert given.leads.tolist() == leads.tolist()
-    np.testing.assert_allclose(log_odds(walk((one, two), given).scores), 0.4 * log_odds(scores) + 0.06)
+    given = Predictions(np.arange(2), tags, scores, scores, np.where(leads, KEPT, OUTPUT_ONLY))
+    assert given.is_top.tolist() == leads.tolist()
+    np.testing.assert_allclose(log_odds(apply_steps((one, two), given).scores), 0.4 * log_odds(scores) + 0.06)
 
 
 def test_saved_state():
     made = Adaptation.fit(drawn(6, 0.5, -0.5), GROUPS)
     again = Adaptation.read(made.state())
     held = drawn(4, seed=5)
-    arrays = held.scores, held.leads, held.tags
-    assert (again.move(*arrays) == made.move(*arrays)).all()
+    arrays = held.scores, held.is_top, held.tags
+    assert (again.adjust(*arrays) == made.adjust(*arrays)).all()
     state = made.state()
     state["groups"] = Groups(("1",), np.array([0])).state()
-    with pytest.raises(Misfit, match="fitted to these tags and groups"):
+    with pytest.raises(InvalidState, match="fitted to these tags and groups"):
         Adaptation.read(state)
 
 
@@ -138,7 +138,7 @@ def test_a_tag_that_others_use_otherwise_is_unlearned_from_several_documents_and
 
     def scores(documents: np.ndarray) -> np.ndarray:
         entries = GoldEntries(np.full(n, 0.9), hits, leads, tags, documents)
-        return Adaptation.fit(entries, groups).move(np.full(30, 0.9), leads[:30], np.arange(30))
+        return Adaptation.fit(entries, groups).adjust(np.full(30, 0.9), leads[:30], np.arange(30))
 
     spread, together = scores(np.arange(n) % 20), scores(np.repeat(np.arange(50), 60))
     assert spread[0] < 0.1
@@ -213,13 +213,13 @@ def test_sure_scores_that_are_wrong_together_say_it_once():
     np.testing.assert_allclose(weights, np.repeat([1 / 1.9, 1 / 9.1], 10))
 
 
-NARROW = Prior(spreads=(0.0, 0.2), far=False)
+NARROW = Prior(spreads=(0.0, 0.2), outliers=False)
 
 
 def test_a_wide_prior_is_taken_where_documents_held_out_want_it():
     """Leading entries are right as often as 2 less in log-odds says: the narrow prior moves them by too little."""
     entries, new = drawn(10, intercept=-2.0), drawn(200, intercept=-2.0, seed=1)
-    narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, wide=0.8)))
+    narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, further_spread=0.8)))
     assert wide.leading.line == Adaptation.fit(entries, GROUPS, replace(NARROW, spreads=(0.0, 0.2, 0.8))).leading.line
     assert loss(new, wide) < loss(new, narrow) < loss(new)
 
@@ -228,5 +228,5 @@ def test_a_wide_prior_is_left_where_scores_are_true_and_with_one_document():
     true = drawn(30, seed=3)
     alone = drawn(1, intercept=-1.0)
     for entries in (true, alone):
-        narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, wide=0.8)))
+        narrow, wide = (Adaptation.fit(entries, GROUPS, prior) for prior in (NARROW, replace(NARROW, further_spread=0.8)))
         assert wide.leading.line == narrow.leading.line

@@ -64,7 +64,7 @@ def test_every_label_has_a_group_that_there_is_or_none(case):
     assert groups.of_tag.max() < len(groups)
     assert (groups.of_tag >= 0).all() or case[0] == "spacy-calib.Mapping.v1", "a label without a group"
     assert all(groups.sizes), "a group without labels"
-    assert groups.alone == 0
+    assert groups.n_singletons == 0
 
 
 @every_case

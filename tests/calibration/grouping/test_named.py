@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouping.fixed import make_one_vs_rest_grouping, make_shared_grouping
 from spacy_calib.calibration.grouping.named import make_mapping_grouping, mapped_groups
-from spacy_calib.calibration.grouping.tag_frequency import group_beside, make_tag_frequency_grouping
+from spacy_calib.calibration.grouping.tag_frequency import group_with_singletons, make_tag_frequency_grouping
 from spacy_calib.errors import CalibError
 
 LABELS = ["DET", "NOUN", "VERB", "X", "ADJ"]
@@ -44,12 +44,12 @@ def entity_type(label: str) -> str:
 
 def test_o_stands_alone_in_front():
     counts = {"O": 900, "PER": 6, "LOC": 3, "ORG": 1}
-    groups = group_beside(TFG, ["O", "PER", "LOC", "ORG"], counts, ("O",))
+    groups = group_with_singletons(TFG, ["O", "PER", "LOC", "ORG"], counts, ("O",))
     # The 900 of O do not count: PER holds 6 of 10, which is half of them, so that it is a group; the others are the second.
     assert groups.names == ("O", "1", "2")
     assert groups.of_tag.tolist() == [0, 1, 2, 2]
     assert groups.counts.tolist() == [900, 6, 3, 1]
-    assert groups.alone == 1
+    assert groups.n_singletons == 1
     assert groups.tags_in(0).tolist() == [0]
 
 
@@ -57,7 +57,7 @@ def test_labels_with_one_key_share_a_group_by_their_frequency_together():
     labels = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
     # PER 3 + 3, LOC 5 + 0: by single labels B-LOC would come first.
     counts = {"O": 50, "B-PER": 3, "I-PER": 3, "B-LOC": 5}
-    groups = group_beside(TFG, labels, counts, ("O",), entity_type)
+    groups = group_with_singletons(TFG, labels, counts, ("O",), entity_type)
     assert groups.names == ("O", "1", "2")
     assert groups.of_tag.tolist() == [0, 1, 1, 2, 2]
     assert groups.counts.tolist() == [50, 3, 3, 5, 0]
@@ -65,32 +65,32 @@ def test_labels_with_one_key_share_a_group_by_their_frequency_together():
 
 def test_a_gold_label_that_the_model_does_not_know_counts_as_the_grouping_counts_it():
     plain = TFG(["PER", "LOC"], {"PER": 4, "LOC": 3, "ORG": 90})
-    beside = group_beside(TFG, ["PER", "LOC"], {"PER": 4, "LOC": 3, "ORG": 90})
+    beside = group_with_singletons(TFG, ["PER", "LOC"], {"PER": 4, "LOC": 3, "ORG": 90})
     assert beside.of_tag.tolist() == plain.of_tag.tolist()
     assert beside.names == plain.names
 
 
 def test_a_lonely_label_that_is_no_label_takes_no_part():
-    groups = group_beside(make_shared_grouping(), ["PER"], {"PER": 1, "O": 5}, ("O",))
+    groups = group_with_singletons(make_shared_grouping(), ["PER"], {"PER": 1, "O": 5}, ("O",))
     assert groups.names == make_shared_grouping()(["PER"], {"PER": 1}).names
     assert groups.of_tag.tolist() == [0]
-    assert groups.alone == 0
+    assert groups.n_singletons == 0
 
 
 def test_only_lonely_labels():
-    groups = group_beside(make_one_vs_rest_grouping(), ["O"], {"O": 5}, ("O",))
+    groups = group_with_singletons(make_one_vs_rest_grouping(), ["O"], {"O": 5}, ("O",))
     assert groups.of_tag.tolist() == [0]
     assert groups.names[0] == "O"
 
 
 def test_a_label_without_a_group_keeps_none():
-    groups = group_beside(make_mapping_grouping({"PER": "who"}), ["O", "PER", "LOC"], {}, ("O",))
+    groups = group_with_singletons(make_mapping_grouping({"PER": "who"}), ["O", "PER", "LOC"], {}, ("O",))
     assert groups.names == ("O", "who")
     assert groups.of_tag.tolist() == [0, 1, -1]
 
 
 def test_several_lonely_labels_keep_the_order_in_which_they_are_given():
-    groups = group_beside(make_shared_grouping(), ["X", "PER", "O"], {}, ("O", "X"))
+    groups = group_with_singletons(make_shared_grouping(), ["X", "PER", "O"], {}, ("O", "X"))
     assert groups.names[:2] == ("O", "X")
     assert groups.of_tag.tolist() == [1, 2, 0]
 
@@ -100,7 +100,7 @@ def test_several_lonely_labels_keep_the_order_in_which_they_are_given():
 def test_without_lonely_labels_it_is_the_grouping_itself(make, counts):
     labels = ["A", "B", "C", "D", "E"]
     of_labels = {label: n for label, n in counts.items() if label != "O"}
-    plain, beside = make()(labels, of_labels), group_beside(make(), ["O", *labels], counts, ("O",))
+    plain, beside = make()(labels, of_labels), group_with_singletons(make(), ["O", *labels], counts, ("O",))
     assert beside.names == ("O", *plain.names)
     assert beside.of_tag.tolist() == [0, *(plain.of_tag + 1).tolist()]
     assert beside.counts.tolist() == [counts.get("O", 0), *plain.counts.tolist()]

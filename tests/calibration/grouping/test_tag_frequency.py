@@ -97,7 +97,7 @@ def test_all_counts_zero_gives_one_group():
 def test_no_labels():
     groups = tag_frequency_groups([], {"A": 3}, 5)
     assert groups.of_tag.shape == (0,)
-    assert groups.of(np.array([0])).tolist() == [-1]
+    assert groups.find(np.array([0])).tolist() == [-1]
 
 
 tag_counts = st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(0, 12), min_size=1)

@@ -14,7 +14,7 @@ from sklearn.isotonic import IsotonicRegression as SklearnIsotonic
 from sklearn.isotonic import isotonic_regression as sklearn_pava
 
 from spacy_calib.calibration.recalibrators import IsotonicRegression
-from spacy_calib.calibration.recalibrators.isotonic import masses
+from spacy_calib.calibration.recalibrators.isotonic import sum_by_score
 from spacy_calib.pairs.bins import collapse, collapse_groups
 
 from ...strategies import bernoulli, scored_hits
@@ -134,14 +134,14 @@ def test_denormals_and_minus_zero():
     made = IsotonicRegression().fit([-0.0, 0.0, tiny, 2 * tiny, 1e-310], [0, 0, 0, 1, 1])
     # Minus zero is zero: one point with two misses.
     np.testing.assert_array_equal(made.predict([-0.0, 0.0, tiny, 2 * tiny, 1e-310, 1]), [0, 0, 0, 1, 1, 1])
-    assert masses(np.array([-0.0, 0.0]), np.array([True, False]))[0].tolist() == [0.0]
+    assert sum_by_score(np.array([-0.0, 0.0]), np.array([True, False]))[0].tolist() == [0.0]
 
 
 @given(scored_hits())
 def test_masses_count_every_pair_once(pair):
     scores, hits = pair
     for weights in (None, np.ones(len(scores))):
-        distinct, mass, hit_mass = masses(scores, hits, weights)
+        distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         values, counts = np.unique(scores, return_counts=True)
         np.testing.assert_array_equal(distinct, values)
         np.testing.assert_array_equal(mass, counts)

@@ -31,11 +31,11 @@ def features_of(kind: type[Recalibrator], scores) -> np.ndarray:
 
 def objective(kind: type[Recalibrator], coefficients, scores, hits, weights=None) -> float:
     """Summed log loss plus the prior towards the map that changes nothing."""
-    unchanged = {Temperature: [1.0], Platt: [1.0, 0.0], Beta: [1.0, 1.0, 0.0]}[kind]
+    no_change = {Temperature: [1.0], Platt: [1.0, 0.0], Beta: [1.0, 1.0, 0.0]}[kind]
     margins = features_of(kind, scores) @ coefficients
     losses = np.logaddexp(0, margins) - np.asarray(hits) * margins
     weights = np.ones(len(losses)) if weights is None else weights
-    return float(weights @ losses + 0.5 * PRIOR * np.sum((coefficients - np.array(unchanged)) ** 2))
+    return float(weights @ losses + 0.5 * PRIOR * np.sum((coefficients - np.array(no_change)) ** 2))
 
 
 def drawn_from(chance, seed: int):
@@ -94,7 +94,7 @@ def test_rows_looked_at_a_few_at_a_time_give_the_same_coefficients(monkeypatch):
     features, weights = rng.normal(size=(50, 3)), rng.integers(1, 5, 50).astype(float)
     hits = rng.random(50) < 0.3
     at_once = fit_logistic(features, hits, weights, np.zeros(3), 0.1)
-    monkeypatch.setattr("spacy_calib.calibration.recalibrators.logistic._AT_ONCE", 7)
+    monkeypatch.setattr("spacy_calib.calibration.recalibrators.logistic._CHUNK_ROWS", 7)
     assert fit_logistic(features, hits, weights, np.zeros(3), 0.1) == pytest.approx(at_once, rel=1e-12)
 
 
@@ -126,8 +126,8 @@ def test_the_minimum_is_one_under_the_conditions_of_kuhn_and_tucker(kind, pair):
     scores, hits = pair
     made = kind().fit(scores, hits)
     features = features_of(kind, scores)
-    unchanged = np.array(kind.unchanged)
-    gradient = features.T @ (sigmoid(features @ made.coefficients_) - hits) + PRIOR * (made.coefficients_ - unchanged)
+    no_change = np.array(kind.no_change)
+    gradient = features.T @ (sigmoid(features @ made.coefficients_) - hits) + PRIOR * (made.coefficients_ - no_change)
     left_out = np.zeros(len(gradient), dtype=bool)
     left_out[: kind.slopes] = made.coefficients_[: kind.slopes] == 0
     np.testing.assert_allclose(gradient[~left_out], 0, atol=1e-9)
@@ -147,7 +147,7 @@ def test_the_fit_is_at_the_minimum_whatever_the_number_of_pairs(kind):
         features = features_of(kind, scores)
         made = kind().fit(scores, hits)
         residual = sigmoid(features @ made.coefficients_) - hits
-        gradient = features.T @ residual + PRIOR * (made.coefficients_ - np.array(kind.unchanged))
+        gradient = features.T @ residual + PRIOR * (made.coefficients_ - np.array(kind.no_change))
         np.testing.assert_allclose(gradient / n, 0, atol=1e-13)
 
 
@@ -192,7 +192,7 @@ def test_maps_never_fall_by_a_rounding_error(kind):
     for _ in range(40):
         made = kind()
         made.coefficients_ = np.concatenate(
-            [rng.uniform(0, 3, kind.slopes), rng.normal(0, 2, len(kind.unchanged) - kind.slopes)]
+            [rng.uniform(0, 3, kind.slopes), rng.normal(0, 2, len(kind.no_change) - kind.slopes)]
         )
         near = [np.concatenate([rng.random(50), 10.0 ** rng.uniform(-7, 0, 50), 1 - 10.0 ** rng.uniform(-7, 0, 50)])]
         for _ in range(6):
@@ -247,7 +247,7 @@ def test_a_richer_map_finds_the_poorer_one_where_that_is_the_truth():
 def test_the_coefficients_that_change_nothing_change_nothing():
     for kind in MAPS:
         made = kind()
-        made.coefficients_ = np.array(kind.unchanged)
+        made.coefficients_ = np.array(kind.no_change)
         inside = GRID[1:-1]
         np.testing.assert_allclose(made.predict(inside), inside, rtol=1e-12)
         np.testing.assert_allclose(made.predict([0.0, 1.0]), [CLIP, 1 - CLIP], rtol=1e-9)

@@ -16,6 +16,7 @@ from spacy_calib.cli.evaluating.against import verdict
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences, revive
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -126,14 +127,16 @@ def test_what_cannot_be_compared_is_one_sentence(calibrated, changed_model, test
 
 def test_nothing_in_common_is_one_sentence(calibrated_ner, entity_test, monkeypatch, tmp_path):
     few = save_docs(tmp_path / "few.spacy", docs_in(entity_test)[:10])
-    read, arguments = evaluation.read_side, ("evaluate", calibrated_ner, few, "--against", calibrated_ner)
+    read, arguments = evaluation.score_pipeline, ("evaluate", calibrated_ner, few, "--against", calibrated_ner)
     cases = [
-        (lambda side: {"layer": "tag"}, f"Component 'ner' of {calibrated_ner} sets ner, and that of {calibrated_ner} (--against) tag"),
-        (lambda side: {"event": "overlap"}, "An entity counts as right by the event 'exact'"),
-        (lambda side: {"corpus": replace(side.corpus, calibrated=side.corpus.calibrated * np.nan)}, "No token of the gold has a scored label"),
+        (lambda side: {"layer": "tag"}, says("C615", layer="ner", given="tag")),
+        (lambda side: {"event": "overlap"}, says("C618", called="entity", event="exact")),
+        (lambda side: {"corpus": replace(side.corpus, calibrated=side.corpus.calibrated * np.nan)}, says("C617")),
     ]  # fmt: skip
     for changed, sentence in cases:
-        monkeypatch.setattr(evaluation, "read_side", lambda *given, how=changed: replace(side := read(*given), **how(side)))
+        monkeypatch.setattr(
+            evaluation, "score_pipeline", lambda *given, how=changed: replace(side := read(*given), **how(side))
+        )
         refuses(calib(*arguments), sentence)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.cli.evaluating import outputs
 from spacy_calib.cli.evaluating.outputs import ENTRY_POINTS, Writer, find_requests, option_functions
 from spacy_calib.errors import CalibError
+from tests.sentences import says
 
 pages = Writer(lambda evaluation, paths: None, lambda paths: [path / "index" for path in paths])
 
@@ -62,8 +62,8 @@ def test_what_cannot_be_imported_is_refused_where_it_is_needed_alone(monkeypatch
 @pytest.mark.parametrize(("name", "suffix"), [("page.html", ".html"), ("a.SVG", ".svg"), ("plots", "folder")])
 def test_a_core_without_writers_names_the_plugin(monkeypatch, tmp_path, calibrated, test_file, name, suffix):
     install(monkeypatch)
-    sentence = f"no writer for {suffix}; it comes with spacy_calib.plugins.report"
-    with pytest.raises(CalibError, match=re.escape(sentence)):
+    sentence = says("C749", suffix=suffix, package="spacy_calib.plugins.report")
+    with pytest.raises(CalibError, match=sentence):
         evaluate(str(calibrated), test_file, output=tmp_path / name)
     with pytest.raises(CalibError, match="must be a file that ends in .json, but a.rose was given"):
         asked("a.rose")

@@ -11,6 +11,7 @@ import pytest
 from spacy_calib.cli import command_names, load_command
 from tests.cli.conftest import calib, refuses
 from tests.plugged import needs_all_plugins
+from tests.sentences import says
 
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
@@ -54,7 +55,7 @@ def test_the_commands_are_found():
 def test_several_processes_on_a_gpu(command, dev, tmp_path):
     refuses(
         calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2),
-        "On a GPU (--gpu-id 0) there can be one process only, but --n-process 2 was given; leave out one of the two.",
+        says("C057", gpu=0, n_process=2),
     )
     assert not (tmp_path / "out").exists()
 

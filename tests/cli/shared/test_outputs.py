@@ -17,6 +17,7 @@ from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
 from spacy_calib.cli.shared.writing import write_chunks, write_file, write_folder
 from tests.forked import fork
+from tests.sentences import says
 
 
 def save_pipeline(folder, *components, meta=None):
@@ -52,7 +53,7 @@ def test_no_file_is_written_into_a_pipeline(tmp_path, name):
     folder = save_pipeline(tmp_path / "model", "tagger")
     (tmp_path / "link").symlink_to("model")
     for place in (folder, tmp_path / "link"):
-        with pytest.raises(CalibError, match="lies in the pipeline .*model, which is only read"):
+        with pytest.raises(CalibError, match=says("C100")):
             check(place / name, force=True)
 
 
@@ -60,7 +61,7 @@ def test_no_file_is_written_into_the_package_that_is_loaded(tmp_path, monkeypatc
     (tmp_path / "xx_package").mkdir()
     (tmp_path / "xx_package" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(CalibError, match="lies in the pipeline .*xx_package"):
+    with pytest.raises(CalibError, match=says("C100", folder=tmp_path / "xx_package")):
         check(tmp_path / "xx_package" / "x.json", model="xx_package")
     check(tmp_path / "x.json", model="xx_package")
 
@@ -68,13 +69,13 @@ def test_no_file_is_written_into_the_package_that_is_loaded(tmp_path, monkeypatc
 def test_two_outputs_are_not_one_file(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     for other in (tmp_path / "x.svg", tmp_path / "link" / "x.svg", tmp_path / "y" / ".." / "x.svg"):
-        with pytest.raises(CalibError, match="The outputs of --output and --plot would be one"):
+        with pytest.raises(CalibError, match=says("C102", first="--output", second="--plot")):
             check_files([Output("--output", tmp_path / "x.svg"), Output("--plot", other)], force=False)
 
 
 def test_a_file_is_not_written_into_a_folder_that_is_replaced(tmp_path):
     for path in (tmp_path / "out", tmp_path / "out" / "x.json"):
-        with pytest.raises(CalibError, match="would be one"):
+        with pytest.raises(CalibError, match=says("C102")):
             check(path, folder=tmp_path / "out")
 
 
@@ -231,7 +232,7 @@ def test_the_loaded_pipeline_may_be_replaced_but_not_what_holds_it_or_lies_in_it
     check_pipeline_folder(outer, force=True, model=str(outer))
     with pytest.raises(CalibError, match="would delete .*inner"):
         check_pipeline_folder(outer, force=True, model=str(inner))
-    with pytest.raises(CalibError, match="lies in the pipeline"):
+    with pytest.raises(CalibError, match=says("C100")):
         check_pipeline_folder(outer / "new", force=False, model=str(outer))
 
 

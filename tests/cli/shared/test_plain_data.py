@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spacy_calib.cli.shared.records import DEEPEST, fault_of
+from spacy_calib.cli.shared.records import MAX_DEPTH, fault_of
 
 
 def nested(depth):
@@ -21,7 +21,7 @@ def nested(depth):
         ({"a": [1, {"b": float("nan")}]}, "not finite"),
         (["\ud800"], "surrogate"),
         ({"\udfff": 1}, "surrogate"),
-        (nested(DEEPEST + 1), "nested more than 100 deep"),
+        (nested(MAX_DEPTH + 1), "nested more than 100 deep"),
         (nested(100_000), "nested more than 100 deep"),
     ],
 )
@@ -29,7 +29,7 @@ def test_what_cannot_is_named(data, fault):
     assert fault in fault_of(data)
 
 
-@pytest.mark.parametrize("data", [None, True, 0, -1.5, "💻\0", [], {}, {"a": [10**30, None]}, nested(DEEPEST)])
+@pytest.mark.parametrize("data", [None, True, 0, -1.5, "💻\0", [], {}, {"a": [10**30, None]}, nested(MAX_DEPTH)])
 def test_what_can_is_fine(data):
     assert fault_of(data) is None
     json.dumps(data, allow_nan=False, ensure_ascii=False).encode()

@@ -43,7 +43,7 @@ def test_the_pipes_that_read_a_prefix():
     a, b, c = Reader("calib"), Reader("calib", fitted=False), Reader("calib_ent", fitted=True)
     nlp = pipeline(a=a, b=b, c=c)
     assert score_readers(nlp, "calib") == {"a": a}
-    assert score_readers(nlp, "calib", fitted=False) == {"a": a, "b": b}
+    assert score_readers(nlp, "calib", fitted_only=False) == {"a": a, "b": b}
     assert score_readers(nlp, "calib_ent") == {"c": c}
 
 
@@ -80,7 +80,7 @@ def test_what_a_fit_learned(capsys):
 def test_no_package_fits_units(monkeypatch):
     monkeypatch.setattr(registered, "by_short", lambda name: {})
     with pytest.raises(CalibError, match="--unit must be left out, as nothing that is installed fits whole units, but 'tree'"):
-        shown.unit_named("tree")
+        shown.get_event("tree")
 
 
 def test_units_are_events_with_a_short_name_that_can_be_fitted(monkeypatch):
@@ -95,7 +95,7 @@ def test_units_are_events_with_a_short_name_that_can_be_fitted(monkeypatch):
 
     events = {"paragraph": Event(), "text": Question(), "outside.Event.v1": Event()}
     monkeypatch.setattr(registered, "by_short", lambda name: events if name == "calib_events" else {})
-    assert shown.unit_named("paragraph") is events["paragraph"]
+    assert shown.get_event("paragraph") is events["paragraph"]
     for name in ("text", "outside.Event.v1"):
         with pytest.raises(CalibError, match=f"--unit must be one of paragraph, but '{name}'"):
-            shown.unit_named(name)
+            shown.get_event(name)

@@ -11,13 +11,14 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_calib.cli.shared.examples import Pass, read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.examples import RunSettings, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.loading import check_readable, load_pipeline
 from tests.cli.conftest import save_gold
+from tests.sentences import says
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
 
@@ -74,12 +75,12 @@ def test_texts_are_read_line_by_line(texts):
         (
             "a.txt",
             b"a" * 1_000_001,
-            "The text in line 1 of .* has 1,000,001 characters, and the pipeline takes 1,000,000 at most",
+            says("C448", line=1, n="1,000,001", most="1,000,000"),
         ),
-        ("a.txt", b"\n\n", "holds no documents"),
+        ("a.txt", b"\n\n", says("C052")),
         ("a.spacy", b"", "it is empty"),
         ("a.spacy", b"rubbish", "is not a readable DocBin"),
-        ("a.doc", b"text", "holds no texts"),
+        ("a.doc", b"text", says("C073")),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, name, content, message):
@@ -103,7 +104,7 @@ def test_files_whose_names_are_not_utf8_are_read(tmp_path):
 
 
 def test_a_folder_without_texts_and_a_path_without_anything(tmp_path):
-    with pytest.raises(CalibError, match="holds no texts"):
+    with pytest.raises(CalibError, match=says("C073")):
         text_files(tmp_path)
     with pytest.raises(CalibError, match="Data not found"):
         text_files(tmp_path / "none")
@@ -128,7 +129,7 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
 def test_workers_give_the_same_corpus(calibrated, test_file):
     nlp, pipe = opened(calibrated, "calib")
     one = score(nlp, pipe, stream_examples(nlp, test_file))
-    two = score(nlp, pipe, stream_examples(nlp, test_file), Pass(n_process=2))
+    two = score(nlp, pipe, stream_examples(nlp, test_file), RunSettings(n_process=2))
     assert one.words.tolist() == two.words.tolist()
     assert one.labels.tolist() == two.labels.tolist()
     np.testing.assert_allclose(one.calibrated, two.calibrated, atol=1e-5)
@@ -151,7 +152,7 @@ def test_a_text_too_long_for_the_pipeline_is_named(tmp_path):
     nlp = spacy.blank("xx")
     nlp.max_length = 20
     (tmp_path / "a.txt").write_text("short\n" + "long " * 10)
-    with pytest.raises(CalibError, match="The text in line 2 of .*a.txt has 50 characters, and the pipeline takes 20 at most"):
+    with pytest.raises(CalibError, match=says("C448", line=2, n=50, most=20)):
         list(stream_examples(nlp, tmp_path / "a.txt"))
 
 
@@ -160,7 +161,7 @@ def test_every_text_says_where_it_stood(calibrated, tmp_path):
     (tmp_path / "b.jsonl").write_text('{"text": "a duck .", "id": 7, "meta": {"source": "pond"}, "label": []}\n')
     nlp, pipe = opened(calibrated)
     assert score(nlp, pipe, stream_examples(nlp, tmp_path / "a.txt")).origins == ({"line": 1}, {"line": 3})
-    both = score(nlp, pipe, stream_examples(nlp, tmp_path), Pass(n_process=2))
+    both = score(nlp, pipe, stream_examples(nlp, tmp_path), RunSettings(n_process=2))
     assert [both.origin(doc) for doc in range(3)] == [
         {"file": "a.txt", "line": 1},
         {"file": "a.txt", "line": 3},

@@ -102,7 +102,7 @@ def fit(model, data, out, train, *options):
 def test_a_fit_on_the_training_data_is_refused_unless_it_is_wanted(place, model, tmp_path, data):
     outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy")
     documents = {"fit.spacy": 100, "chunks.spacy": 10}[data]
-    refuses(outcome, f"{TRAINED}: {documents} of {documents} documents (100 % of the words) stand in --train-data too")
+    refuses(outcome, f"{TRAINED}: {documents} of {documents} documents (100 % of the words) are in --train-data too")
     assert not (tmp_path / "out").exists()
     outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy", "--allow-seen")
     assert (outcome.code, f"{TRAINED}: {documents} of {documents}" in outcome.text) == (0, True)
@@ -118,5 +118,5 @@ def test_other_training_data_passes_and_a_little_of_it_is_a_warning(place, model
     ]
     few, half = save_docs(tmp_path / "few.spacy", mixed[:103]), save_docs(tmp_path / "half.spacy", mixed)
     outcome = fit(model, [few], tmp_path / "few", place / "new.spacy")
-    assert (outcome.code, "3 of 103 documents (3 % of the words) stand in --train-data too" in outcome.text) == (0, True)
+    assert (outcome.code, "3 of 103 documents (3 % of the words) are in --train-data too" in outcome.text) == (0, True)
     refuses(fit(model, [half], tmp_path / "half", place / "new.spacy"), f"{TRAINED}: 100 of 200 documents")

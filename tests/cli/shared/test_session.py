@@ -22,7 +22,7 @@ from spacy.language import Language
 
 import spacy_calib.cli
 from spacy_calib import CalibError
-from spacy_calib.cli.shared.session import GuardedOutput, end_workers, session, watched
+from spacy_calib.cli.shared.session import GuardedOutput, end_workers, session, watch_workers
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
 
@@ -220,7 +220,7 @@ def sleep_after(tell):
 
 def test_a_worker_that_was_killed_ends_the_command_and_the_others():
     told, tell = multiprocessing.Pipe(duplex=False)
-    with watched(2):
+    with watch_workers(2):
         other = start(sleep)
         start(partial(killed, told))
         with pytest.raises(CalibError, match=r"A worker process was killed \(SIGKILL\)"):
@@ -247,19 +247,19 @@ def test_a_worker_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
 
 
 def test_a_worker_that_ends_is_none_that_was_killed():
-    with watched(2):
+    with watch_workers(2):
         worker = start(int)
         worker.join(600)
     assert worker.exitcode == 0
 
 
 def test_nobody_looks_where_there_are_no_workers_or_somebody_else_does():
-    with watched(1):
+    with watch_workers(1):
         assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
     own = lambda *_: None  # noqa: E731
     signal.signal(signal.SIGCHLD, own)
     try:
-        with watched(2):
+        with watch_workers(2):
             assert signal.getsignal(signal.SIGCHLD) is own
     finally:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -273,7 +273,7 @@ def test_workers_end_with_the_command_without_a_word(number, code, reach):
     def run():
         os.setsid()
         try:
-            with session(), watched(2):
+            with session(), watch_workers(2):
                 told, tell = multiprocessing.Pipe(duplex=False)
                 worker = start(partial(sleep_after, tell))
                 told.recv()

@@ -22,7 +22,7 @@ from spacy_calib.pipe.record.effects import (
     with_missed,
     with_widths,
 )
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 
 def made_documents(tau, n_docs=300, units=40, seed=0):
@@ -227,7 +227,7 @@ def test_effects_get_widths_and_go_through_their_state():
     assert (made["b"].n_sources, made["b"].variance_between, len(made["b"].width_probabilities)) == (2, 0.1, len(WIDTHS))
     state = made["b"].state()
     assert Effects.read(state) == made["b"]
-    with pytest.raises(Misfit, match="9 widths, or none"):
+    with pytest.raises(InvalidState, match="9 widths, or none"):
         Effects.read({**state, "width_probabilities": [0.5, 0.5]})
 
 

@@ -11,13 +11,13 @@ from scipy.stats import norm
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import JudgedPairs, top_pairs
-from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, Labelled
+from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, UnitScores
 from spacy_calib.pipe.record.estimates import (
     EntityModel,
     EntitySums,
-    Estimate,
+    EventSums,
     Residuals,
-    Sums,
+    ShareEstimate,
     cross_sums,
     entity_estimates,
     expected_accuracy,
@@ -30,7 +30,7 @@ from spacy_calib.types import Groups, Pairs, Spans
 
 
 def one_kind(expected, independent, units):
-    return Sums(np.array(expected)[:, None], np.array(independent)[:, None], np.array(units, dtype=float))
+    return EventSums(np.array(expected)[:, None], np.array(independent)[:, None], np.array(units, dtype=float))
 
 
 def test_sums_of_documents_by_hand():
@@ -56,7 +56,7 @@ def test_documents_of_unequal_length_count_for_fewer():
 def test_residuals_by_hand():
     # 1 and -3 over 10 tokens each, an empty document between them; about their mean of -0.1 a token: 2 and -2.
     sums = one_kind([8.0, 0.0, 9.0], [1.0, 0.0, 2.0], [10, 0, 10])
-    found = Residuals.of(np.array([[9.0], [0.0], [6.0]]), sums)
+    found = Residuals.from_events(np.array([[9.0], [0.0], [6.0]]), sums)
     assert (found.docs, found.units, found.squares) == (2, 20, 200)
     assert found.residual == [-2.0]
     assert found.moment == [[8.0]]
@@ -77,7 +77,7 @@ def test_variance_by_hand():
 
 def test_the_interval_is_that_of_a_beta_distribution():
     # A mean of 1/2 and a variance of 1/12: the uniform distribution.
-    assert interval(0.5, 1 / 12, 10**9, 0.95) == pytest.approx(Estimate(0.5, 0.025, 0.975), abs=1e-6)
+    assert interval(0.5, 1 / 12, 10**9, 0.95) == pytest.approx(ShareEstimate(0.5, 0.025, 0.975), abs=1e-6)
     low, high = interval(0.5, 1e-4, 10**9, 0.9)[1:]
     assert (low, high) == pytest.approx((0.5 - 0.01 * norm.ppf(0.95), 0.5 + 0.01 * norm.ppf(0.95)), abs=1e-5)
 
@@ -112,7 +112,7 @@ def simulated(rng, n_docs, length, shift=0.0, bias=0.0):
 
 def learned(rng, n_docs, **settings):
     scores, hits, documents = simulated(rng, n_docs, 40, **settings)
-    return Residuals.of(np.bincount(documents, hits, minlength=n_docs)[:, None], token_sums(scores, documents, n_docs))
+    return Residuals.from_events(np.bincount(documents, hits, minlength=n_docs)[:, None], token_sums(scores, documents, n_docs))
 
 
 def share_inside(shift, bias, new_docs, new_length, draws=400):
@@ -166,7 +166,7 @@ def entity_sums(rng, n_docs):
 
 def test_the_rates_of_missed_entities_are_found():
     sums = entity_sums(np.random.default_rng(3), 50)
-    model = EntityModel.fit(sums, sums.right, sums.right + 0.5 * sums.wrong + 2 * sums.outside)
+    model = EntityModel.fit(sums, sums.right, sums.right + 0.5 * sums.wrong + 2 * sums.missed_tokens)
     assert (model.per_wrong, model.per_outside) == pytest.approx((0.5, 2.0))
     np.testing.assert_allclose(model.residuals.moment, 0, atol=1e-9)
 
@@ -187,7 +187,7 @@ def test_nothing_found_has_no_precision():
     model = EntityModel(0.5, 1.0, Residuals(50, 500.0, 5e3, *(np.zeros(2),) * 2, *(np.zeros((2, 2)),) * 2))
     found = expected_entities(model, nothing)
     assert (found.predicted, found.precision, found.recall, found.f) == (0, None, None, None)
-    some = expected_entities(model, nothing._replace(outside=np.array([1.0, 0.0])))
+    some = expected_entities(model, nothing._replace(missed_tokens=np.array([1.0, 0.0])))
     assert (some.precision, some.recall.expected, some.f.expected) == (None, 0.0, 0.0)
 
 
@@ -279,7 +279,7 @@ def test_tokens_without_gold_are_compared_but_not_judged():
     pairs, documents = fit_pairs(60)
     hard = pairs.scores < np.median(pairs.scores)
     some, rest = (JudgedPairs(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
-    new = Labelled(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
+    new = UnitScores(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
     alone, both = (record_fit(some, 60, ["A", "B"], None, other) for other in (None, rest))
     assert alone.profile.compare(new).verdict == DIFFERENT
     assert both.profile.compare(new).verdict == LIKE

@@ -66,7 +66,7 @@ def failed(estimator) -> set[str]:
 
 
 def test_the_checks_hold_for_probabilities(monkeypatch):
-    read = tag_calibrator._scores_of
+    read = tag_calibrator._read_matrix
 
     def moved(array):
         if not issparse(array):
@@ -75,7 +75,7 @@ def test_the_checks_hold_for_probabilities(monkeypatch):
         array.data = expit(array.data)
         return read(array)
 
-    monkeypatch.setattr(tag_calibrator, "_scores_of", moved)
+    monkeypatch.setattr(tag_calibrator, "_read_matrix", moved)
     assert failed(TagCalibrator("platt")) == {*EXCEPTIONS, *OF_REFUSALS}
 
 

@@ -125,7 +125,7 @@ def test_other_files_are_refused(made, tmp_path):
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     cases = {"table.csv": "not a whole file of ours", "nowhere": "No such file", ".": "Is a directory"}
     for name, why in cases.items():
-        with pytest.raises(CalibError, match=rf"\[C298\] No calibrator can be read from .*{why}.*; give a file that"):
+        with pytest.raises(CalibError, match=rf"\[C298\].*{why}"):
             TagCalibrator.from_disk(tmp_path / name)
     of_a_pipe = pack({}, "spacy-calib")
     for broken in (b"", data[:-1], data[:40], data[:-9] + b"x" + data[-8:], of_a_pipe, srsly.msgpack_dumps([])):

@@ -48,22 +48,22 @@ def test_what_it_leaves_fits_together(nlp, doc):
     assert [(span.start, span.end) for span in view.mentions] == [(s.start, s.end) for s in doc.spans["coref_mentions"]]
     assert clusters_on(doc) == {frozenset((s.start, s.end) for s in cluster) for cluster in view.clusters}
     assert view.first.tolist() == first_mentions(view.antecedents.best()).tolist()
-    assert (view.pairs.chances >= 0.01).all()
+    assert (view.pairs.probabilities >= 0.01).all()
     assert len(view.calibrated) == len(view.pairs)
     samples = view.sample(2000, seed=1)
-    place = int(view.pairs.chances.argmax())
-    late, early = int(view.pairs.later[place]), int(view.pairs.earlier[place])
-    assert view.raw(early, late) == view.pairs.chances[place]
+    index = int(view.pairs.probabilities.argmax())
+    late, early = int(view.pairs.later[index]), int(view.pairs.earlier[index])
+    assert view.raw(early, late) == view.pairs.probabilities[index]
     assert np.mean(samples[:, late] == samples[:, early]) == pytest.approx(view.raw(late, early), abs=0.06)
-    assert view.probability(late, early) == view.calibrated[place]
+    assert view.probability(late, early) == view.calibrated[index]
     assert view.probability(late, late) == view.raw(early, early) == 1
-    assert view.clustered(samples[0]) == [list(cluster) for cluster in view.clustered(samples[0])]
+    assert view.clusters_in(samples[0]) == [list(cluster) for cluster in view.clusters_in(samples[0])]
     assert repr(view).startswith(f"<DocCoref: {len(view)} mentions")
 
 
 def test_a_pair_below_the_threshold_has_the_share_of_its_group(doc):
     view = doc._.coref
-    late, early = next((j, i) for j in range(len(view)) for i in range(j) if view.pairs.where(i, j) < 0)
+    late, early = next((j, i) for j in range(len(view)) for i in range(j) if view.pairs.index_of(i, j) < 0)
     assert view.raw(late, early) == 0.0
     assert 0 <= view.probability(early, late) < 0.1
 
@@ -85,16 +85,16 @@ def test_it_is_the_same_after_saving(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     one, other = nlp(example(nlp, 7).predicted)._.coref, loaded(example(loaded, 7).predicted)._.coref
-    assert (one.pairs.chances == other.pairs.chances).all()
+    assert (one.pairs.probabilities == other.pairs.probabilities).all()
     assert (one.calibrated == other.calibrated).all()
     pipe = loaded.get_pipe("calib_coref")
-    assert pipe.from_bytes(pipe.to_bytes()).learned.penalty == 1.0
+    assert pipe.from_bytes(pipe.to_bytes()).link_model.penalty == 1.0
 
 
 def test_context_is_a_setting_and_wants_ten_documents(nlp):
-    assert nlp.get_pipe("calib_coref").learned.calibration.context is not None
+    assert nlp.get_pipe("calib_coref").link_model.calibration.context is not None
     for n, config in ((10, {"context": False}), (4, {})):
-        assert trained(n, **config).get_pipe("calib_coref").learned.calibration.context is None
+        assert trained(n, **config).get_pipe("calib_coref").link_model.calibration.context is None
 
 
 def dialogue(nlp, seed, named=True):
@@ -129,7 +129,7 @@ def test_who_speaks_tells_who_is_meant():
     chances = np.array([[view.raw(i, j) for j in range(8)] for i in range(8)])
     assert chances[same].min() > chances[~same].max()
     unknown = nlp(dialogue(nlp, 100, named=False).predicted)._.coref
-    assert (unknown.pairs.chances != view.pairs.chances).any()
+    assert (unknown.pairs.probabilities != view.pairs.probabilities).any()
 
 
 def test_other_gold_calibrates_anew():
@@ -142,7 +142,7 @@ def test_other_gold_calibrates_anew():
         nlp(one.predicted)
     pipe.calibrate(examples)
     after = nlp(example(nlp, 300).predicted)._.coref
-    assert (before.pairs.chances == after.pairs.chances).all()
+    assert (before.pairs.probabilities == after.pairs.probabilities).all()
     assert (before.calibrated != after.calibrated).any()
     with pytest.raises(CalibError, match=r"C361.*0 of them"):
         pipe.calibrate([])
@@ -165,7 +165,7 @@ def test_it_scores_clusters_and_pairs(nlp):
 def test_the_view_survives_storage_and_is_none_of_other_words(nlp, doc):
     kept = DocBin(docs=[doc], store_user_data=True).to_bytes()
     back = next(iter(DocBin().from_bytes(kept).get_docs(nlp.vocab)))
-    assert (back._.coref.pairs.chances == doc._.coref.pairs.chances).all()
+    assert (back._.coref.pairs.probabilities == doc._.coref.pairs.probabilities).all()
     assert back._.coref.clusters[0][0].text == doc._.coref.clusters[0][0].text
     assert doc[0:5].as_doc(copy_user_data=True)._.coref is None
     joined = Doc.from_docs([doc, doc])
@@ -252,7 +252,7 @@ def test_before_the_fit_and_without_gold_it_says_so():
     pipe = nlp.add_pipe("calib_coref")
     with pytest.raises(CalibError, match="C357"):
         nlp("she left")
-    assert pipe.from_bytes(pipe.to_bytes())._learned is None
+    assert pipe.from_bytes(pipe.to_bytes())._link_model is None
     with pytest.raises(CalibError, match="C356"):
         nlp.initialize(lambda: [Example(nlp.make_doc("she left"), nlp.make_doc("she left"))])
 
@@ -268,7 +268,7 @@ def test_settings_out_of_range_are_refused(config):
 def test_one_document_cannot_be_calibrated():
     with pytest.raises(CalibError, match="C361"):
         trained(1)
-    assert trained(1, recalibrator=None).get_pipe("calib_coref").learned.calibration is None
+    assert trained(1, recalibrator=None).get_pipe("calib_coref").link_model.calibration is None
 
 
 def test_somebody_elses_extension_stays():
@@ -300,4 +300,4 @@ def test_a_state_that_does_not_fit_is_refused(nlp):
         why = f"C011.*'calib_coref' has format version {version}, but .* reads version {FORMAT_VERSION}; fit the pipe again"
         with pytest.raises(CalibError, match=why):
             pipe.from_bytes(pack(state, "spacy-calib", version))
-    assert pipe.learned.weights is not None
+    assert pipe.link_model.weights is not None

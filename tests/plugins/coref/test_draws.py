@@ -32,9 +32,9 @@ def test_pairs_are_together_as_often_as_calibrated(doc):
     view = doc._.coref
     found = view.draws(N, seed=1)
     as_it_is = view.draws(N, seed=1, calibrated=False)
-    assert found.off < np.sqrt(np.mean((view.pairs.chances - view.calibrated) ** 2)) / 2
+    assert found.off < np.sqrt(np.mean((view.pairs.probabilities - view.calibrated) ** 2)) / 2
     assert np.sqrt(np.mean((shares(found) - view.calibrated) ** 2)) < found.off + 0.02
-    agree(shares(as_it_is), view.pairs.chances)
+    agree(shares(as_it_is), view.pairs.probabilities)
     assert as_it_is.off < 1e-9
 
 
@@ -42,7 +42,7 @@ def test_a_draw_makes_a_doc_with_its_clusters(doc):
     before = {name: len(group) for name, group in doc.spans.items()}
     found = doc._.coref.draws(20, seed=0)
     for draw, copy in zip(found, found.docs(), strict=True):
-        wanted = [[(span.start, span.end) for span in own] for own in doc._.coref.clustered(found.first[draw.number])]
+        wanted = [[(span.start, span.end) for span in own] for own in doc._.coref.clusters_in(found.first[draw.number])]
         groups = [group for name, group in copy.spans.items() if name.startswith("coref_clusters_")]
         assert [[(span.start, span.end) for span in group] for group in groups] == wanted
     assert {name: len(group) for name, group in doc.spans.items()} == before

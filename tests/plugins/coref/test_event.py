@@ -35,12 +35,14 @@ def test_a_unit_is_a_mention_with_its_likeliest_antecedent(done):
     assert [(unit.start, unit.end) for unit in units] == [(view.mentions[i].start, view.mentions[i].end) for i in later]
     known = event.evidence(doc, units)
     assert known.features.shape == (len(units), len(PAIR_FEATURES))
-    assert known.raw.tolist() == [view.raw(i, best[i]) for i in later]
-    assert known.own.tolist() == [view.probability(i, best[i]) for i in later]
+    assert known.raw_estimates.tolist() == [view.raw(i, best[i]) for i in later]
+    assert known.estimates.tolist() == [view.probability(i, best[i]) for i in later]
     column = dict(zip(PAIR_FEATURES, known.features.T, strict=True))
-    assert np.allclose(column["raw probability"], logit(known.raw))
+    assert np.allclose(column["raw probability"], logit(known.raw_estimates))
     assert np.allclose(np.expm1(column["mentions between"]), later - best[later])
-    assert np.allclose(np.expm1(column["sentences between"]), view.found.sentences[later] - view.found.sentences[best[later]])
+    assert np.allclose(
+        np.expm1(column["sentences between"]), view.mention_arrays.sentences[later] - view.mention_arrays.sentences[best[later]]
+    )
     assert np.allclose(sum(column[name] for name in PAIR_FEATURES if name.startswith("later is")), 1)
 
 

@@ -21,11 +21,12 @@ from spacy_calib.plugins.counts.count_command import count
 from spacy_calib.plugins.counts.queries.base import QueryResult
 from spacy_calib.plugins.counts.queries.entity_events import EventQuery
 from spacy_calib.plugins.counts.queries.patterns import make_query
-from spacy_calib.plugins.counts.text_counts import answered, asked_of, pipes_for
+from spacy_calib.plugins.counts.text_counts import find_abilities, join_results, select_pipes
 from spacy_calib.plugins.expect.expect_command import expect
 from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.plugins.coref.made import trained
+from tests.sentences import says
 
 THE, A = '[{"LOWER": "the"}]', '[{"LOWER": "a"}]'
 
@@ -157,7 +158,7 @@ def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tm
     assert result["queries"][0]["total"]["low"] == result["queries"][0]["total"]["high"] == gold
     some = save_docs(tmp_path / "some.spacy", docs[:8])
     outcome = calib("count", calibrated, test_file, "-q", tag, "--gold", some, "-o", tmp_path / "c.json")
-    assert "are among the texts, and count as their labels say" in outcome.text
+    assert "are among the texts, and are counted by their labels" in outcome.text
     held = json.loads((tmp_path / "c.json").read_text())
     own = sum(token.tag_ == tag for doc in docs[:8] for token in doc)
     assert held["gold"] == 8 <= held["gold_among"] < result["gold"]  # a text may stand there twice
@@ -168,15 +169,15 @@ def test_pipes_that_a_query_has_no_use_for_do_not_run(calibrated_ner):
     nlp = spacy.load(calibrated_ner)
     pipes = pipes_named(nlp, None)
     nlp.add_pipe("parse_by_fives", first=True)
-    asked = asked_of(nlp, pipes)
-    queries = [make_query(text, asked) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
-    assert pipes_for(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
+    abilities = find_abilities(nlp, pipes)
+    queries = [make_query(text, abilities) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
+    assert select_pipes(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
     nlp.remove_pipe("parse_by_fives")
     nlp.add_pipe("lemmatizer", config={"mode": "lookup"}, before=pipes[0].source.component)
     nlp.add_pipe("parser", first=True)
-    assert pipes_for(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
-    by_parse = make_query('[{"DEP": "nsubj"}]', asked_of(nlp, pipes))
-    assert pipes_for(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
+    assert select_pipes(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
+    by_parse = make_query('[{"DEP": "nsubj"}]', find_abilities(nlp, pipes))
+    assert select_pipes(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
 
 
 def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file, tmp_path):
@@ -187,7 +188,7 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
     pipe.learned = replace(pipe.learned, record=replace(read_record(pipe), effects={}).to_bytes())
     nlp.to_disk(tmp_path / "old")
     outcome = calib("count", tmp_path / "old", test_file, "-q", tag)
-    assert "the interval takes units for independent" in outcome.text
+    assert "the interval takes units as independent" in outcome.text
 
 
 def test_a_query_that_matches_nothing(calibrated, test_file):
@@ -199,7 +200,7 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
     (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
-    (["-q", THE, "--unit", "entity"], "A pattern is not counted by entity; give --unit token or document."),
+    (["-q", THE, "--unit", "entity"], says("C398", given="entity", wanted="token or document")),
     (["-q", THE, "--by", "month"], "Text 1 of"),
     (["-q", THE, "--by", "year", "--every", "day"], "1990: no day in it"),
     (["-q", THE, "--every", "day"], "left out without --by"),
@@ -222,7 +223,7 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
     (tmp_path / "empty.jsonl").write_text('{"text": " "}\n')
     refuses(calib("count", calibrated, tmp_path / "empty.jsonl", "-q", THE), "empty.jsonl")
     shutil.copy(texts, tmp_path / "texts.txt")
-    refuses(calib("count", calibrated, tmp_path / "texts.txt", "-q", THE, "--by", "year"), "has nothing under the key 'year'")
+    refuses(calib("count", calibrated, tmp_path / "texts.txt", "-q", THE, "--by", "year"), says("C397", key="year"))
     refuses(calib("count", calibrated, texts, "-q", THE, "--gold", tmp_path / "none.spacy"), "none.spacy")
 
 
@@ -231,12 +232,12 @@ def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path
     refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
     docs = docs_in(dev)
     save_docs(tmp_path / "one.spacy", docs[:1])
-    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), "needs two of them at least")
+    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), says("C226"))
     tag, _ = some_tag(test_file)
     bare = save_docs(tmp_path / "bare.spacy", bare_docs(spacy.blank("xx"), docs[:9]))
     refuses(calib("count", calibrated, test_file, "-q", tag, "--gold", bare), "has no gold tag annotation")
     query = '[{"LEMMA": "the"}]'
-    sentence = f"The query '{query}' looks at LEMMA, which the labelled documents in"
+    sentence = f"The query '{query}' reads LEMMA, which the labelled documents in"
     refuses(calib("count", calibrated, test_file, "-q", query, "--gold", bare), sentence)
 
 
@@ -246,7 +247,7 @@ def test_what_entities_do_is_added_up_over_documents():
     share = np.array([0.5])
     query = EventQuery("{}", "document", frozenset(["attack"]), frozenset())
     answers = [(number, QueryResult(share, share, 1, draws)) for number in range(2)]
-    both = answered(query, answers, np.array([10.0, 10.0]))
+    both = join_results(query, answers, np.array([10.0, 10.0]))
     found = both.estimate(np.arange(2), None, 0.8)
     assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
     assert both.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
@@ -325,10 +326,13 @@ def test_few_texts_are_told_to_be_few(calibrated, tmp_path):
 
 
 def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test_file, tmp_path):
-    """The second file calls other things by the tag."""
+    """The second file calls other things by the tag. Its texts are longer by a full stop: equal texts with other gold would be unknown."""
     vocab = Language().vocab
     tag, _ = some_tag(dev)
-    docs = list(DocBin().from_disk(dev).get_docs(vocab))
+    docs = [
+        Doc(vocab, words=[*(token.text for token in doc), "."], tags=[*(token.tag_ for token in doc), "."])
+        for doc in DocBin().from_disk(dev).get_docs(vocab)
+    ]
     for doc in docs:
         for token in doc:
             token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_
@@ -353,7 +357,7 @@ def test_a_label_that_is_counted_with_others_is_refused_by_its_own_name(ner_mode
     merged = fitted_to(tmp_path / "merged", ner_model, dev, "-C", "ner", "--map", "LOC=place,ORG=place,PER=PER")
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(doc.text for doc in docs_in(entity_gold / "test.spacy")[:20]), encoding="utf8")
-    sentence = "does not tell LOC and ORG apart: the label 'LOC' of the query {} is counted with the others, by the name place; query that."
+    sentence = "does not distinguish LOC and ORG: the label 'LOC' of the query {} is counted together with the others as place; query that."
     refuses(calib("count", merged, texts, "--query", "LOC"), sentence.format("'LOC'"))
     pattern = '[{"ENT_TYPE": "LOC"}]'
     refuses(calib("count", merged, texts, "--query", pattern), sentence.format(repr(pattern)))

@@ -12,14 +12,14 @@ from scipy.stats import binom
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.counts import distribution
-from spacy_calib.plugins.counts.distribution import Counted, added, drawn, independent, mixed
+from spacy_calib.plugins.counts.distribution import CountDistribution, convolve, mixture, poisson_binomial
 
 CHANCES = st.lists(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
 
 
-def dense(counted: Counted, n: int) -> np.ndarray:
+def dense(counted: CountDistribution, n: int) -> np.ndarray:
     """The chances of 0 to n."""
-    return np.pad(counted.chances, (counted.first, n + 1 - counted.first - len(counted.chances)))
+    return np.pad(counted.probabilities, (counted.first, n + 1 - counted.first - len(counted.probabilities)))
 
 
 @given(CHANCES)
@@ -28,12 +28,12 @@ def test_equals_enumeration(chances):
     wanted = np.zeros(len(chances) + 1)
     for held in itertools.product((0, 1), repeat=len(chances)):
         wanted[sum(held)] += np.prod([p if one else 1 - p for p, one in zip(chances, held, strict=True)])
-    np.testing.assert_allclose(dense(independent(chances), len(chances)), wanted, atol=1e-14)
+    np.testing.assert_allclose(dense(poisson_binomial(chances), len(chances)), wanted, atol=1e-14)
 
 
 @pytest.mark.parametrize(("n", "chance"), [(1, 0.3), (64, 0.5), (65, 0.01), (1000, 0.2), (5003, 0.97)])
 def test_equal_chances_are_a_binomial(n, chance):
-    found = independent(np.full(n, chance))
+    found = poisson_binomial(np.full(n, chance))
     np.testing.assert_allclose(dense(found, n), binom.pmf(np.arange(n + 1), n, chance), atol=1e-13)
     assert found.mean == pytest.approx(n * chance)
     assert found.variance == pytest.approx(n * chance * (1 - chance))
@@ -44,29 +44,29 @@ def test_equal_chances_are_a_binomial(n, chance):
 
 def test_mean_and_variance_of_many_units():
     chances = np.random.default_rng(0).beta(0.2, 2, 30_000)
-    found = independent(chances)
+    found = poisson_binomial(chances)
     assert found.mean == pytest.approx(chances.sum())
     assert found.variance == pytest.approx((chances * (1 - chances)).sum(), rel=1e-6)
-    assert len(found.chances) < 2000  # the ends hold nothing
+    assert len(found.probabilities) < 2000  # the ends hold nothing
 
 
 @pytest.mark.parametrize("n", [1, 64 * 2, 64 * 4 + 1, 64 * 11 + 3])
 def test_blocks_made_some_after_the_others_give_the_same_to_the_bit(n, monkeypatch):
     chances = np.random.default_rng(n).random(n)
-    wanted = independent(chances)
+    wanted = poisson_binomial(chances)
     for together in (1, 2, 8):
-        monkeypatch.setattr(distribution, "_TOGETHER", together)
-        assert independent(chances).chances.tobytes() == wanted.chances.tobytes()
+        monkeypatch.setattr(distribution, "_N_BLOCKS", together)
+        assert poisson_binomial(chances).probabilities.tobytes() == wanted.probabilities.tobytes()
 
 
 def test_no_units_and_sure_ones():
-    assert independent([]).interval() == (0, 0)
-    found = independent([1.0, 0.0, 1.0])
-    assert (found.first, found.chances.tolist(), found.interval()) == (2, [1.0], (2, 2))
+    assert poisson_binomial([]).interval() == (0, 0)
+    found = poisson_binomial([1.0, 0.0, 1.0])
+    assert (found.first, found.probabilities.tolist(), found.interval()) == (2, [1.0], (2, 2))
 
 
 def test_an_interval_by_hand():
-    found = Counted(3, np.array([0.02, 0.03, 0.9, 0.04, 0.01]))
+    found = CountDistribution(3, np.array([0.02, 0.03, 0.9, 0.04, 0.01]))
     assert found.interval(0.95) == (4, 6)  # 0.02 below 4; above 6 there is 0.01, above 5 0.05
     assert found.interval(0.9) == (5, 5)  # 0.05 on each side
     with pytest.raises(CalibError, match="C001"):
@@ -74,20 +74,20 @@ def test_an_interval_by_hand():
 
 
 def test_sums_and_mixtures():
-    one, other = independent([0.5, 1.0]), independent([0.25])
-    assert dense(added(one, other), 3).tolist() == [0, 0.375, 0.5, 0.125]
-    assert dense(mixed([one, other], np.array([0.5, 0.5])), 2).tolist() == [0.375, 0.375, 0.25]
+    one, other = poisson_binomial([0.5, 1.0]), poisson_binomial([0.25])
+    assert dense(convolve(one, other), 3).tolist() == [0, 0.375, 0.5, 0.125]
+    assert dense(mixture([one, other], np.array([0.5, 0.5])), 2).tolist() == [0.375, 0.375, 0.25]
 
 
 def test_draws():
-    found = drawn(np.array([[1, 2], [0, 3], [2, 2], [1, 0]]))
+    found = CountDistribution.from_samples(np.array([[1, 2], [0, 3], [2, 2], [1, 0]]))
     assert dense(found, 4).tolist() == [0, 0.25, 0, 0.5, 0.25]
     for wrong in ([], [0.5], [-1, 2]):
         with pytest.raises(CalibError, match="C391"):
-            drawn(np.array(wrong))
+            CountDistribution.from_samples(np.array(wrong))
 
 
 @pytest.mark.parametrize("wrong", [[1.5], [-0.1], [float("nan")], [[0.5]]])
 def test_what_is_no_chance(wrong):
     with pytest.raises(CalibError, match="C390"):
-        independent(wrong)
+        poisson_binomial(wrong)

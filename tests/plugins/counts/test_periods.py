@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.plugins.counts.periods import PERIODS, name_period, period_of
+from spacy_calib.plugins.counts.periods import PERIODS, find_period, name_period
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from spacy_calib.plugins.counts.periods import PERIODS, name_period, period_of
     ],
 )
 def test_the_period_of_a_date(given, every, period):
-    assert period_of(given, every) == period
+    assert find_period(given, every) == period
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_period_of_a_date(given, every, period):
 )  # fmt: skip
 def test_what_is_no_date_is_refused(given, every):
     with pytest.raises(ValueError):
-        period_of(given, every)
+        find_period(given, every)
 
 
 @given(days=st.tuples(*[st.dates(date(1000, 1, 1), date(9999, 12, 31))] * 2), every=st.sampled_from(PERIODS))

@@ -17,7 +17,8 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.score_readers import score_readers
 from spacy_calib.plugins.events.component import EventPipe, HeldOutScores
-from spacy_calib.plugins.report.view_server import ways_of
+from spacy_calib.plugins.report.view_server import list_views
+from tests.sentences import says
 
 from ...conftest import examples_for, revive, run_upstream
 from ...pipe.test_calibrator_adaptation import odd_examples
@@ -55,8 +56,8 @@ def test_each_sentence_has_a_probability(asking):
 
 def test_the_page_of_view_marks_the_sentences(asking):
     (example,) = run_upstream(asking, examples_for(asking, 1, seed=5))
-    doc, way = example.predicted, ways_of(asking)[-1]
-    assert (way.name, way.what) == ("calib_event: all labels right", "sentence")
+    doc, way = example.predicted, list_views(asking)[-1]
+    assert (way.name, way.unit) == ("calib_event: all labels right", "sentence")
     for raw in (False, True):
         marks = way.read(doc, raw=raw).marks
         assert [(doc.text[mark.start : mark.end], mark.label) for mark in marks] == [
@@ -97,7 +98,7 @@ def test_saved_and_loaded(asking, tmp_path):
 
 def test_state_that_is_not_of_its_form_is_refused(asking):
     pipe = asking.get_pipe("calib_event")
-    state = pipe.learned.state()
+    state = pipe.fitted_state.state()
     for spoil in (
         {"info": None},
         {"info": {**state["info"], "loss": 2.0}},
@@ -123,7 +124,7 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     for number, example in enumerate(examples):
         doc = example.predicted
         values = [token_values(token, "calib") for token in doc]
-        found = held.of_next(doc, np.array([one.raw for one in values]))
+        found = held.take_next(doc, np.array([one.raw for one in values]))
         own = calib.held_out.pairs.rows
         offset = sum(len(one.predicted) for one in examples[:number])
         for i in np.flatnonzero(~np.isnan(found)).tolist():
@@ -134,7 +135,7 @@ def test_it_learns_from_scores_that_did_not_see_the_document(asking):
     # Other Docs than those of the fit have none.
     other = run_upstream(asking, examples_for(asking, 1, seed=77))[0].predicted
     raw = np.array([token_values(token, "calib").raw for token in other])
-    assert np.isnan(HeldOutScores(calib).of_next(other, raw + 0.5)).all()
+    assert np.isnan(HeldOutScores(calib).take_next(other, raw + 0.5)).all()
 
 
 def test_forecasts_follow_adapted_scores(asking):
@@ -146,7 +147,7 @@ def test_forecasts_follow_adapted_scores(asking):
     assert after["loss"] < before["loss"] - 0.02
     held = HeldOutScores(calib)
     few = run_upstream(asking, odd_examples(asking, 8, 3))
-    found = held.of_next(few[0].predicted, np.array([token_values(token, "calib").raw for token in few[0].predicted]))
+    found = held.take_next(few[0].predicted, np.array([token_values(token, "calib").raw for token in few[0].predicted]))
     own = np.array([token_values(token, "calib").calibrated for token in few[0].predicted])
     assert not np.isnan(found).all()
     assert np.nanmax(np.abs(found - own)) > 0  # of an adaptation that did not see the document
@@ -183,7 +184,7 @@ def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
     product = np.prod([token._.calib_score for token in sent])
     assert sent._.calib_right == pytest.approx(product)
     assert score_readers(fitted, "calib") == {}
-    assert score_readers(fitted, "calib", fitted=False) == {"calib_event": pipe}
+    assert score_readers(fitted, "calib", fitted_only=False) == {"calib_event": pipe}
 
 
 def test_an_empty_text_does_not_use_up_the_warning(fitted):
@@ -232,7 +233,7 @@ def test_the_table_says_how_good_the_forecasts_are(asking):
     found, _ = pipe.gather(examples)
     rows = {row["name"]: row for row in table["rows"]}
     assert table["units"] == len(found.hits)
-    assert rows["product"]["loss"] == pytest.approx(np.mean((found.units.own - found.hits) ** 2))
+    assert rows["product"]["loss"] == pytest.approx(np.mean((found.evidence.estimates - found.hits) ** 2))
     assert table["change"]["estimate"] == pytest.approx(rows["forecast"]["loss"] - rows["product"]["loss"])
     shown = [sent._.calib_right for example in examples for sent in example.predicted.sents]
     assert rows["forecast"]["loss"] == pytest.approx(np.mean((np.array(shown) - found.hits) ** 2))
@@ -254,5 +255,5 @@ def test_another_event_and_forecaster_from_a_config(trained_bytes, fitted):
 
 
 def test_one_event_for_each_prefix(asking):
-    with pytest.raises(CalibError, match="C385.*'calib_event' writes Span._.calib_right already"):
+    with pytest.raises(CalibError, match=says("C385", owner="calib_event", attr="calib")):
         asking.add_pipe("calib_event", name="another")

@@ -13,6 +13,7 @@ from spacy.tokens import DocBin
 from spacy_calib.plugins.events.trees import TreeEvent
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import calib, ok, refuses, save_docs, scaling, setting
+from tests.sentences import says
 from tests.sources.parser import gold_examples, trained
 
 
@@ -75,8 +76,8 @@ def test_the_page_speaks_of_sentences(place, tmp_path):
     ("options", "sentence"),
     [
         (["--event", "exact"], "Option --event must be head or arc for component 'parser', but 'exact' was given."),
-        ([setting("sets.alpha", "0.1")], "The setting sets weighs the labels of a token"),
-        ([scaling("Vector")], "The setting scaling weighs the labels of a token"),
+        ([setting("sets.alpha", "0.1")], says("C287", setting="sets")),
+        ([scaling("Vector")], says("C287", setting="scaling")),
     ],
 )
 def test_what_a_parser_refuses(place, tmp_path, options, sentence):
@@ -142,9 +143,9 @@ def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
 
 def test_an_event_of_the_other_kind(place, model, dev, tmp_path):
     fit = ("fit", place / "model", place / "dev.spacy", tmp_path / "out", "-C", "parser", "--unit", "sentence")
-    refuses(calib(*fit), "Option --unit sentence is about the labels of tokens, but 'parser' gives arcs")
+    refuses(calib(*fit), "Option --unit sentence is for the labels of tokens, but 'parser' predicts arcs")
     other = ("fit", model, dev, tmp_path / "out", "-C", "tagger", "--unit", "tree")
     refuses(
-        calib(*other), "Option --unit tree is about the arcs of a parser, but 'tagger' gives labels of tokens; leave it out."
+        calib(*other), "Option --unit tree is for the arcs of a parser, but 'tagger' predicts labels of tokens; leave it out."
     )
     assert not (tmp_path / "out").exists()

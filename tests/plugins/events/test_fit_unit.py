@@ -96,7 +96,7 @@ def test_no_sentences(changed_model, dev, tmp_path):
 
 def test_of_what_has_no_labels_of_tokens(spancat_model, span_gold, tmp_path):
     outcome = calib("fit", spancat_model, span_gold, tmp_path / "out", "--component", "spancat", "--unit", "sentence")
-    refuses(outcome, "Option --unit sentence is about the labels of tokens")
+    refuses(outcome, "Option --unit sentence is for the labels of tokens")
 
 
 def test_adapting_says_how_true_the_forecasts_are_then(asking, tmp_path):

@@ -10,15 +10,15 @@ from hypothesis import given
 
 from spacy_calib.calibration.spans import logit
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.events.forecasters.base import Logistic, Neighbours
-from spacy_calib.plugins.events.forecasters.trees import Tree
+from spacy_calib.plugins.events.forecasters.base import Logistic, NearestNeighbours
+from spacy_calib.plugins.events.forecasters.trees import DecisionTree
 from spacy_calib.plugins.events.forecasts import (
     UNIT_FEATURES,
-    Tried,
-    candidates,
-    choose,
-    described,
-    fit_units,
+    TunedForecaster,
+    choose_best,
+    default_forecasters,
+    describe,
+    fit_best,
     split_loss,
     tune,
     unit_features,
@@ -64,24 +64,24 @@ def test_the_forecaster_is_chosen_on_documents_held_out():
     scores = [rng.uniform(0.5, 1, rng.integers(1, 6)) for _ in range(400)]
     # Tokens of a unit go wrong together: the least score alone tells whether the unit is right.
     hits = np.array([rng.random() < one.min() for one in scores])
-    best, trials = fit_units(unit_features(units(*scores)), hits, np.arange(400) // 4, (Logistic(10.0), Tree()))
+    best, trials = fit_best(unit_features(units(*scores)), hits, np.arange(400) // 4, (Logistic(10.0), DecisionTree()))
     assert best.loss == min(trial.loss for trial in trials)
     product = np.array([one.prod() for one in scores])
     assert best.loss < np.mean((product - hits) ** 2)
-    assert described(best.forecaster) in {trial.name for trial in trials}
+    assert describe(best.forecaster) in {trial.name for trial in trials}
 
 
 def test_what_is_tried():
-    assert len({described(one) for one in candidates()}) == len(candidates()) >= 4
+    assert len({describe(one) for one in default_forecasters()}) == len(default_forecasters()) >= 4
 
 
 def test_what_a_forecaster_is_called():
-    assert [described(one) for one in (Tree(7), Logistic(10.0))] == ["tree (min_leaf 7)", "logistic (ridge 10)"]
+    assert [describe(one) for one in (DecisionTree(7), Logistic(10.0))] == ["tree (min_leaf 7)", "logistic (ridge 10)"]
 
 
 def test_nothing_to_learn_from():
     with pytest.raises(CalibError, match="C373"):
-        fit_units(np.zeros((0, 3)), np.zeros(0, bool), np.zeros(0, int), (Logistic(),))
+        fit_best(np.zeros((0, 3)), np.zeros(0, bool), np.zeros(0, int), (Logistic(),))
 
 
 RNG = np.random.default_rng
@@ -95,7 +95,7 @@ def steps(n: int, seed: int = 0) -> SimpleNamespace:
     return SimpleNamespace(features=x[:, None], hits=hits, units=np.arange(n) // 2)
 
 
-@pytest.mark.parametrize("prototype", [Neighbours(), Tree()])
+@pytest.mark.parametrize("prototype", [NearestNeighbours(), DecisionTree()])
 def test_the_size_of_least_loss_on_held_out_units(prototype):
     data = steps(400)
     sizes = (1, 20, 100)
@@ -103,7 +103,7 @@ def test_the_size_of_least_loss_on_held_out_units(prototype):
     assert found.forecaster.settings()[prototype.size_name] > 1  # one row says 0 or 1, and is wrong too often
     assert found.loss == pytest.approx(np.mean((found.held_out - data.hits) ** 2))
     for size in sizes:  # by hand: the same folds, one forecaster after another
-        one = tune(prototype.sized(size), data.features, data.hits, data.units, (size,))
+        one = tune(prototype.with_size(size), data.features, data.hits, data.units, (size,))
         assert found.loss <= one.loss + 1e-12
 
 
@@ -112,27 +112,27 @@ def test_held_out_forecasts_did_not_see_their_unit():
     rng = RNG(0)
     units = np.repeat(np.arange(60), 2)
     hits = rng.random(60)[units] < 0.5
-    found = tune(Neighbours(), units[:, None].astype(float), hits, units, (1,), n_folds=60)
+    found = tune(NearestNeighbours(), units[:, None].astype(float), hits, units, (1,), n_folds=60)
     assert found.loss > 0.3
     assert np.mean((found.forecaster.predict(units[:, None]) - hits) ** 2) == 0
 
 
 def test_few_rows_and_one_unit():
     data = steps(12)
-    found = tune(Neighbours(), data.features, data.hits, data.units)
+    found = tune(NearestNeighbours(), data.features, data.hits, data.units)
     assert found.forecaster.k <= 10
-    alone = tune(Tree(), data.features, data.hits, np.zeros(12, int))
+    alone = tune(DecisionTree(), data.features, data.hits, np.zeros(12, int))
     assert alone.forecaster.min_leaf == 25
     assert np.allclose(alone.held_out, data.hits.mean())
 
 
 def test_the_forecaster_of_least_loss():
     data = steps(300)
-    tried = [tune(one, data.features, data.hits, data.units, (10, 40)) for one in (Logistic(), Tree())]
-    assert choose(tried) is min(tried, key=lambda one: one.loss)
-    assert isinstance(choose(tried).forecaster, Tree)  # a step is no slope
-    assert choose(
-        [Tried(tried[0].forecaster, data.features, 0.1), Tried(tried[1].forecaster, data.features, 0.1)]
+    tried = [tune(one, data.features, data.hits, data.units, (10, 40)) for one in (Logistic(), DecisionTree())]
+    assert choose_best(tried) is min(tried, key=lambda one: one.loss)
+    assert isinstance(choose_best(tried).forecaster, DecisionTree)  # a step is no slope
+    assert choose_best(
+        [TunedForecaster(tried[0].forecaster, data.features, 0.1), TunedForecaster(tried[1].forecaster, data.features, 0.1)]
     ).forecaster is (tried[0].forecaster)
 
 

@@ -174,10 +174,10 @@ def test_unknown_event():
 
 
 def test_tokens_covered_by_a_label():
-    gold = GoldSpans.of(with_spans(WORDS, [(0, 2, "A"), (1, 3, "A"), (4, 5, "B")]), SC)
-    assert gold.covered(get_string_id("A")) == {0, 1, 2}
-    assert gold.covered(get_string_id("B")) == {4}
-    assert gold.covered(get_string_id("C")) == set()
+    gold = GoldSpans.from_doc(with_spans(WORDS, [(0, 2, "A"), (1, 3, "A"), (4, 5, "B")]), SC)
+    assert gold.covered_tokens(get_string_id("A")) == {0, 1, 2}
+    assert gold.covered_tokens(get_string_id("B")) == {4}
+    assert gold.covered_tokens(get_string_id("C")) == set()
 
 
 # Against spaCy, on texts whose tokens are drawn anew for the predicted and the gold Doc.
@@ -299,7 +299,11 @@ def test_a_word_without_gold_leaves_the_sentence_open(example):
 
 
 def test_what_is_asked_in_words():
-    assert [SentenceEvent(k).what for k in (0, 1, 2)] == ["all labels right", "at most 1 label wrong", "at most 2 labels wrong"]
+    assert [SentenceEvent(k).condition for k in (0, 1, 2)] == [
+        "all labels right",
+        "at most 1 label wrong",
+        "at most 2 labels wrong",
+    ]
 
 
 def test_of_spans_entities_and_arcs(example):

@@ -19,6 +19,7 @@ from spacy_calib.plugins.expect.expect_command import exit_code, expect
 from spacy_calib.plugins.expect.expect_output import show_estimates
 from tests.cli.conftest import CONTEXT, bare_docs, calib, docs_in, in_pairs, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
+from tests.sentences import says
 
 
 def run_expect(model, data, tmp_path, *options):
@@ -206,12 +207,8 @@ def test_each_month_of_a_stream_has_its_own_verdict(calibrated, tmp_path):
 
 def test_keys_that_tell_nothing_of_texts_are_refused(calibrated, test_file, tmp_path):
     srsly.write_jsonl(tmp_path / "texts.jsonl", [{"text": "a dog", "own": n} for n in range(4)])
-    refuses(
-        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "kind"), "No document has anything under the key 'kind'"
-    )
-    refuses(
-        calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "own"), "Each of the 4 documents has a value of its own"
-    )
+    refuses(calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "kind"), says("C601", key="kind"))
+    refuses(calib("expect", calibrated, tmp_path / "texts.jsonl", "--by", "own"), says("C602", n=4))
     refuses(calib("expect", calibrated, test_file, "--by", "own", "--gold", test_file), "--by must be left out beside --gold")
 
 
@@ -355,7 +352,7 @@ def test_a_pipe_without_a_record_gets_its_interval_from_the_labels(calibrated, t
 
 def test_labels_that_give_no_interval_are_refused(calibrated, model, test_file, tmp_path):
     one = some_docs(test_file, tmp_path / "one.spacy", 0, 1)
-    refuses(calib("expect", calibrated, test_file, "--gold", one), "An interval from labelled documents needs two")
+    refuses(calib("expect", calibrated, test_file, "--gold", one), says("C226"))
     bare = bare_file(calibrated, test_file, tmp_path / "bare.spacy")
     refuses(calib("expect", calibrated, test_file, "--gold", bare), "The data has no gold tag annotation")
     refuses(calib("expect", calibrated, test_file, "--gold", tmp_path / "none.spacy"), "Data not found")

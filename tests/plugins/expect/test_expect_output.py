@@ -6,20 +6,20 @@ import pytest
 
 from spacy_calib.cli.shared.evidence import TOO_FEW_TO_TELL
 from spacy_calib.errors.advice import FITTED, PRETRAINED
-from spacy_calib.plugins.expect.expect_output import ADAPTED, NO_RECORD, too_few_in
+from spacy_calib.plugins.expect.expect_output import ADAPTED, NO_RECORD, describe_shortage
 
 
 @pytest.mark.parametrize(
     ("n", "kind", "sentence"),
     [
-        (40, ADAPTED, "the pipe knows the kind of text that it was adapted to from 40 documents alone"),
-        (40, FITTED, "the pipe knows the kind of text that it was fitted on from 40 documents alone"),
+        (40, ADAPTED, "the pipe was adapted to 40 documents, which"),
+        (40, FITTED, "the pipe was fitted on 40 documents, which"),
         (4000, FITTED, TOO_FEW_TO_TELL),
     ],
 )
 def test_few_labelled_documents_are_not_called_few_texts(n, kind, sentence):
     result = {"learned_from": {"unit": "document", "n": n, "kind": kind}, "documents": 2000}
-    assert sentence in too_few_in(result)
+    assert sentence in describe_shortage(result)
 
 
 def test_who_has_a_card_is_told_to_label_and_not_to_fit():

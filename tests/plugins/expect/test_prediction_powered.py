@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.pipe.record.estimates import Estimate
-from spacy_calib.plugins.expect.few_labels import Beside
-from spacy_calib.plugins.expect.survey import Known, Survey, accuracy, entities
+from spacy_calib.pipe.record.estimates import ShareEstimate
+from spacy_calib.plugins.expect.few_labels import SurveyBuilder
+from spacy_calib.plugins.expect.survey import LabelledDocuments, Survey, estimate_accuracy, estimate_entities
 
 
 def column(*values):
@@ -19,7 +19,7 @@ def column(*values):
 
 
 def by_hand(inside=0.0, inside_units=0.0):
-    known = Known(column(8, 6), column(9, 8), column(0.2, 0.2), column(10, 10))
+    known = LabelledDocuments(column(8, 6), column(9, 8), column(0.2, 0.2), column(10, 10))
     return Survey(known, np.array([inside]), np.array([inside_units]), column(18), column(20))
 
 
@@ -28,7 +28,7 @@ def test_the_scores_are_corrected_by_what_the_labelled_documents_miss():
     # 14 right of 17 expected in 20 tokens: 0.15 less a token; 18 expected in 20 other tokens.
     assert survey.correction() == pytest.approx([-0.15])
     assert survey.totals() == pytest.approx([15])
-    assert accuracy(survey)[0].expected == pytest.approx(0.75)
+    assert estimate_accuracy(survey)[0].expected == pytest.approx(0.75)
 
 
 def test_variance_by_hand():
@@ -40,7 +40,7 @@ def test_variance_by_hand():
 def test_labelled_documents_among_the_texts_are_counted_once():
     apart, among = by_hand(), by_hand(inside=14.0, inside_units=20.0)
     assert among.totals() == pytest.approx([14 + 15])
-    found, classical = accuracy(among)
+    found, classical = estimate_accuracy(among)
     assert found.expected == pytest.approx(29 / 40)
     assert classical.expected == pytest.approx(14 / 20)
     # What is known already has no error.
@@ -48,15 +48,15 @@ def test_labelled_documents_among_the_texts_are_counted_once():
 
 
 def test_texts_that_are_all_labelled_leave_nothing_to_estimate():
-    known = by_hand().known
+    known = by_hand().sample
     survey = Survey(known, np.array([14.0]), np.array([20.0]), np.zeros((0, 1)), np.zeros((0, 1)))
-    for found in accuracy(survey):
-        assert found == pytest.approx(Estimate(0.7, 0.7, 0.7), abs=1e-5)
+    for found in estimate_accuracy(survey):
+        assert found == pytest.approx(ShareEstimate(0.7, 0.7, 0.7), abs=1e-5)
 
 
 def test_labelled_documents_without_an_error_do_not_show_that_there_is_none():
-    known = Known(column(20, 20, 20), column(19.99, 19.98, 19.99), column(0.01, 0.02, 0.01), column(20, 20, 20))
-    found, classical = accuracy(Survey(known, np.zeros(1), np.zeros(1), column(999), column(1000)))
+    known = LabelledDocuments(column(20, 20, 20), column(19.99, 19.98, 19.99), column(0.01, 0.02, 0.01), column(20, 20, 20))
+    found, classical = estimate_accuracy(Survey(known, np.zeros(1), np.zeros(1), column(999), column(1000)))
     # The rule of three says 95 % of 60 tokens; documents differ too, and there are three.
     assert 0.5 < classical.low < 0.95
     assert 0.5 < found.low < 0.95
@@ -65,9 +65,11 @@ def test_labelled_documents_without_an_error_do_not_show_that_there_is_none():
 
 def test_precision_recall_and_f_by_hand():
     # Two documents with 4 entities found, 3 right and 1 missed each, where 3.5 and 0.5 were expected; texts with 10 found in 100 tokens.
-    known = Known(np.array([[3.0, 1.0]] * 2), np.array([[3.5, 0.5]] * 2), np.full((2, 2), 0.3), np.array([[4.0, 50.0]] * 2))
+    known = LabelledDocuments(
+        np.array([[3.0, 1.0]] * 2), np.array([[3.5, 0.5]] * 2), np.full((2, 2), 0.3), np.array([[4.0, 50.0]] * 2)
+    )
     survey = Survey(known, np.zeros(2), np.zeros(2), np.array([[9.0, 2.0]]), np.array([[10.0, 100.0]]))
-    right, gold, shares = entities(survey)
+    right, gold, shares = estimate_entities(survey)
     # Right: 9 - 10 / 8; missed: 2 + 100 / 100.
     assert (right, gold) == (pytest.approx(7.75), pytest.approx(10.75))
     expected = {name: both[0].expected for name, both in shares.items()}
@@ -78,17 +80,17 @@ def test_precision_recall_and_f_by_hand():
 
 
 def test_shares_of_nothing_are_left_out():
-    known = Known(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)), np.array([[0.0, 5.0]] * 2))
+    known = LabelledDocuments(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)), np.array([[0.0, 5.0]] * 2))
     survey = Survey(known, np.zeros(2), np.zeros(2), np.array([[1.0, 1.0]]), np.array([[2.0, 50.0]]))
-    assert entities(survey)[2] == {}
+    assert estimate_entities(survey)[2] == {}
 
 
 def test_how_many_are_missed_says_nothing_of_the_precision():
     def precision(missed):
         observed = np.array([[30.0, missed], [20.0, 0.0], [26.0, 2.0], [36.0, 0.0]])
-        known = Known(observed, np.array([[33.0, 5.0]] * 4), np.zeros((4, 2)), np.array([[40.0, 50.0]] * 4))
+        known = LabelledDocuments(observed, np.array([[33.0, 5.0]] * 4), np.zeros((4, 2)), np.array([[40.0, 50.0]] * 4))
         texts = np.array([[800.0, 100.0]]), np.array([[1000.0, 1000.0]])
-        return entities(Survey(known, np.zeros(2), np.zeros(2), *texts))[2]["precision"][0]
+        return estimate_entities(Survey(known, np.zeros(2), np.zeros(2), *texts))[2]["precision"][0]
 
     few, many = precision(1.0), precision(40.0)
     assert (few.expected, few.low, few.high) == pytest.approx((many.expected, many.low, many.high))
@@ -103,9 +105,9 @@ def test_how_many_are_missed_says_nothing_of_the_precision():
 def test_intervals_hold_their_estimate_and_stay_inside(documents, units, share):
     n, right, score = (np.array(part, dtype=float) for part in zip(*documents, strict=True))
     observed = np.round(n * right)
-    known = Known(observed[:, None], (n * score)[:, None], (n * score * (1 - score))[:, None], n[:, None])
+    known = LabelledDocuments(observed[:, None], (n * score)[:, None], (n * score * (1 - score))[:, None], n[:, None])
     inside = (observed.sum(keepdims=True), n.sum(keepdims=True))
-    for found in accuracy(Survey(known, *inside, column(share * units), column(units))):
+    for found in estimate_accuracy(Survey(known, *inside, column(share * units), column(units))):
         assert 0 <= found.low <= found.expected <= found.high <= 1
 
 
@@ -129,9 +131,9 @@ def test_95_percent_intervals_hold_the_truth_and_are_narrower_than_the_classical
     for _ in range(300):
         own = np.zeros(len(units), dtype=bool)
         own[rng.choice(len(units), n, replace=False)] = True
-        known = Known(*(part[own][:, None] for part in (right, expected, variance, units)))
+        known = LabelledDocuments(*(part[own][:, None] for part in (right, expected, variance, units)))
         rest = (expected[~own][:, None], units[~own][:, None])
-        both = accuracy(Survey(known, known.observed.sum(axis=0), known.units.sum(axis=0), *rest))
+        both = estimate_accuracy(Survey(known, known.gold_events.sum(axis=0), known.units.sum(axis=0), *rest))
         held.append([found.low <= true <= found.high for found in both])
         widths.append([found.high - found.low for found in both])
     assert abs(expected.sum() / units.sum() - true) > 0.1
@@ -140,16 +142,18 @@ def test_95_percent_intervals_hold_the_truth_and_are_narrower_than_the_classical
 
 
 def test_each_labelled_text_is_that_of_one_text_at_most():
-    few = SimpleNamespace(digests=[7, 5, 7, 9], labelled=lambda: np.array([True, True, True, False]))
-    texts = Beside(few, (), None)
-    assert texts.met([7, 8, 7]).tolist() == [True, False, True]
-    assert texts.met([9, 7]).tolist() == [False, False]  # those that came before count too
-    assert texts.among().tolist() == [True, False, True, False]
+    few = SimpleNamespace(digests=[7, 5, 7, 9], has_gold=lambda: np.array([True, True, True, False]))
+    texts = SurveyBuilder(few, (), None)
+    assert texts.match_sample([7, 8, 7]).tolist() == [True, False, True]
+    assert texts.match_sample([9, 7]).tolist() == [False, False]  # those that came before count too
+    assert texts.find_overlap().tolist() == [True, False, True, False]
 
 
 def test_texts_that_are_summed_say_what_they_say_one_by_one():
     units, expected, variance, right = simulated(60, 2)
-    known = Known(*(part[:9][:, None] for part in (right, expected, variance, units)))
+    known = LabelledDocuments(*(part[:9][:, None] for part in (right, expected, variance, units)))
     rest = (expected[9:][:, None], units[9:][:, None])
     sums = (*(part.sum(axis=0, keepdims=True) for part in rest), float(np.square(rest[1]).sum()))
-    assert accuracy(Survey(known, np.zeros(1), np.zeros(1), *sums)) == accuracy(Survey(known, np.zeros(1), np.zeros(1), *rest))
+    assert estimate_accuracy(Survey(known, np.zeros(1), np.zeros(1), *sums)) == estimate_accuracy(
+        Survey(known, np.zeros(1), np.zeros(1), *rest)
+    )

@@ -15,7 +15,7 @@ PEOPLE = (
 
 
 def answer(text: str) -> Answer:
-    return Answer.of({"tokens": [text], "logprobs": [-0.1]})
+    return Answer.from_response({"tokens": [text], "logprobs": [-0.1]})
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_every_field_of_json_is_found_where_it_stands(pairs, seed):
     answer, pairs, places, _ = written(pairs, seed)
     fields = answer.fields(pairs)
     assert [(field.text, field.label) for field in fields] == pairs
-    assert [((field.start, field.end), field.at) for field in fields] == places
+    assert [((field.start, field.end), field.label_start) for field in fields] == places
 
 
 @given(PAIRS, st.integers(0, 10**6))
@@ -163,7 +163,7 @@ def test_asked_for_is_found_and_absent_and_invented(pairs, more, words, known, s
     pipe = nlp.get_pipe("names")
     pipe.types, pipe.read = {name: name.upper() for name in known}, lambda answer: asked
     doc = nlp.make_doc(" ".join(words) or "-")
-    pipe._leave(doc, answer)
+    pipe._write(doc, answer)
     counts = doc.spans["answers"].attrs["counts"]
     assert counts["fields"] == len(asked)
     assert len(asked) == sum(counts.get(name, 0) for name in ("found", "absent", "invented"))
@@ -179,7 +179,7 @@ NLP = asking()
 
 
 def one(text: str) -> Answer:
-    return Answer.of({"tokens": [text], "logprobs": [-0.1]})
+    return Answer.from_response({"tokens": [text], "logprobs": [-0.1]})
 
 
 def test_a_list_under_a_type_gives_each_text_its_own_tokens():
@@ -195,7 +195,7 @@ def test_a_list_under_a_type_gives_each_text_its_own_tokens():
         ("ORG", -0.01),
     ]
     parts += [('":["', 0), ("York", -0.3), ('"]}', 0)]  # fmt: skip
-    answer = Answer.of({"tokens": [text for text, _ in parts], "logprobs": [number for _, number in parts]})
+    answer = Answer.from_response({"tokens": [text for text, _ in parts], "logprobs": [number for _, number in parts]})
     fields = answer.fields([("New York", "LOC"), ("Rome", "LOC"), ("York", "ORG")])
     # LOC and New York with what is between; LOC and Rome without New York; ORG and York
     assert [answer.scores(field)["product"] for field in fields] == pytest.approx(
@@ -223,7 +223,7 @@ def test_a_list_under_a_type_gives_each_text_its_own_tokens():
 )
 def test_texts_and_their_types(text, pairs, places):
     fields = one(text).fields(pairs) if text else []
-    assert [(field.start, field.at) for field in fields] == places
+    assert [(field.start, field.label_start) for field in fields] == places
 
 
 def test_many_fields_take_little_longer_than_few():

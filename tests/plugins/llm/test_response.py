@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spacy_calib import Answer
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.llm.response import LEAST, SCORES, Field
+from spacy_calib.plugins.llm.response import MIN_LOGPROB, SCORES, Field
 from tests.asked import recorded
 
 
@@ -64,18 +64,18 @@ READABLE = {
     "choice": LINES["choices"][0],
     "completion": completion(),
     "lists": bare_lists(),
-    "again": Answer.of(LINES).plain(),
-    "JSON": json.loads(json.dumps(Answer.of(LINES).plain())),
+    "again": Answer.from_response(LINES).plain(),
+    "JSON": json.loads(json.dumps(Answer.from_response(LINES).plain())),
 }
 
 
 @pytest.mark.parametrize("form", READABLE)
 def test_forms_of_responses_say_the_same(form):
-    assert Answer.of(READABLE[form]) == Answer.of(LINES)
+    assert Answer.from_response(READABLE[form]) == Answer.from_response(LINES)
 
 
 def test_scores_of_fields_by_hand():
-    answer = Answer.of(LINES)
+    answer = Answer.from_response(LINES)
     ann, rome = answer.lines()
     assert (ann.text, ann.label, rome.text, rome.label) == ("Ann", "person", "Rome", "place")
     # .9 x .8 x .7; of " person" .7, and .2 for the next one
@@ -86,17 +86,17 @@ def test_scores_of_fields_by_hand():
 
 
 def test_names_at_a_place_are_compared_among_themselves():
-    answer = Answer.of(LINES)
+    answer = Answer.from_response(LINES)
     ann, rome = answer.lines()
-    assert answer.among(["person", "place"], ann.at) == pytest.approx({"person": 7 / 9, "place": 2 / 9})
+    assert answer.among(["person", "place"], ann.label_start) == pytest.approx({"person": 7 / 9, "place": 2 / 9})
     # " pl" begins two names, and what follows it says which: .6 x (.9, .05) / .95, beside .3
-    told = answer.among(["person", "place", "plum"], rome.at)
+    told = answer.among(["person", "place", "plum"], rome.label_start)
     assert told == pytest.approx({"person": 0.3 / 0.9, "place": 0.6 * 0.9 / 0.95 / 0.9, "plum": 0.6 * 0.05 / 0.95 / 0.9})
-    assert answer.among(["thing"], rome.at) == answer.among(["person"], 0) == answer.among(["person"], 999) == {}
+    assert answer.among(["thing"], rome.label_start) == answer.among(["person"], 0) == answer.among(["person"], 999) == {}
 
 
 def test_a_token_that_begins_names_which_were_not_written_counts_for_all_alike():
-    answer = Answer.of(chat(token("yes", 0.6, yes=0.6, n=0.4)))
+    answer = Answer.from_response(chat(token("yes", 0.6, yes=0.6, n=0.4)))
     assert answer.among(["yes", "no", "never"]) == pytest.approx({"yes": 0.6, "no": 0.2, "never": 0.2})
 
 
@@ -116,43 +116,43 @@ def test_every_cut_of_the_bytes_gives_the_text_and_covers_it(text, data):
 
 @pytest.mark.parametrize("number", [-9999.0, -math.inf])
 def test_what_a_server_calls_impossible_has_no_probability(number):
-    answer = Answer.of({"tokens": ["a"], "logprobs": [number]})
-    assert answer.logprob(0, 1) == LEAST
+    answer = Answer.from_response({"tokens": ["a"], "logprobs": [number]})
+    assert answer.logprob(0, 1) == MIN_LOGPROB
     assert answer.scores(Field("a", "a", 0, 1, 0))["product"] == pytest.approx(0.0, abs=1e-40)
 
 
 @pytest.mark.parametrize("logprobs", [None, {"content": None, "refusal": None}])
 def test_no_log_probabilities_are_a_sentence(logprobs):
     with pytest.raises(CalibError, match=r"\[C642\] The answer 'Ann -> person' comes without .*logprobs=True"):
-        Answer.of({"choices": [{"message": {"content": "Ann -> person"}, "logprobs": logprobs}]})
+        Answer.from_response({"choices": [{"message": {"content": "Ann -> person"}, "logprobs": logprobs}]})
 
 
 def test_a_token_of_which_nothing_is_known():
     """The first token of an echoed prompt has None."""
-    answer = Answer.of({"tokens": ["Ann", " met"], "logprobs": [None, -1.0]})
+    answer = Answer.from_response({"tokens": ["Ann", " met"], "logprobs": [None, -1.0]})
     assert answer.logprob(3, 7) == -1.0
     with pytest.raises(CalibError, match="C642"):
         answer.logprob(0, 3)
-    assert Answer.of(answer.plain()).plain() == answer.plain()
+    assert Answer.from_response(answer.plain()).plain() == answer.plain()
 
 
 @pytest.mark.parametrize("given", [None, 3, "text", [], {}, {"choices": None}, {"tokens": 3}, [[]], [{}]])  # fmt: skip
 def test_no_response(given):
     with pytest.raises(CalibError, match=r"\[C641\] An answer is read from a response with choices"):
-        Answer.of(given)
+        Answer.from_response(given)
 
 
 @pytest.mark.parametrize("numbers", [[-1.0], [-1.0, 0.5], [-1.0, "x"], [-1.0, math.nan], [-1.0, True]])
 def test_no_log_probabilities_at_all(numbers):
     with pytest.raises(CalibError, match=r"\[C643\] Each token of an answer needs one log-probability"):
-        Answer.of({"tokens": ["a", "b"], "logprobs": numbers})
+        Answer.from_response({"tokens": ["a", "b"], "logprobs": numbers})
 
 
 # Fields and the text
 
 
 def test_fields_are_placed_and_what_is_not_there_is_counted():
-    answer = Answer.of(
+    answer = Answer.from_response(
         {"tokens": [said := "Ann -> person\nann -> Person\nBob -> person\nRome -> town\n- An -> person"], "logprobs": [-0.1]}
     )
     assert [field.text for field in answer.lines()] == ["Ann", "ann", "Bob", "Rome", "An"]
@@ -163,13 +163,13 @@ def test_fields_are_placed_and_what_is_not_there_is_counted():
 
 
 def test_white_space_and_scripts_without_spaces():
-    answer = Answer.of({"tokens": ["New York -> place\n東京 -> place"], "logprobs": [-0.1]})
+    answer = Answer.from_response({"tokens": ["New York -> place\n東京 -> place"], "logprobs": [-0.1]})
     found, _ = answer.found_in("私は東京とNew\nYorkにいた", answer.lines(), TYPES)
     assert sorted((one["start"], one["end"]) for one in found) == [(2, 4), (5, 13)]
 
 
 def test_a_name_twice_is_two_places():
-    answer = Answer.of({"tokens": ["Ann -> person\nAnn -> person\nAnn -> person"], "logprobs": [-0.1]})
+    answer = Answer.from_response({"tokens": ["Ann -> person\nAnn -> person\nAnn -> person"], "logprobs": [-0.1]})
     found, left_out = answer.found_in("Ann met Ann", answer.lines(), TYPES)
     assert [one["start"] for one in found] == [0, 8]
     assert left_out == {"absent": 1}
@@ -177,16 +177,22 @@ def test_a_name_twice_is_two_places():
 
 @pytest.mark.parametrize("said", ['[{"text": "Ann", "type": "person"}]', '[{"type": "person", "text": "Ann"}]'])
 def test_fields_of_json_in_either_order(said):
-    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    answer = Answer.from_response({"tokens": [said], "logprobs": [-0.1]})
     pairs = [(one["text"], one["type"]) for one in json.loads(answer.text)]
     (field,) = answer.fields([*pairs, ("Bob", "person"), ("Ann", "place")])
     assert said[field.start : field.end] == "Ann"
-    assert said[field.at : field.at + 6] == "person"
+    assert said[field.label_start : field.label_start + 6] == "person"
+
+
+def test_a_field_whose_letters_json_escapes():
+    tokens = {"tokens": ['{"name": "Caf', "\\u00e9", '", "type": "animal"}'], "logprobs": [0, -0.1, -0.2]}
+    (field,) = Answer.of(tokens).fields([("Café", "animal")])
+    assert (field.text, field.start, field.end) == ("Café", 10, 19)
 
 
 def test_white_space_that_a_server_held_back_is_no_other_token():
     """llama.cpp writes a line end that might have begun a stop word before the token behind it."""
-    answer = Answer.of(chat(token(b"", 1.0), token("\nplace", 0.6, place=0.6, person=0.4)))
+    answer = Answer.from_response(chat(token(b"", 1.0), token("\nplace", 0.6, place=0.6, person=0.4)))
     assert answer.among(["person", "place"], 1) == pytest.approx({"person": 0.4, "place": 0.6})
     assert answer.scores(Field("", "place", 1, 1, 1))["margin"] == pytest.approx(0.2)
 
@@ -194,13 +200,13 @@ def test_white_space_that_a_server_held_back_is_no_other_token():
 @given(st.lists(st.binary(max_size=3), max_size=5))
 def test_bytes_that_are_no_text_leave_each_character_to_its_tokens(tokens):
     answer = Answer(tuple(tokens), tuple(-1.0 for _ in tokens), tuple(() for _ in tokens))
-    covering = [answer._covering(at, at + 1) for at in range(len(answer.text))]
+    covering = [answer._find_tokens(at, at + 1) for at in range(len(answer.text))]
     assert all(covering)
     assert sum(bool(one) for one in tokens) == len({place for places in covering for place in places})
     for start in range(len(answer.text)):
         for end in range(start, len(answer.text) + 1):
-            held = [place for place, (first, last) in enumerate(answer._places) if first < end and start < last]
-            assert answer._covering(start, end) == held
+            held = [place for place, (first, last) in enumerate(answer._token_spans) if first < end and start < last]
+            assert answer._find_tokens(start, end) == held
 
 
 def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
@@ -217,7 +223,7 @@ def test_likely_tokens_without_a_number_are_not_looked_at():
         "logprob": math.log(0.6),
         "top_logprobs": [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}],
     }
-    answer = Answer.of({"logprobs": {"content": [told]}})
+    answer = Answer.from_response({"logprobs": {"content": [told]}})
     assert answer.among(["person", "place"]) == pytest.approx({"person": 0.25, "place": 0.75})
     assert answer.scores(Field("", "place", 0, 0, 0))["margin"] == pytest.approx(0.4)
 
@@ -241,7 +247,7 @@ def test_a_model_that_writes_white_space_without_end():
 )
 def test_other_things_where_lists_belong_are_a_sentence(given):
     with pytest.raises(CalibError, match=r"\[C64[13]\]"):
-        Answer.of(given)
+        Answer.from_response(given)
 
 
 # What real tools returned, see tests/recorded
@@ -252,9 +258,9 @@ FORMS = ["openai-chat", "openai-completion", "llama-completion", "xllamacpp-chat
 @pytest.mark.parametrize("make", [dict, objects])
 @pytest.mark.parametrize("name", FORMS)
 def test_recorded_responses(name, make):
-    answer = Answer.of(make(recorded(name)["response"]))
+    answer = Answer.from_response(make(recorded(name)["response"]))
     assert [(field.text, field.label) for field in answer.lines()] == [("Zoë Łuk", "person"), ("Berlin", "place")]
-    assert Answer.of(answer.plain()) == answer
+    assert Answer.from_response(answer.plain()) == answer
     person, place = (answer.scores(field) for field in answer.lines())
     assert 0.4 < person["product"] <= person["least"] <= person["first"]
     tokens = [token.decode() for token in answer.tokens]
@@ -265,7 +271,7 @@ def test_recorded_responses(name, make):
 @pytest.mark.parametrize("name", FORMS)
 def test_parts_of_a_character_that_llama_cpp_held_back_belong_to_all_likeliest_tokens(name):
     """The tokens were "\xc5" behind a space, and one more byte; what is written is the whole character, and one byte beside it."""
-    answer = Answer.of(recorded(name)["response"])
+    answer = Answer.from_response(recorded(name)["response"])
     place = answer.tokens.index(" Ł".encode())
     assert [token.decode() for token, _ in answer.tops[place]][:2] == [" Ł", " Ś"]
     at = answer.text.index("Ł")
@@ -277,7 +283,7 @@ def test_parts_of_a_character_that_llama_cpp_held_back_belong_to_all_likeliest_t
 @pytest.mark.parametrize("name", ["openai-responses", "openai-chat-without"])
 def test_recorded_responses_without_log_probabilities(name, make):
     with pytest.raises(CalibError, match=r"\[C642\] The answer 'Zoë"):
-        Answer.of(make(recorded(name)["response"]))
+        Answer.from_response(make(recorded(name)["response"]))
 
 
 def test_responses_of_openai_as_they_are_documented():
@@ -288,15 +294,15 @@ def test_responses_of_openai_as_they_are_documented():
         for part in (content[:3], content[3:])
     ]
     given = {"output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": parts}]}
-    assert Answer.of(given) == Answer.of(objects(given)) == Answer.of(LINES)
+    assert Answer.from_response(given) == Answer.from_response(objects(given)) == Answer.from_response(LINES)
 
 
 def test_the_nearer_type_is_meant():
     said = '{"person": "Ann", "person_attributes": {}}, {"place": "Rome"}, {"person": "Kim"}'
-    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
+    answer = Answer.from_response({"tokens": [said], "logprobs": [-0.1]})
     found = answer.fields([("Ann", "person"), ("Rome", "place"), ("Kim", "person")])
-    assert [field.at for field in found] == [said.index("person"), said.index("place"), said.rindex("person")]
+    assert [field.label_start for field in found] == [said.index("person"), said.index("place"), said.rindex("person")]
     said = 'The person names: [{"text": "Ann", "type": "person"}, {"text": "Kim", "type": "person"}]'
-    answer = Answer.of({"tokens": [said], "logprobs": [-0.1]})
-    at = [field.at for field in answer.fields([("Ann", "person"), ("Kim", "person")])]
+    answer = Answer.from_response({"tokens": [said], "logprobs": [-0.1]})
+    at = [field.label_start for field in answer.fields([("Ann", "person"), ("Kim", "person")])]
     assert at == [said.index('person"'), said.rindex("person")]

@@ -142,7 +142,7 @@ FORMS: dict[str, Any] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_gives_the_same(form):
-    answer = Answer.of(FORMS[form])
+    answer = Answer.from_response(FORMS[form])
     assert (answer.tokens, answer.outcome) == (EXPECTED.tokens, "")
     assert answer.logprobs == pytest.approx(EXPECTED.logprobs)
     assert [token for token, _ in answer.tops[2]] == [b" animal", b" thing"]
@@ -156,14 +156,14 @@ OF_DICTS = [name for name, form in FORMS.items() if isinstance(form, dict)]
 
 @pytest.mark.parametrize("form", OF_DICTS)
 def test_objects_are_read_as_mappings_are(form):
-    assert Answer.of(as_objects(FORMS[form])) == Answer.of(FORMS[form])
+    assert Answer.from_response(as_objects(FORMS[form])) == Answer.from_response(FORMS[form])
 
 
 def test_probabilities_of_llama_cpp_before_it_had_objects():
     old = {"content": "dog", "completion_probabilities": [{"content": "dog", "probs": [{"tok_str": "dog", "prob": 0.9}]}]}
-    assert Answer.of(old).logprob(0, 3) == pytest.approx(math.log(0.9))
+    assert Answer.from_response(old).logprob(0, 3) == pytest.approx(math.log(0.9))
     with pytest.raises(CalibError, match="C643"):
-        Answer.of({"content": "dog", "completion_probabilities": [{"token": "dog", "prob": 1.5}]})
+        Answer.from_response({"content": "dog", "completion_probabilities": [{"token": "dog", "prob": 1.5}]})
 
 
 # What stands around an answer
@@ -189,11 +189,11 @@ def with_tokens(before: list[str], after: list[str], content: str | None = None)
     ],
 )  # fmt: skip
 def test_thoughts_and_special_tokens_are_no_part_of_the_answer(before, after, content):
-    answer = Answer.of(with_tokens(before, after, content))
+    answer = Answer.from_response(with_tokens(before, after, content))
     (field,) = answer.lines()
     assert (field.text, field.label) == ("dog", "animal")
     assert answer.scores(field)["product"] == pytest.approx(math.exp(-0.31))
-    assert Answer.of(answer.plain()) == answer
+    assert Answer.from_response(answer.plain()) == answer
     assert answer.found_in("a dog", answer.lines(), {"animal": "A"})[1] == {}
 
 
@@ -201,13 +201,13 @@ def test_thoughts_and_special_tokens_are_no_part_of_the_answer(before, after, co
     "line", ["**dog** -> animal", "- `dog` -> **animal**", '"dog" -> "animal"', "* _dog_ -> animal.", "1. dog -> 'animal'"]
 )
 def test_markdown_around_a_value_does_not_make_it_invented(line):
-    answer = Answer.of({"tokens": list(line), "logprobs": [-0.1] * len(line)})
+    answer = Answer.from_response({"tokens": list(line), "logprobs": [-0.1] * len(line)})
     spans, counts = answer.found_in("a dog", answer.lines(), {"animal": "A"})
     assert [(span["start"], span["label"]) for span in spans] == [(2, "A")]
     assert counts == {}
     (field,) = answer.lines()
     assert line[field.start : field.end] == "dog"
-    assert line[field.at :].startswith("animal")
+    assert line[field.label_start :].startswith("animal")
 
 
 # How it ended
@@ -230,12 +230,12 @@ def ended(reason: Any, text: str | None = TEXT) -> list[Any]:
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "limit"])
 def test_a_cut_answer_keeps_its_tokens(reason):
     for response in ended(reason):
-        answer = Answer.of(response)
+        answer = Answer.from_response(response)
         assert (answer.outcome, answer.text) == ("cut", TEXT)
         assert answer.lines() == []  # its last line may be cut: animal or animals
-        assert Answer.of(answer.plain()) == answer
+        assert Answer.from_response(answer.plain()) == answer
     for response in ended(reason, None):
-        assert (Answer.of(response).outcome, Answer.of(response).text) == ("cut", "")
+        assert (Answer.from_response(response).outcome, Answer.from_response(response).text) == ("cut", "")
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ def test_a_cut_answer_keeps_its_tokens(reason):
 def test_an_answer_that_is_none(reason, outcome):
     for text in (TEXT, None):
         for response in ended(reason, text)[: 1 if isinstance(reason, Reason) else None]:
-            answer = Answer.of(response)
+            answer = Answer.from_response(response)
             assert (answer.outcome, answer.tokens) == (outcome, ())
-            assert Answer.of(answer.plain()) == answer
+            assert Answer.from_response(answer.plain()) == answer
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_an_answer_that_is_none(reason, outcome):
     ],
 )  # fmt: skip
 def test_refusals_and_filters(response, outcome):
-    assert (Answer.of(response).outcome, Answer.of(response).text) == (outcome, "")
+    assert (Answer.from_response(response).outcome, Answer.from_response(response).text) == (outcome, "")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_refusals_and_filters(response, outcome):
 )
 def test_numbers_in_place_of_tokens_are_a_sentence(response):
     with pytest.raises(CalibError, match=r"\[C647\].*return_text_in_logprobs"):
-        Answer.of(response)
+        Answer.from_response(response)
 
 
 def silenced(value: Any) -> Any:
@@ -295,7 +295,7 @@ def silenced(value: Any) -> Any:
 @pytest.mark.parametrize("form", [name for name in OF_DICTS if name != "logprobs of a chat"])
 def test_no_form_is_read_without_log_probabilities(form):
     with pytest.raises(CalibError, match=r"\[C642\] The answer 'dog -> animal' comes without"):
-        Answer.of(silenced(FORMS[form]))
+        Answer.from_response(silenced(FORMS[form]))
 
 
 VALUES = st.sampled_from(
@@ -314,12 +314,12 @@ def test_damaged_responses_are_a_sentence_or_an_answer(form, data):
             key = data.draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else range(len(holder))))
         holder[key] = copy.deepcopy(data.draw(VALUES))
     try:
-        answer = Answer.of(response)
+        answer = Answer.from_response(response)
     except CalibError as refusal:
         error = refusal
     else:
         assert all(math.isnan(number) or number <= 0 for number in answer.logprobs)
-        assert Answer.of(answer.plain()).text == answer.text
+        assert Answer.from_response(answer.plain()).text == answer.text
         return
     assert error.code in ("C641", "C642", "C643", "C647")
     assert len(str(error)) < 500
@@ -331,4 +331,4 @@ def test_a_deep_response_is_a_sentence():
         deep = [deep]
     for response in (deep, {"choices": deep}, {"message": {"content": deep}}):
         with pytest.raises(CalibError, match=r"\[C64[12]\]"):
-            Answer.of(response)
+            Answer.from_response(response)

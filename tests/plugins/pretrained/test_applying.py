@@ -17,8 +17,10 @@ from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
 from spacy_calib.sources.fingerprint import fingerprint
+from tests.docstrings import run_examples
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
+from tests.sentences import says
 
 TEXT = "Maria Gonzales of Siemens moved from Lisbon to the Amazon on Tuesday. She paid 40 euros to Toyota."
 
@@ -56,6 +58,14 @@ def test_a_loaded_pipeline_is_changed_in_place_and_gives_the_same_scores(calibra
     assert "calib" not in nlp.pipe_names
     pairs = zip(entity_scores(nlp), entity_scores(calibrated), strict=True)
     assert all(one == other or one[1] == pytest.approx(other[1], abs=1e-6) for one, other in pairs)
+
+
+def test_the_example_runs(calibrated):
+    def load(name: str) -> Any:
+        assert name == "en_core_web_sm"
+        return calibrated
+
+    run_examples(pretrained, pretrained=load)
 
 
 def test_calling_it_twice_is_harmless(calibrated):
@@ -146,9 +156,7 @@ def test_a_card_in_a_file_of_ones_own(tmp_path):
 def test_a_chosen_card_does_not_replace_another_one():
     nlp = pretrained(stock(), card="en_core_web_sm-tagger")
     assert pretrained(nlp, card="en_core_web_sm-tagger") is nlp
-    with pytest.raises(
-        CalibError, match=r"\[C837\] The pipe 'calib' is there already, and comes from the card 'en_core_web_sm-tagger'"
-    ):
+    with pytest.raises(CalibError, match=says("C837", name="calib", origin="the card 'en_core_web_sm-tagger'")):
         pretrained(nlp, card="en_core_web_md-tagger")
 
 
@@ -263,7 +271,7 @@ def test_the_probe_is_what_the_card_says(calibrated):
 
 
 def test_the_state_is_what_a_fit_would_save():
-    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed=("entities",))
+    match = Match(cards.find_card("en_core_web_sm-ner"), "entities", changed_components=("entities",))
     state = learned_state(match, "weights", unlike=["parser"])
     assert state["record"] is None
     assert state["seen"] is None
@@ -309,7 +317,7 @@ MERKEL = "Angela Merkel spoke in Ghana, and Maria Gonzales of Siemens in the Ama
 
 def test_evidence_of_a_random_tagger_is_not_used_and_the_warning_names_it(calibrated):
     nlp = disturbed("tagger", 0)
-    with pytest.warns(UserWarning, match=r"\[CW76\].*output of 'tagger' is unlike.*'ner'") as caught:
+    with pytest.warns(UserWarning, match=r"\[CW76\].*output of 'tagger' differs.*'ner'") as caught:
         pretrained(nlp, components="ner")
     assert not any("CW75" in str(one.message) for one in caught)  # the weights that are used are those of the card
     pipe = nlp.get_pipe("calib_ent")
@@ -368,6 +376,24 @@ def test_a_sourced_recognizer_beside_one_of_ones_own_is_calibrated_from_a_folder
     assert pretrained(tmp_path / "both").get_pipe("calib_ent").source.component == "stock_ner"
 
 
+def test_a_disabled_embedding_is_named():
+    pytest.importorskip(MODEL)
+    with pytest.raises(CalibError, match=r"\[C084\] Component 'tok2vec' is disabled, and 'tagger' listens to it"):
+        pretrained(spacy.load(MODEL, disable=["tok2vec"]))
+
+
+@pytest.mark.parametrize("factory", ["textcat", "tagger", "ner", "entity_linker"])
+def test_a_component_before_that_was_never_trained_is_named(factory, tmp_path):
+    nlp = stock()
+    nlp.add_pipe(factory, "untrained", before="ner")
+    nlp.to_disk(tmp_path / "untrained")
+    with pytest.raises(CalibError, match=r"\[C086\] Component 'untrained' is in the pipeline and not trained"):
+        pretrained(tmp_path / "untrained", components="ner")
+    with pytest.raises(CalibError, match=r"\[C841\]" if factory == "ner" else r"\[C086\]"):
+        pretrained(nlp, components="ner")
+    assert "calib_ent" not in nlp.component_names
+
+
 def test_one_label_more_is_named(calibrated):
     nlp = stock()
     nlp.get_pipe("ner").add_label("DRUG")
@@ -388,7 +414,7 @@ def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, e
     nlp.remove_pipe("parser")
     nlp.meta["name"] = name
     (match,), _ = find_matches(nlp, "ner", None)
-    assert (match.card.name, match.changed) == (f"en_core_web_{expected}-ner", ("ner",))
+    assert (match.card.name, match.changed_components) == (f"en_core_web_{expected}-ner", ("ner",))
 
 
 def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):

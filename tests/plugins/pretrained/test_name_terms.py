@@ -14,10 +14,10 @@ from spacy_calib.calibration.recalibrators.logistic import sigmoid
 from spacy_calib.plugins.pretrained import names
 from spacy_calib.plugins.pretrained.card import all_cards
 from spacy_calib.plugins.pretrained.evidence import LISTS, EntityMap, evidence_names
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, ORGANIZATIONS, PERSONS, PLACES, SUPPORTS, current_lists
+from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, LOCATIONS, ORGANIZATIONS, PERSONS, SUPPORTS, current_lists
 
 CARDS = [card for card in all_cards() if card.component == "ner"]
-TYPES = (*PERSONS, *PLACES, *ORGANIZATIONS)
+TYPES = (*PERSONS, *LOCATIONS, *ORGANIZATIONS)
 PAIRS = [
     pytest.param(card.data["maps"][needs], card.data["maps"][needs.removesuffix(LISTS)], id=f"{card.name}: {needs}")
     for card in CARDS

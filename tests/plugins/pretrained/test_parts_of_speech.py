@@ -28,7 +28,7 @@ def test_probabilities_of_one_part_of_speech_add_up(monkeypatch):
     scores = DenseScores(np.array([[0.5, 0.2, 0.25, 0.05]]))
     monkeypatch.setattr(SoftmaxSource, "read", lambda self, pipe, docs: scores)
     pipe = Morphologizer()
-    marginals = PosSource().read(pipe, []).above(0.01)
+    marginals = PosSource().read(pipe, []).marginals_above(0.01)
     assert PosSource().labels(pipe) == ("NOUN", "VERB")
     assert marginals.tags.tolist() == [0, 1]
     assert marginals.scores == pytest.approx([0.75, 0.2])  # a label without a part of speech is left out

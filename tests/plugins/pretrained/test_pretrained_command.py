@@ -115,6 +115,27 @@ def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(wri
     assert adapted[0] == adapted[1]
 
 
+def test_answers_that_accept_every_entity_make_each_of_them_right(written, tmp_path):
+    """The queue asks by the names of the pipeline, and the card's are others: what was accepted counted as wrong."""
+    queue, answers, out = (str(tmp_path / name) for name in ("queue.jsonl", "answers.jsonl", "out"))
+    model = str(written / "model")
+    names, towns = ("Ann Lee", "Peter Novak", "Jane Marsh"), ("Oslo", "Rome", "Paris", "Kyoto", "Lima")
+    (tmp_path / "texts.txt").write_text("\n".join(f"{name} flew to {town} ." for name in names for town in towns))
+    spacy_command(
+        "calib", "rank", model, str(tmp_path / "texts.txt"), "--order", "random", "--repeats", "--format", "prodigy", "-o", queue, "--silent"
+    )  # fmt: skip
+    records = [json.loads(line) for line in (tmp_path / "queue.jsonl").read_text().splitlines()]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps({**record, "answer": "accept"}) + "\n" for record in records))
+    for options in ([], ["--map", MAP]):
+        printed = " ".join(
+            spacy_command("calib", "fit", model, answers, out, "-C", "ner", "-F", "--always", *options).printed.split()
+        )
+        assert f"{len(records)} predicted entities, {len(records)} right" in printed
+    counted = spacy_command("calib", "count", model, str(tmp_path / "texts.txt"), "--query", "PERSON", "--query", "PER").printed
+    assert "PERSON (entities)" in counted
+    assert "PER (entities)" in counted
+
+
 def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"

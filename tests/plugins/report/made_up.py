@@ -82,7 +82,7 @@ def random_corpus(n_tags: int, n_tokens: int, seed: int = 0, names: tuple[str, .
 def judged_of(corpus: ScoredCorpus, n_groups: int = 2, n_bins: int = 10) -> JudgedView:
     """Its tokens, by groups of the tags' gold frequencies in the corpus itself."""
     counts = {name: int((corpus.gold == i).sum()) for i, name in enumerate(corpus.names)}
-    return judged_tokens(corpus, corpus.names, tag_frequency_groups(corpus.names, counts, n_groups), n_bins)
+    return judged_tokens(corpus, corpus.names, groups=tag_frequency_groups(corpus.names, counts, n_groups), n_bins=n_bins)
 
 
 def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
@@ -98,7 +98,7 @@ def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
     spans = ScoredSpans(place // 30, place % 30, place % 30 + 1, labels, np.sqrt(scores), scores, right, no_cutoffs)
     corpus = corpus_of(tokens, names, docs, spans=spans)
     groups = tag_frequency_groups(names[:2], {"PER": 2, "LOC": 1}, 2)
-    return corpus, judged_entities(corpus, names[:2], groups)
+    return corpus, judged_entities(corpus, names[:2], groups=groups)
 
 
 def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> 
         judged.unit,
         judged.metrics,
     )
-    never = never_right(judged, judged.labels) if judged.named else []
+    never = never_right(judged, judged.labels) if judged.has_label_columns else []
     return view_contents(corpus, judged, {**table, "never_right": never}, facts)
 
 

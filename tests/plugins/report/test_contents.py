@@ -34,7 +34,7 @@ COUNTS = {"N": 30, "V": 10}
 
 
 def small():
-    return judged_tokens(SMALL, NAMES, tag_frequency_groups(NAMES, COUNTS, 2), n_bins=1)
+    return judged_tokens(SMALL, NAMES, groups=tag_frequency_groups(NAMES, COUNTS, 2), n_bins=1)
 
 
 def test_a_row_for_each_tag_worked_out_by_hand():
@@ -62,8 +62,8 @@ def test_columns_that_do_not_name_the_label_give_no_gold_and_no_precision():
 
     trees = replace(SMALL, columns=SMALL.columns + 3)
     labels = ("0", "1", "2", "3", "4")
-    judged = judged_tokens(trees, labels, tag_frequency_groups(labels, {}, 1), n_bins=1)
-    assert not judged.named
+    judged = judged_tokens(trees, labels, groups=tag_frequency_groups(labels, {}, 1), n_bins=1)
+    assert not judged.has_label_columns
     assert [(row["tag"], row["gold"], row["precision"]) for row in tag_rows(trees, judged)] == [
         ("4", None, None),
         ("3", None, None),
@@ -213,14 +213,18 @@ def verdict_of(move, n=4000, n_bins=10):
 @pytest.mark.parametrize(
     ("status", "move", "words"),
     [
-        ("calibrated", lambda q: q, "When this tagger says 90 %, it is right"),
-        ("sure", lambda q: 0.5 + 0.6 * (q - 0.5), "This tagger is still too sure of itself: when it says 90 %, it is right 7"),
+        ("calibrated", lambda q: q, "Labels that this tagger scores 90 % are right"),
+        (
+            "sure",
+            lambda q: 0.5 + 0.6 * (q - 0.5),
+            "This tagger is overconfident: labels that this tagger scores 90 % are right 7",
+        ),
         (
             "modest",
             lambda q: np.clip(0.5 + 1.6 * (q - 0.5), 0, 1),
-            "This tagger is too modest: when it says 90 %, it is right 100 %",
+            "This tagger is underconfident: labels that this tagger scores 90 % are right 100 %",
         ),
-        ("off", lambda q: np.clip(q + 0.1, 0, 1), "This tagger is too sure in places and too modest in others"),
+        ("off", lambda q: np.clip(q + 0.1, 0, 1), "This tagger is overconfident in places and underconfident in others"),
     ],
 )
 def test_the_verdict_says_what_was_made(status, move, words):
@@ -260,7 +264,7 @@ def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     rows = [row, group, {**group, "group": "2"}, {**group, "group": "mean"}]
     found = verdict(judged, {"errors": rows, "change": {"nll": dict.fromkeys(("value", "low", "high"))}}, "tagger")
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
-    assert (", though not of each label by itself" in found["sentence"]) == status.endswith("uneven")
+    assert (", though not for each label by itself" in found["sentence"]) == status.endswith("uneven")
     assert ("no more than chance" in found["sentence"]) == (error < 0.012)
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from spacy_calib.plugins.report.marked_text import (
     SCORE_EDGES,
     STEP_NAMES,
-    Look,
-    Mark,
-    Passage,
+    DisplayOptions,
+    MarkedText,
+    TextMark,
     Word,
     nest_marks,
     percent,
@@ -68,8 +68,8 @@ def word(text: str, score: float | None = 0.8, tag: str = "NN", space: str = " "
     return Word(text, space, tag, score, score, () if score is None else ((tag, score), ("VB", 0.1), ("JJ", 0.05)))
 
 
-def passage(*words: Word, **frame: str) -> Passage:
-    return Passage(**{"lang": "en", "direction": "ltr", "title": "", **frame}, words=words)
+def passage(*words: Word, **frame: str) -> MarkedText:
+    return MarkedText(**{"lang": "en", "direction": "ltr", "title": "", **frame}, words=words)
 
 
 def luminance(colour: str) -> float:
@@ -164,7 +164,7 @@ def test_a_higher_score_is_never_shaded_more(one, other):
 @given(st.lists(st.tuples(nasty, st.one_of(st.none(), score), nasty, st.sampled_from(["", " "])), max_size=6), st.booleans())
 def test_text_stays_character_for_character(tokens, minify):
     words = [word(text, value, tag, space) for text, value, tag, space in tokens]
-    page = Page(to_html([passage(*words)], Look(tags="all"), minify=minify))
+    page = Page(to_html([passage(*words)], DisplayOptions(tags="all"), minify=minify))
     assert page.texts == ["".join(text + space for text, _, _, space in tokens)]
     assert {tag for tag, _ in page.elements} <= {"style", "div", "p", "span"}
 
@@ -173,8 +173,8 @@ def test_text_stays_character_for_character(tokens, minify):
 def test_text_with_crossing_marks_stays_too(text, data):
     place = st.integers(0, len(text))
     spans = data.draw(st.lists(st.tuples(place, place).filter(lambda span: span[0] < span[1]), max_size=5, unique=True))
-    marks = [Mark(start, end, f"L{i}<", 0.5, 0.6, None, ()) for i, (start, end) in enumerate(spans)]
-    page = Page(to_html([Passage("en", "ltr", "", text=text, marks=marks)], Look()))
+    marks = [TextMark(start, end, f"L{i}<", 0.5, 0.6, None, ()) for i, (start, end) in enumerate(spans)]
+    page = Page(to_html([MarkedText("en", "ltr", "", text=text, marks=marks)], DisplayOptions()))
     assert page.texts == [text]
     assert len(page.of_class("cb-chip")) == len(marks)
     pieces = nest_marks(marks)
@@ -190,8 +190,8 @@ def test_text_with_crossing_marks_stays_too(text, data):
 
 def test_markup_in_a_text_a_tag_or_a_title_is_text():
     one = passage(word(ATTACK, tag=ATTACK), title=ATTACK, lang='"><script>', direction='"><script>')
-    marks = Passage("en", "ltr", "", text=ATTACK, marks=[Mark(0, 5, ATTACK, 0.1, 0.2, True, ((ATTACK, ATTACK, 0.1),))])
-    page = Page(to_html([one, marks], Look(tags="all"), page=True))
+    marks = MarkedText("en", "ltr", "", text=ATTACK, marks=[TextMark(0, 5, ATTACK, 0.1, 0.2, True, ((ATTACK, ATTACK, 0.1),))])
+    page = Page(to_html([one, marks], DisplayOptions(tags="all"), page=True))
     names = {tag for tag, _ in page.elements}
     assert not names & {"img", "script"}
     assert not any(name.startswith("on") for _, held in page.elements for name in held)
@@ -202,31 +202,31 @@ def test_markup_in_a_text_a_tag_or_a_title_is_text():
 
 def test_only_doubtful_words_are_stops_of_the_tab_key():
     sure, unsure, unknown = word("sure", 0.95), word("unsure", 0.6), word("unknown", None)
-    page = Page(to_html([passage(sure, unsure, unknown)], Look()))
+    page = Page(to_html([passage(sure, unsure, unknown)], DisplayOptions()))
     stops = [held for _, held in page.elements if "tabindex" in held]
     assert [(held["role"], held["aria-label"]) for held in stops] == [("note", "unsure: NN 60.0 %, VB 10.0 %, JJ 5.0 %")]
     assert len([held for _, held in page.elements if held.get("role") == "tooltip"]) == 2  # both have a hover
-    everything = Page(to_html([passage(sure, unsure, unknown)], Look(doubtful=0.96)))
+    everything = Page(to_html([passage(sure, unsure, unknown)], DisplayOptions(doubtful=0.96)))
     assert len([held for _, held in everything.elements if "tabindex" in held]) == 2
 
 
 @pytest.mark.parametrize(("tags", "shown"), [("doubtful", ["VB"]), ("all", ["NN", "VB"]), ("none", [])])
 def test_which_words_show_their_tag(tags, shown):
     words = (word("a", 0.95, "NN"), word("b", 0.6, "VB"), word("c", None))
-    page = Page(to_html([passage(*words)], Look(tags=tags)))
+    page = Page(to_html([passage(*words)], DisplayOptions(tags=tags)))
     assert [held["data-tag"] for held in page.of_class("cb-tag")] == shown
 
 
 def test_the_tag_that_the_word_carries_comes_first_and_the_rest_is_cut():
     one = Word("duck", "", "NN", 0.4, 0.3, (("VB", 0.6), ("NN", 0.3), ("JJ", 0.05), ("UH", 0.02)))
-    markup = to_html([passage(one)], Look(alternatives=2, legend=False))
+    markup = to_html([passage(one)], DisplayOptions(alternatives=2, legend=False))
     assert re.findall(r'cb-name">(\w+)<', markup) == ["NN", "VB", "JJ"]
     assert "before calibration 40.0 %" in markup
 
 
 def test_a_mark_says_its_cut_off_and_what_was_held_besides():
-    mark = Mark(4, 9, "LOC", 0.9, 0.4, False, (("Paris Hill", "PER", 0.3),))
-    markup = to_html([Passage("en", "ltr", "", text="Old Paris Hill", marks=[mark])], Look(legend=False))
+    mark = TextMark(4, 9, "LOC", 0.9, 0.4, False, (("Paris Hill", "PER", 0.3),))
+    markup = to_html([MarkedText("en", "ltr", "", text="Old Paris Hill", marks=[mark])], DisplayOptions(legend=False))
     assert re.findall(r'cb-name">([^<]+)<', markup) == ["LOC", "PER (Paris Hill)"]
     assert "below its cut-off" in markup
     assert 'aria-label="Paris: LOC 40.0 %"' in markup
@@ -234,32 +234,34 @@ def test_a_mark_says_its_cut_off_and_what_was_held_besides():
 
 @pytest.mark.parametrize(("text", "side"), [("York", "cb-l"), ("שלום", "cb-r"), ("سلام", "cb-r"), ("3", ""), ("(x)", "cb-l")])
 def test_a_tag_stays_beside_a_word_of_the_other_direction(text, side):
-    page = Page(to_html([passage(word(text), direction="rtl", lang="he")], Look()))
+    page = Page(to_html([passage(word(text), direction="rtl", lang="he")], DisplayOptions()))
     assert [len(page.of_class(name)) for name in ("cb-l", "cb-r")] == [side == "cb-l", side == "cb-r"]
     assert page.of_class("cb-text")[0] == {"class": "cb-text", "lang": "he", "dir": "rtl"}
 
 
 def test_white_space_is_neither_shaded_nor_reached():
-    page = Page(to_html([passage(word("\n\n", 0.2, space=""))], Look(legend=False)))
+    page = Page(to_html([passage(word("\n\n", 0.2, space=""))], DisplayOptions(legend=False)))
     assert page.texts == ["\n\n"]
     assert not page.of_class("cb-w")
 
 
 def test_page_and_minify():
-    whole = to_html([passage(word("a"), title="Two & two")], Look(), page=True)
+    whole = to_html([passage(word("a"), title="Two & two")], DisplayOptions(), page=True)
     assert whole.startswith("<!DOCTYPE html>\n<html")
     assert "<title>Two &amp; two</title>" in whole
-    short = to_html([passage(word("a"))], Look(), page=True, minify=True)
+    short = to_html([passage(word("a"))], DisplayOptions(), page=True, minify=True)
     assert "\n" not in short
     assert len(short) < len(whole)
-    assert to_html([], Look(legend=False), minify=True) == f'<style>{style(True)}</style><div class="spacy-calib"></div>'
+    assert (
+        to_html([], DisplayOptions(legend=False), minify=True) == f'<style>{style(True)}</style><div class="spacy-calib"></div>'
+    )
 
 
 def test_nothing_is_loaded_from_elsewhere():
-    whole = to_html([passage(word("a"))], Look(), page=True)
+    whole = to_html([passage(word("a"))], DisplayOptions(), page=True)
     assert not re.search(r"https?:|url\(|@import|src=|href=|<script", whole)
 
 
 def test_the_legend_can_be_left_out():
-    assert "cb-legend" in re.sub("<style>.*?</style>", "", to_html([], Look()), flags=re.S)
-    assert "cb-legend" not in re.sub("<style>.*?</style>", "", to_html([], Look(legend=False)), flags=re.S)
+    assert "cb-legend" in re.sub("<style>.*?</style>", "", to_html([], DisplayOptions()), flags=re.S)
+    assert "cb-legend" not in re.sub("<style>.*?</style>", "", to_html([], DisplayOptions(legend=False)), flags=re.S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import spacy
@@ -10,6 +11,8 @@ import spacy
 from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
+from tests.docstrings import run_examples
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +30,16 @@ def test_it_writes_a_page_and_says_where(written):
     assert "report.html" in outcome.text
     page = path.read_text(encoding="utf8")
     assert page.startswith("<!DOCTYPE html>")
-    assert "How true are the scores of xx_pipeline?" in page
+    assert "How well calibrated are the scores of xx_pipeline?" in page
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_the_example_runs(calibrated, test_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("calibrated").symlink_to(calibrated)
+    Path("test.spacy").symlink_to(test_file)
+    run_examples(report)
+    assert Path("page.html").exists()
 
 
 def test_the_figures_are_those_of_evaluate(calibrated, test_file, tmp_path):
@@ -156,7 +167,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file,
         (["--groups", "0"], "Option --groups must be at least 1, but 0 was given"),
         (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
-        (["--bins", "100000"], "which is fewer than the 100000 bins"),
+        (["--bins", "100000"], says("C005", n_bins=100000)),
         (
             ["--output", "page.txt"],
             "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder, but page.txt was given",

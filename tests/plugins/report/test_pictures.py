@@ -10,6 +10,7 @@ import pytest
 from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
+from tests.sentences import says
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
 
@@ -33,6 +34,18 @@ def test_all_pictures_in_a_folder(calibrated, test_file, tmp_path):
     for path in (tmp_path / "new" / "plots").iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.name.removesuffix(".png") in outcome.text
+
+
+def test_a_folder_that_is_not_empty_wants_force(calibrated, test_file, tmp_path):
+    (tmp_path / "mine.txt").write_text("")
+    for folder in (tmp_path, Path("/")):
+        message = f"The output {folder} exists already; choose another path or add --force"
+        refuses(calib("evaluate", calibrated, test_file, "--output", folder), message)
+    assert names_in(tmp_path) == ["mine.txt"]
+    (tmp_path / "empty").mkdir()
+    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path / "empty", "--kind", "top"))
+    ok(calib("evaluate", calibrated, test_file, "--output", tmp_path, "--kind", "top", "--force"))
+    assert names_in(tmp_path) == ["empty", "mine.txt", "top.png"]
 
 
 def test_every_output_by_its_suffix_and_the_same_every_time(calibrated, test_file, tmp_path):
@@ -96,12 +109,12 @@ def test_the_pipe_is_chosen_by_its_prefix(two_pipes, entity_test):
             "Option --kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given.",
         ),
         (("--unit", "words"), "Option --unit must be one of token, entity, document, but 'words' was given."),
-        (("--unit", "entity"), "calibrates 'tagger', which finds no entities"),
-        (("--tag", "NOPE"), "judges no tag 'NOPE'; it judges:"),
-        (("--bins", "100000"), "which is fewer than the 100000 bins"),
+        (("--unit", "entity"), says("C065", component="tagger")),
+        (("--tag", "NOPE"), says("C098", tag="NOPE")),
+        (("--bins", "100000"), says("C005", n_bins=100000)),
         (
             ("-o", "one.png", "--kind", "all"),
-            "The output one.png is one file, but there are several pictures to draw: reliability,",
+            says("C097", path="one.png"),
         ),
     ],
 )

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from spacy_calib.plugins.report.properties import Placed, properties_of
+from spacy_calib.plugins.report.properties import SearchUnits, properties_of
 from tests.corpora import corpus_of
 
 
@@ -22,7 +22,7 @@ def test_each_token_is_described():
     corpus = corpus_of(
         [[tagged("The", "USA", "sells", "3rd-hand", "extraordinary", "cars", "."), tagged("Cars", "!")], [tagged("sells")]]
     )
-    units = Placed(np.array([0, 1, 5, 3, 4, 6, 9]), np.array([1, 2, 6, 4, 5, 7, 10]), np.array([0, 1, 0, 0, 0, 0, 0]), ["NN", "VB"],
+    units = SearchUnits(np.array([0, 1, 5, 3, 4, 6, 9]), np.array([1, 2, 6, 4, 5, 7, 10]), np.array([0, 1, 0, 0, 0, 0, 0]), ["NN", "VB"],
                    np.array([0.4, 0.5, 0.69, 0.97, 0.9, 1.0, 0.8]))  # fmt: skip
     found = properties_of(corpus, units, {"genre": ["blog", None], "one": ["a", "a"], "many": [str(n) for n in range(2)]})
     assert said(found, 0) == [
@@ -44,7 +44,7 @@ def test_each_token_is_described():
 
 def test_fields_tell_kinds_of_documents():
     corpus = corpus_of([[tagged("a")], [tagged("b")], [tagged("c")]])
-    units = Placed(np.arange(3), np.arange(1, 4), np.zeros(3, dtype=int), ["NN"], np.full(3, 0.8))
+    units = SearchUnits(np.arange(3), np.arange(1, 4), np.zeros(3, dtype=int), ["NN"], np.full(3, 0.8))
     with_field = [said(properties_of(corpus, units, {"genre": ["blog", None, "news"]}), unit) for unit in range(3)]
     assert ["with genre blog" in one for one in with_field] == [True, False, False]
     assert ["with genre news" in one for one in with_field] == [False, False, True]
@@ -52,8 +52,8 @@ def test_fields_tell_kinds_of_documents():
 
 def test_entities_have_lengths_in_words_and_documents_have_no_place():
     corpus = corpus_of([[tagged("New", "York", "is", "big")]])
-    units = Placed(np.array([0, 3]), np.array([2, 4]), np.zeros(2, dtype=int), ["GPE"], np.full(2, 0.8))
+    units = SearchUnits(np.array([0, 3]), np.array([2, 4]), np.zeros(2, dtype=int), ["GPE"], np.full(2, 0.8))
     assert [said(properties_of(corpus, units, {}), unit)[3] for unit in (0, 1)] == ["of 2 words", "of 1 words"]
     whole = dataclasses.replace(corpus, row_unit="document")
-    units = Placed(np.array([0]), np.array([1]), np.zeros(1, dtype=int), ["spam"], np.array([0.95]))
+    units = SearchUnits(np.array([0]), np.array([1]), np.zeros(1, dtype=int), ["spam"], np.array([0.95]))
     assert said(properties_of(whole, units, {}), 0) == ["labelled spam", "scored 0.9 to 0.97", "of 1 to 19 words"]

@@ -16,6 +16,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.plugins.report.rendering import read_marks, read_words
 from tests.categories import fitted_categorizer
 from tests.doc.test_span_attributes import make_calib, put_spans
+from tests.docstrings import run_examples
 from tests.plugins.report.test_marked_text import Page
 
 TEXT = "the red duck saw a light run ."
@@ -159,11 +160,11 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     (mark,) = passage.marks
     assert (passage.text, mark.start, mark.end) == (doc.text, 0, len(doc.text))
     assert (mark.label, mark.raw, mark.score) == (max(doc.cats, key=doc.cats.get), doc._.calib_raw, doc._.calib_score)
-    assert {mark.label: mark.score, **{label: score for _, label, score in mark.others}} == doc._.calib_cats
+    assert {mark.label: mark.score, **{label: score for _, label, score in mark.alternatives}} == doc._.calib_cats
     part = read_words(doc[1:3], "calib")
     assert (part.text, part.marks) == ("band was", [])
     html = spacy_calib.render(doc)
-    assert "Chance that the category is right" in html
+    assert "Probability that the category is right" in html
     assert f"{mark.label} <b>" in html
     assert html.count('class="cb-name"') == len(doc._.calib_cats)
     with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
@@ -193,6 +194,10 @@ def test_something_else_than_docs(given):
         spacy_calib.render(given)
 
 
+def test_the_example_runs(doc):
+    run_examples(spacy_calib.render, doc=doc)
+
+
 def test_in_a_notebook_it_is_displayed(doc, monkeypatch):
     shown: list[str] = []
     display = types.ModuleType("IPython.display")
@@ -207,9 +212,9 @@ def test_an_entity_shows_what_its_words_could_be_besides(ner_calib):
     """A greedy recognizer weighs no other entities: the scores of the words are all that is known of alternatives."""
     made = entity_doc(ner_calib)
     for mark in read_marks(made, "calib").marks:
-        assert mark.others
-        for word, label, score in mark.others:
+        assert mark.alternatives
+        for word, label, score in mark.alternatives:
             token = next(token for token in made if token.text == word and token.idx >= mark.start)
             assert label != mark.label
             assert token._.calib_scores["O" if label == "no entity" else label] == score
-        assert [score for *_, score in mark.others] == sorted((score for *_, score in mark.others), reverse=True)
+        assert [score for *_, score in mark.alternatives] == sorted((score for *_, score in mark.alternatives), reverse=True)

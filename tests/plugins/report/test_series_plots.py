@@ -42,13 +42,13 @@ def test_a_name_is_the_title_and_the_band_is_explained():
     figure = plot_counts(result(counts("1990", "1991", name="Persons"), gold=5))
     assert figure.axes[0].get_title(loc="left") == "Persons"
     caption = figure.get_supxlabel().replace("\n", " ")
-    assert caption == "The band holds the true number 90 times of 100, as 5 labelled documents correct it."
+    assert caption == "The band contains the true number in 90 of 100 cases, as 5 labelled documents correct it."
     assert "texts like those of the fit" in plot_counts(result(counts("1990"))).get_supxlabel().replace("\n", " ")
 
 
 def test_the_band_of_draws_promises_nothing_about_the_parser():
     caption = plot_counts(result(counts("1990") | {"drawn": True})).get_supxlabel().replace("\n", " ")
-    assert caption == "The band holds 90 of 100 draws of who is who; it knows no error of the parser."
+    assert caption == "The band contains 90 of 100 samples of the coreference clusters; errors of the parser are not included."
 
 
 def test_what_explains_the_band_is_as_wide_as_the_picture():

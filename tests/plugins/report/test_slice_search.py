@@ -7,7 +7,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.report.properties import Property
-from spacy_calib.plugins.report.slice_search import MOST, find_slices
+from spacy_calib.plugins.report.slice_search import MAX_SLICES, find_slices
 
 
 def made_up(seed=0, n_documents=120, off=0.0):
@@ -48,7 +48,7 @@ def test_no_more_than_ten_are_searched():
     scores = np.full(12_000, 0.8)
     off = np.where(np.arange(30) % 2, 0.3, 0.95)[kinds]
     found, _ = find_slices(scores, rng.random(12_000) < off, documents, [Property(kinds, [f"of kind {i}" for i in range(30)])])
-    assert 1 < len(found) <= MOST
+    assert 1 < len(found) <= MAX_SLICES
 
 
 def test_a_half_needs_documents():

@@ -8,37 +8,37 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_calib.plugins.report.verdict import Evidence, _figures, status_of
+from spacy_calib.plugins.report.verdict import VerdictFigures, _error_clause, status_of
 from tests.plugins.report.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
 
-CHANCE = Evidence(0.010, 0.012, 0.0, 0.015, said=90, leaning="sure")
+CHANCE = VerdictFigures(0.010, 0.012, 0.0, 0.015, percent_right=90, leaning="sure")
 TABLE = [
     # error, floor, interval, what else is known, status
     (0.010, 0.012, (0.0, 0.015), {}, "calibrated"),
     (0.010, 0.012, (None, None), {}, "calibrated"),
-    (0.010, 0.012, (0.0, 0.015), {"uneven": True}, "uneven"),
+    (0.010, 0.012, (0.0, 0.015), {"is_uneven": True}, "uneven"),
     # Both say that it is more than chance: small, or not.
     (0.018, 0.012, (0.005, 0.020), {}, "close"),
     (0.018, 0.012, (None, None), {}, "close"),
-    (0.018, 0.012, (0.005, 0.020), {"uneven": True}, "close-uneven"),
-    (0.018, 0.012, (0.005, 0.020), {"said": 80}, "sure"),
-    (0.018, 0.012, (0.005, 0.020), {"said": None}, "close"),
+    (0.018, 0.012, (0.005, 0.020), {"is_uneven": True}, "close-uneven"),
+    (0.018, 0.012, (0.005, 0.020), {"percent_right": 80}, "sure"),
+    (0.018, 0.012, (0.005, 0.020), {"percent_right": None}, "close"),
     (0.040, 0.012, (0.020, 0.050), {}, "sure"),
     (0.040, 0.012, (None, None), {"leaning": "modest"}, "modest"),
     (0.200, 0.080, (0.100, 0.250), {}, "sure"),
     # They disagree: neither too sure with an interval that holds 0, nor calibrated with one that does not.
     (0.0215, 0.0150, (0.0000, 0.0282), {}, "close"),
-    (0.0215, 0.0150, (0.0000, 0.0282), {"said": 80}, "unclear"),
+    (0.0215, 0.0150, (0.0000, 0.0282), {"percent_right": 80}, "unclear"),
     (0.010, 0.012, (0.002, 0.013), {}, "close"),
     # Chance reaches too far to tell.
     (0.060, 0.080, (0.0, 0.070), {}, "unclear"),
     (0.060, 0.080, (None, None), {}, "unclear"),
     (0.010, 0.012, (0.0, 0.060), {}, "unclear"),
     (0.060, 0.030, (0.0, 0.090), {}, "unclear"),
-    (0.010, 0.012, (0.0, 0.015), {"few": True}, "unclear"),
+    (0.010, 0.012, (0.0, 0.015), {"has_few": True}, "unclear"),
     # Nothing counts on the fit data.
-    (0.000, 0.012, (0.0, 0.0), {"seen": True}, "seen"),
-    (0.300, 0.012, (0.2, 0.4), {"seen": True, "few": True}, "seen"),
+    (0.000, 0.012, (0.0, 0.0), {"was_fitted": True}, "seen"),
+    (0.300, 0.012, (0.2, 0.4), {"was_fitted": True, "has_few": True}, "seen"),
 ]
 
 
@@ -51,7 +51,7 @@ def test_the_rule(error, floor95, interval, more, status):
 @pytest.mark.parametrize("status", ["sure", "modest", "off"])
 @pytest.mark.parametrize("high", [0.01, 0.04, 0.3])
 def test_no_fault_is_found_where_the_interval_holds_0(status, high):
-    assert status_of(Evidence(0.3, 0.01, 0.0, high, leaning=status)) in ("close", "unclear")
+    assert status_of(VerdictFigures(0.3, 0.01, 0.0, high, leaning=status)) in ("close", "unclear")
 
 
 def test_a_verdict_does_not_miss_them():
@@ -73,9 +73,9 @@ def test_a_verdict_does_not_miss_them():
 def test_an_error_beyond_the_floor_that_documents_leave_open_says_so():
     """The floor takes pairs for independent; the interval knows that documents differ. .074 is more than .061, and may be 0."""
     view = SimpleNamespace(pairs=range(400), documents=np.repeat(np.arange(20), 20))
-    evidence = Evidence(0.074, 0.061, 0.0, 0.12)
+    evidence = VerdictFigures(0.074, 0.061, 0.0, 0.12)
     assert status_of(evidence) == "unclear"
-    assert _figures("unclear", view, evidence) == (
+    assert _error_clause("unclear", view, evidence) == (
         ": 400 scores from 20 documents are off by 0.074 on average, where chance alone would show up to 0.061; that is more, but documents "
         "differ too much to tell (95 % interval 0.000 to 0.120)"
     )

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 import spacy
 
-from spacy_calib.plugins.report.view_server import ways_of
+from spacy_calib.plugins.report.view_server import list_views
 from tests.cli.conftest import calib, refuses
 from tests.forked import alone
 
@@ -73,7 +73,7 @@ def test_a_component_that_is_gone(calibrated_copy):
 
 
 def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
-    assert [way.name for way in ways_of(spacy.load(two_pipes))] == [
+    assert [way.name for way in list_views(spacy.load(two_pipes))] == [
         "tagger: tag of each word (calib)",
         "ner: entities (calib_ent)",
         "ner: ner of each word (calib_ent)",

@@ -12,10 +12,10 @@ import spacy
 from spacy.language import Language
 from spacy.util import is_compatible_version
 
-from spacy_calib.doc.zones import _ZONES_SINCE
+from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from spacy_calib.pipe.record.fit_record import read_record
-from spacy_calib.plugins.report.view_server import MOST, MOST_BYTES, Viewer
+from spacy_calib.plugins.report.view_server import MAX_BYTES, MAX_CHARACTERS, Viewer
 from tests.conftest import revive
 from tests.plugins.report.test_marked_text import ATTACK, Page
 
@@ -123,7 +123,7 @@ def test_a_head_is_answered_as_get_is_without_a_body(viewer, path):
 
 def test_what_is_no_text_is_one_sentence(viewer):
     half = "\ud800".encode("utf-8", "surrogatepass")
-    assert fault(asked(viewer, text=half), 400).startswith("What was sent is no text in UTF-8")
+    assert fault(asked(viewer, text=half), 400).startswith("The request has no text in UTF-8")
     for text in ("", " \n\t "):
         assert fault(asked(viewer, text=text), 400) == "There is no text; type or paste one."
     for length in ("", "-1", "1e3", "x", "\u0663"):
@@ -133,24 +133,24 @@ def test_what_is_no_text_is_one_sentence(viewer):
 
 def test_a_text_has_at_most_so_many_characters(viewer):
     assert "too long (100,000 characters)" in fault(asked(viewer, text="x" * 100_000), 413)
-    fault(asked(viewer, text="x" * (MOST + 1)), 413)
-    assert Page(shown(viewer, "x" * MOST)["raw"]).texts == ["x" * MOST]
-    for length in (MOST_BYTES + 1, 10**30):
+    fault(asked(viewer, text="x" * (MAX_CHARACTERS + 1)), 413)
+    assert Page(shown(viewer, "x" * MAX_CHARACTERS)["raw"]).texts == ["x" * MAX_CHARACTERS]
+    for length in (MAX_BYTES + 1, 10**30):
         more = {"CONTENT_LENGTH": str(length), "wsgi.input": Untouched()}
         assert "bytes" in fault(asked(viewer, **more), 413)
 
 
 @pytest.mark.parametrize("path", ["/x", "/show", "/show?1", "/show?-1", "/show?0&x", "/../view.js", "/view.html", "//"])
 def test_there_is_nothing_else(viewer, path):
-    assert fault(asked(viewer, path), 404).startswith("There is nothing here for POST /")
-    assert fault(asked(viewer, path, None), 404).startswith("There is nothing here for GET /")
+    assert fault(asked(viewer, path), 404).startswith("There is no page for POST /")
+    assert fault(asked(viewer, path, None), 404).startswith("There is no page for GET /")
 
 
 def test_only_the_page_itself_may_ask(viewer):
     for host in ("evil.example", "127.0.0.1", "127.0.0.1:8001", "127.0.0.1:8000.evil.example", "localhost.:8000", ""):
         for path, text in (("/", None), ("/show?0", TEXT)):
             assert fault(asked(viewer, path, text, HTTP_HOST=host), 403).startswith(
-                "This page answers at http://127.0.0.1:8000 alone"
+                "This page is served at http://127.0.0.1:8000 only"
             )
     for origin in ("http://evil.example", "null", "http://127.0.0.1:8001", "https://127.0.0.1:8000"):
         fault(asked(viewer, HTTP_ORIGIN=origin), 403)
@@ -160,7 +160,7 @@ def test_only_the_page_itself_may_ask(viewer):
 
 
 @pytest.mark.skipif(
-    not is_compatible_version(spacy.__version__, _ZONES_SINCE), reason="this spaCy has no memory zones that can be used"
+    not is_compatible_version(spacy.__version__, _ZONE_VERSIONS), reason="this spaCy has no memory zones that can be used"
 )
 def test_no_word_is_kept(fitted):
     viewer = Viewer(fitted)
@@ -194,13 +194,13 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
 def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
     viewer = Viewer(fitted)
-    usual = read_record(fitted.get_pipe("calib")).profile.usual
+    usual = read_record(fitted.get_pipe("calib")).profile.mean_length
     assert usual > 1
     assert shown(viewer, "! " * 300)["verdict"] == "unlike"
     assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
     told = shown(viewer)
     assert told["verdict"] == "unclear"
-    assert told["drift"].startswith("One text like this tells too little")
+    assert told["drift"].startswith("This text is too short to tell")
     layer = fitted.get_pipe("tagger").model.get_ref("output_layer")
     layer.set_param("b", layer.get_param("b") + 1)
     with pytest.warns(UserWarning, match="CW04"):

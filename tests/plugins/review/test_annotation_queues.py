@@ -12,6 +12,7 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.answers import ARRAYS, parts_of
 from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_entities_below_their_cut_off_make_a_queue(of_gold, accepting, entity_te
 
 def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file):
     refuses(calib("rank", calibrated_ner, entity_test, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
-    refuses(calib("rank", calibrated, test_file, "--not-accepted"), "which finds no entities")
+    refuses(calib("rank", calibrated, test_file, "--not-accepted"), says("C065"))
     given = (accepting, entity_test, "--not-accepted", "--unit", "token")
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
 
@@ -126,7 +127,7 @@ def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):
     given = (accepting, texts, "--format", "prodigy", "--output", tmp_path / "batch.spacy")
-    refuses(calib("select", *given), "Option --output must be a file that ends in .jsonl, .json where --format is prodigy")
+    refuses(calib("select", *given), "Option --output must be a file that ends in .jsonl or .json with --format prodigy")
     given = (accepting, texts, "--format", "label-studio", "--output", tmp_path / "batch.json")
     (tmp_path / "batch.labels.xml").write_text("years of work")
     refuses(calib("select", *given), "batch.labels.xml exists already")

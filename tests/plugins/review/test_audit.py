@@ -14,14 +14,14 @@ from spacy_calib.plugins.review.audit import (
     MISSING,
     SUPERFLUOUS,
     GoldSpan,
-    audit_carried,
     audit_pairs,
+    audit_predicted,
     audit_rows,
     audit_spans,
     audit_tasks,
-    expected_wrong,
+    estimate_wrong,
 )
-from spacy_calib.plugins.review.queue.formats import WRITERS, record_of
+from spacy_calib.plugins.review.queue.formats import WRITERS, to_record
 from tests.corpora import corpus_of
 
 ROWS = [
@@ -56,22 +56,22 @@ def test_rows_go_by_the_probability_of_gold_then_rival_and_raw_score():
     ]
     assert [one.priority for one in found.doubts] == pytest.approx([0.0137, 0.0136, 0.0039, -0.087, -0.39])
     assert {one.kind for one in found.doubts} == {LABEL}
-    assert found.labels == 5
+    assert found.n_labels == 5
     # The surest two of five (.99 and .98) are both disagreed with.
-    assert found.expected == pytest.approx(5.0)
+    assert found.n_wrong == pytest.approx(5.0)
     assert audit_rows(gold_of(["D", "N", "V", "", "D", "D"]), np.zeros(6)).doubts == []
-    assert audit_rows(gold_of(["N", "V", "D", "D", "N", "V"]), np.full(6, np.nan)).labels == 0
-    assert audit_rows(gold_of([""] * 6), np.zeros(6)).expected is None
+    assert audit_rows(gold_of(["N", "V", "D", "D", "N", "V"]), np.full(6, np.nan)).n_labels == 0
+    assert audit_rows(gold_of([""] * 6), np.zeros(6)).n_wrong is None
 
 
 def test_half_of_the_labels_tell_how_many_are_wrong():
-    assert expected_wrong(np.array([0.9, 0.5, 0.8, 0.4]), np.array([True, False, False, False])) == pytest.approx(2.0)
+    assert estimate_wrong(np.array([0.9, 0.5, 0.8, 0.4]), np.array([True, False, False, False])) == pytest.approx(2.0)
 
 
 def test_arcs_are_doubted_by_what_the_row_carries():
     corpus = gold_of(["D", "V", "V", "", "D", "N"])
     right = np.array([1, 0, 1, -1, 1, 0], dtype=np.int8)
-    found = audit_carried(replace(corpus, right=right))
+    found = audit_predicted(replace(corpus, right=right))
     assert [(one.first, one.gold, one.rival) for one in found.doubts] == [(5, "N", "D"), (1, "V", "N")]
     assert [one.p_gold for one in found.doubts] == pytest.approx([0.03, 0.4])
 
@@ -99,7 +99,7 @@ def test_spans_have_four_kinds_of_error_on_one_scale():
         (LABEL, 3, 4, "PER", "LOC"),  # .7
     ]
     assert (found.doubts[3].rival_first, found.doubts[3].rival_last) == (0, 2)
-    assert found.labels == 4
+    assert found.n_labels == 4
     # A span as the prediction has it is not doubted; a label that the gold has by another name is the same.
     same = [GoldSpan(0, 0, 2, "PERSON"), GoldSpan(0, 3, 4, "LOC"), GoldSpan(1, 0, 1, "PERSON")]
     assert audit_spans(entities(), same, {"DATE": "", "PER": "PERSON"}).doubts == []
@@ -108,7 +108,7 @@ def test_spans_have_four_kinds_of_error_on_one_scale():
 def test_a_gold_span_of_white_space_alone_is_none():
     corpus = corpus_of([[[("Ann", "O", {"O": 0.9})], [("\n", "O", {"O": 0.99})]]], [(0, 0, 1, "PER", 0.8)])
     found = audit_spans(corpus, [GoldSpan(0, 1, 2, "ORG"), GoldSpan(0, 0, 2, "ORG")])
-    assert ([(one.kind, one.gold) for one in found.doubts], found.labels) == ([(BORDER, "ORG")], 1)
+    assert ([(one.kind, one.gold) for one in found.doubts], found.n_labels) == ([(BORDER, "ORG")], 1)
     assert [task.focus for task in audit_tasks(corpus, found.doubts, "entity")] == ["Ann"]
 
 
@@ -116,8 +116,8 @@ def test_every_format_has_the_gold_and_what_it_would_rather_be():
     corpus = entities()
     doubts = audit_spans(corpus, [GoldSpan(0, 0, 1, "PER"), GoldSpan(1, 0, 1, "PER")], {"DATE": ""}).doubts
     tasks = audit_tasks(corpus, doubts, "entity", lambda doubt: {"head": "saw"})
-    assert [task.doubted["kind"] for task in tasks] == [BORDER, MISSING]
-    border, missing = (record_of(task) for task in tasks)
+    assert [task.audit_fields["kind"] for task in tasks] == [BORDER, MISSING]
+    border, missing = (to_record(task) for task in tasks)
     assert (border["gold"], border["focus"], border["suggestion"], border["suggested_text"]) == ("PER", "Ann", "PER", "Ann B.")
     assert [mark["label"] for mark in border["marks"]] == ["PER"]
     assert (missing["gold"], missing["marks"], missing["suggestion"]) == (None, [], "LOC")

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 from spacy.tokens import Doc, Span
 
-from spacy_calib.plugins.review.audit_command import audit, looks_lower
+from spacy_calib.plugins.review.audit_command import audit, reads_low_scores
 from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
 from tests.plugins.kinds import KINDS, fit, make
+from tests.sentences import says
 
 
 def told(model, data, *options):
@@ -91,7 +92,7 @@ def test_wrong_categories_and_arcs_are_found(kind, tmp_path):
 @pytest.mark.parametrize("flag", [None, "overlapping", "judges", "any_label", "spans"])
 def test_scores_below_the_threshold_are_looked_at_where_one_label_of_several_is_right(flag):
     flags = {name: name == flag for name in ("overlapping", "judges", "any_label")}
-    assert looks_lower(SimpleNamespace(**flags), ["PER"] if flag == "spans" else []) is (flag is None)
+    assert reads_low_scores(SimpleNamespace(**flags), ["PER"] if flag == "spans" else []) is (flag is None)
 
 
 def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
@@ -100,7 +101,7 @@ def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
     for form, suffix in (("prodigy", "jsonl"), ("label-studio", "json"), ("csv", "csv")):
         path = tmp_path / f"{form}.{suffix}"
         shown = ok(calib("audit", calibrated, data, "--top", 3, "--format", form, "-o", path)).text
-        assert "most surely wrong first" in shown
+        assert "most likely wrong first" in shown
         assert re.search(r"wrong label: \d+", shown)
         text = path.read_text()
         assert "wrong label" in text
@@ -118,7 +119,7 @@ def test_queues_and_the_screen(calibrated, planted_tags, tmp_path):
 def test_bad_input_ends_with_one_sentence(model, planted_tags, tmp_path):
     data, _ = planted_tags
     docs = docs_in(data)
-    refuses(calib("audit", model, save_docs(tmp_path / "one.spacy", docs[:1])), "needs two documents or more")
+    refuses(calib("audit", model, save_docs(tmp_path / "one.spacy", docs[:1])), says("C625"))
     refuses(calib("audit", model, data, "--component", "parser"), "no component 'parser'")
     bare = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs]
     refuses(calib("audit", model, save_docs(tmp_path / "bare.spacy", bare)), "no gold tag annotation")

@@ -10,11 +10,11 @@ import pytest
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.review import digest_counts as distinct
 from spacy_calib.plugins.review import stored as stored_module
-from spacy_calib.plugins.review.corpus_parts import OF_TOKENS, Kept, joined, numbered, some_docs
-from spacy_calib.plugins.review.digest_counts import Distinct
+from spacy_calib.plugins.review.corpus_parts import TOKEN_COLUMNS, UsefulDocs, join_corpora, number_docs, select_docs
+from spacy_calib.plugins.review.digest_counts import DistinctCounter
 from spacy_calib.plugins.review.queue.orders import random_order
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.plugins.review.stored import Stored
+from spacy_calib.plugins.review.stored import CorpusFile
 from tests.corpora import corpus_of
 from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS
 
@@ -34,18 +34,20 @@ def told(corpus):
 def test_parts_joined_are_what_they_were():
     whole = corpus_of([*DOCS, *MORE], SPANS)
     one, other = corpus_of(DOCS, SPANS), corpus_of(MORE)
-    assert told(joined(one, other))["labels"] == told(whole)["labels"]
-    assert told(some_docs(joined(one, other), np.array([0, 1]))) == told(some_docs(one, np.array([0, 1])))
-    assert told(some_docs(joined(one, other), np.array([2, 3]))) == told(other)
-    last = some_docs(whole, np.array([1, 3]))
+    assert told(join_corpora(one, other))["labels"] == told(whole)["labels"]
+    assert told(select_docs(join_corpora(one, other), np.array([0, 1]))) == told(select_docs(one, np.array([0, 1])))
+    assert told(select_docs(join_corpora(one, other), np.array([2, 3]))) == told(other)
+    last = select_docs(whole, np.array([1, 3]))
     assert last.numbers.tolist() == [1, 3]
     assert [last.text(a, b) for a, b in zip(last.doc_starts, last.doc_starts[1:], strict=False)] == ["Ann can fish", "So"]
 
 
 def test_what_is_of_no_use_goes_when_more_comes():
     counted = []
-    kept = Kept(lambda corpus: np.flatnonzero(corpus.numbers_of_docs % 2 == 1), lambda corpus: counted.append(corpus.n_docs))
-    first, *others = numbered([corpus_of(DOCS, SPANS), corpus_of(MORE), corpus_of(DOCS, SPANS)])
+    kept = UsefulDocs(
+        lambda corpus: np.flatnonzero(corpus.numbers_of_docs % 2 == 1), lambda corpus: counted.append(corpus.n_docs)
+    )
+    first, *others = number_docs([corpus_of(DOCS, SPANS), corpus_of(MORE), corpus_of(DOCS, SPANS)])
     kept.add(first)
     assert (kept.corpus.n_docs, counted) == (2, [])
     for corpus in others:
@@ -55,14 +57,14 @@ def test_what_is_of_no_use_goes_when_more_comes():
 
 
 def test_one_corpus_alone_needs_no_numbers():
-    (alone,) = numbered([corpus_of(DOCS, SPANS)])
+    (alone,) = number_docs([corpus_of(DOCS, SPANS)])
     assert alone.numbers is None
-    assert list(numbered([])) == []
+    assert list(number_docs([])) == []
 
 
 def test_a_random_order_of_some_docs_is_that_of_all():
-    corpora = list(numbered([corpus_of(DOCS, SPANS), corpus_of(MORE)]))
-    both = joined(*corpora)
+    corpora = list(number_docs([corpus_of(DOCS, SPANS), corpus_of(MORE)]))
+    both = join_corpora(*corpora)
     whole, units = (
         random_order(both, units_of(both, "token").firsts, 3),
         [units_of(corpus, "token").firsts for corpus in corpora],
@@ -78,22 +80,22 @@ def test_a_random_order_of_some_docs_is_that_of_all():
 
 
 def test_distinct_digests_are_counted_part_by_part(monkeypatch):
-    monkeypatch.setattr(distinct, "_MOST", 7)
-    rng, held = np.random.default_rng(0), Distinct()
+    monkeypatch.setattr(distinct, "_BLOCK_SIZE", 7)
+    rng, held = np.random.default_rng(0), DistinctCounter()
     digests = rng.integers(0, 2**63, size=40).astype(np.uint64) * np.uint64(2)
     for part in np.split(rng.choice(digests, size=90), 9):
         held.add(part)
     drawn = np.random.default_rng(0)
     drawn.integers(0, 2**63, size=40)
     assert held.count() == len(np.unique(drawn.choice(digests, size=90)))
-    assert Distinct().count() == 0
+    assert DistinctCounter().count() == 0
 
 
 @pytest.mark.parametrize(
     ("make", "module", "fault", "code"),
     [
-        (Distinct, distinct, FileNotFoundError(2, "No usable temporary directory found"), "C399"),
-        (Stored, stored_module, OSError(28, "No space left on device"), "C468"),
+        (DistinctCounter, distinct, FileNotFoundError(2, "No usable temporary directory found"), "C399"),
+        (CorpusFile, stored_module, OSError(28, "No space left on device"), "C468"),
     ],
 )
 def test_a_folder_without_room_is_named(monkeypatch, make, module, fault, code):
@@ -108,15 +110,15 @@ def test_a_folder_without_room_is_named(monkeypatch, make, module, fault, code):
 def test_docs_come_back_from_the_file_as_they_were():
     one, other = corpus_of(DOCS, SPANS), corpus_of([[[("a\ud800\0b", "N", {"N": 0.5})]], *MORE])
     one = replace(one, origins=({"line": 1, "meta": {"é": [1.5, None]}}, {}))
-    corpora, stored = list(numbered([one, other, one])), Stored()
+    corpora, stored = list(number_docs([one, other, one])), CorpusFile()
     for corpus in corpora:
         stored.add(corpus)
-    found = stored.some(np.array([1, 2, 5, 6]))
-    wanted = [some_docs(corpus, np.array(docs)) for corpus, docs in zip(corpora, ([1], [0], [0, 1]), strict=True)]
-    assert told(found) == told(joined(joined(wanted[0], wanted[1]), wanted[2]))
+    found = stored.read_docs(np.array([1, 2, 5, 6]))
+    wanted = [select_docs(corpus, np.array(docs)) for corpus, docs in zip(corpora, ([1], [0], [0, 1]), strict=True)]
+    assert told(found) == told(join_corpora(join_corpora(wanted[0], wanted[1]), wanted[2]))
     assert found.numbers.tolist() == [1, 2, 5, 6]
     assert found.origins == ({}, {}, *one.origins)
     assert [found.unit, found.row_unit, found.names[:3]] == [one.unit, one.row_unit, one.names[:3]]
-    assert {field.name: getattr(found, field.name).dtype for field in fields(found) if field.name in OF_TOKENS} == {
-        name: getattr(one, name).dtype for name in OF_TOKENS
+    assert {field.name: getattr(found, field.name).dtype for field in fields(found) if field.name in TOKEN_COLUMNS} == {
+        name: getattr(one, name).dtype for name in TOKEN_COLUMNS
     }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pipe.scorer import corpus_of
-from spacy_calib.plugins.review.cross_scoring import score_held_out
+from spacy_calib.plugins.review.cross_scoring import score_out_of_fold
 from spacy_calib.plugins.review.gold_audit import audit_gold
 from tests.given_scores import LABELS, doc_scored, reads_given_scores, with_gold
 
@@ -25,9 +25,9 @@ def test_a_doc_without_scores_moves_no_other_one():
     calib = reads_given_scores()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\[CW")
-        score_held_out(calib, examples)
+        score_out_of_fold(calib, examples)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     unit, found = audit_gold(calib, examples, corpus)
-    assert (unit, found.labels) == ("token", 39 * 5)
+    assert (unit, found.n_labels) == ("token", 39 * 5)
     (doubt,) = [one for one in found.doubts if one.first // 5 == 21]
     assert (doubt.first % 5, doubt.gold, doubt.rival, doubt.raw) == (2, LABELS[3], LABELS[0], pytest.approx(0.01))

@@ -175,7 +175,9 @@ def test_answers_to_doubtful_ones_are_refused(tool, round_trip, tmp_path):
     records = queue_in(tool, tmp_path, "rank", model, test, "--top", 5)
     told = [EXPORTS[tool](number, record, True) for number, record in enumerate(records)]
     answers = write(tmp_path / f"answers{'.json' if tool in ARRAYS else '.jsonl'}", told, array=tool in ARRAYS)
-    with pytest.raises(CalibError, match=r"\[C690\] (\d) of the \1 texts in .* were labelled because they were doubtful"):
+    with pytest.raises(
+        CalibError, match=r"\[C690\] (\d) of the \1 texts in .* were labelled because the model was unsure of them"
+    ):
         read_examples(spacy.load(model), answers, False)
 
 

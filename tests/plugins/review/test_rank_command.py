@@ -13,6 +13,7 @@ from spacy.tokens import DocBin
 
 from spacy_calib.plugins.review.rank_command import rank
 from tests.cli.conftest import calib, ok, refuses
+from tests.sentences import says
 
 
 def run(*arguments):
@@ -98,7 +99,7 @@ def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, 
 
 def test_queue_and_curve_are_two_files(calibrated, test_file, tmp_path):
     given = ["--format", "jsonl", "--output", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"]
-    refuses(calib("rank", calibrated, test_file, *given), "The outputs of --output and --plot would be one")
+    refuses(calib("rank", calibrated, test_file, *given), says("C102", first="--output", second="--plot"))
     given = ["--format", "label-studio", "--output", tmp_path / "x.json", "--plot", tmp_path / "there.svg"]
     (tmp_path / "there.svg").write_text("years of work")
     refuses(calib("rank", calibrated, test_file, *given), "there.svg exists already")

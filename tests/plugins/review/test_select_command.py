@@ -16,6 +16,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_calib.plugins.review.queue.orders import LABEL
 from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
+from tests.sentences import says
 
 
 @pytest.fixture(scope="session")
@@ -210,15 +211,15 @@ def test_what_is_printed(calibrated, pool, tmp_path):
         (("--for", "fun"), "Option --for must be one of train, adapt"),
         (
             ("--for", "adapt", "--order", "margin"),
-            "Option --order must be left out with --for adapt, which draws documents at random",
+            "Option --order must be left out with --for adapt, which samples documents at random",
         ),
         (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
         (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),
         (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag"),
         (("--for", "adapt", "--unit", "sentence"), "Option --unit must be document with --for adapt"),
         (("--output", "batch.xlsx"), "Option --output must be a file that ends in .json, .jsonl, .csv, .spacy"),
-        (("--order", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' knows no tag 'XYZ'; it knows: ADJ"),
-        (("--order", "rare-tag"), "No tags of the pipe 'calib' held together 0.01 of the gold tokens"),
+        (("--order", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' has no tag 'XYZ'; it has: ADJ"),
+        (("--order", "rare-tag"), says("C093", share=0.01)),
         (("--max-words", 1), "Every sentence that could be chosen has more words than the 1 of --max-words"),
         (("--exclude", "nowhere.csv"), "Cannot read the texts in nowhere.csv"),
         (("--exclude", "nowhere.jsonl"), "Data not found: nowhere.jsonl"),
@@ -232,10 +233,10 @@ def test_refusals(calibrated, pool, options, sentence):
 def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
     refuses(calib("select", model, save_gold(tmp_path / "two.spacy", 2, seed=2)), "The pipeline has no fitted calib pipe")
     (tmp_path / "two.spacy").unlink()
-    refuses(calib("select", calibrated, tmp_path), "holds no texts")
+    refuses(calib("select", calibrated, tmp_path), says("C073"))
     gold = save_gold(tmp_path / "one.spacy", 1, seed=1)
     assert len(select(calibrated, gold)["rows"]) == 1
-    refuses(calib("select", calibrated, save_docs(tmp_path / "none.spacy", [])), "holds no documents")
+    refuses(calib("select", calibrated, save_docs(tmp_path / "none.spacy", [])), says("C052"))
 
 
 def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):

@@ -14,8 +14,8 @@ from spacy.training import Example
 
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.progress import Progress
-from spacy_calib.plugins.sequence.confidence import Draws, draws_of_learner, gaps, k_best_shares, normals, shares_of
-from spacy_calib.plugins.sequence.features import Sparse
+from spacy_calib.plugins.sequence.confidence import WeightSamples, gaps, k_best_shares, normals, sample_learner, shares_of
+from spacy_calib.plugins.sequence.features import SparseFeatures
 from spacy_calib.plugins.sequence.inference.best import viterbi
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.source import SCALES, ConfidenceSource, choose_scale
@@ -40,15 +40,17 @@ def test_a_doc_is_as_sure_in_any_batch(way):
 def test_draws_obey_the_constraints(factory, way):
     nlp = trained_labeller(factory, "ents")
     pipe, source = nlp.get_pipe(factory), ConfidenceSource(factory, way=way)
-    forbidden = pipe.allowed().transitions < 0
-    for (labels,) in source.draws(pipe, [Doc(nlp.vocab, words=WORDS)]).labels(5, [4.0]):
+    forbidden = pipe.constraint_potentials().transitions < 0
+    for (labels,) in source.weight_samples(pipe, [Doc(nlp.vocab, words=WORDS)]).labels(5, [4.0]):
         assert not forbidden[labels[:-1], labels[1:]].any()
 
 
 def test_draws_of_a_chain_move_its_transitions_too():
     nlp = trained_labeller("calib_crf")
-    draws = ConfidenceSource("calib_crf", way="kd_fixed").draws(nlp.get_pipe("calib_crf"), [Doc(nlp.vocab, words=WORDS)])
-    moved = draws.at(0, [1.0])[1] - draws.learned.transitions
+    draws = ConfidenceSource("calib_crf", way="kd_fixed").weight_samples(
+        nlp.get_pipe("calib_crf"), [Doc(nlp.vocab, words=WORDS)]
+    )
+    moved = draws.sample_scores(0, [1.0])[1] - draws.chains.transitions
     assert moved.std() == pytest.approx(1.0, abs=0.5)
 
 
@@ -59,9 +61,9 @@ def test_entities_have_types_and_are_as_sure_as_their_least_sure_tag(way):
     doc = nlp(with_entities(nlp)[0].reference.text)
     found = source.read(pipe, [doc])
     assert source.labels(pipe) == ("O", "LOC", "PER")
-    assert np.bincount(found.above(0.0).rows, weights=found.above(0.0).scores) == pytest.approx(np.ones(5))
+    assert np.bincount(found.marginals_above(0.0).rows, weights=found.marginals_above(0.0).scores) == pytest.approx(np.ones(5))
     of_tags = dict(zip(pipe.labels, source.confidences(pipe, [doc])[0].T, strict=True))
-    assert found.spans.own == pytest.approx([min(of_tags["B-LOC"][1], of_tags["L-LOC"][2]), of_tags["U-PER"][3]])
+    assert found.spans.scores == pytest.approx([min(of_tags["B-LOC"][1], of_tags["L-LOC"][2]), of_tags["U-PER"][3]])
 
 
 def test_more_labellings_are_asked_for_than_there_are():
@@ -76,11 +78,11 @@ def test_the_scale_that_finds_wrong_labels_best():
     nlp = trained_labeller("calib_online")
     examples = [tagged(nlp), tagged(nlp, WORDS[:4], ["X", "N", "Y", "Y"])]
     source, pipe = ConfidenceSource(k=5), nlp.get_pipe("calib_online")
-    assert source.unsettled
-    assert source.settle(pipe, examples) == {"scale": source.scale}
+    assert source.has_auto_settings
+    assert source.resolve_auto_settings(pipe, examples) == {"scale": source.scale}
     assert source.scale in SCALES
-    assert not source.unsettled
-    assert source.says == f"kd_pc, k 5, scale {source.scale:.3g}"
+    assert not source.has_auto_settings
+    assert source.settings_summary == f"kd_pc, k 5, scale {source.scale:.3g}"
     # Where nothing is wrong there is nothing to choose by.
     assert choose_scale(source, pipe, [tagged(nlp)]) == choose_scale(source, pipe, []) == 0.1
 
@@ -106,7 +108,7 @@ def test_the_head_of_a_tagger():
     docs = [example.predicted for example in examples_for(nlp, 3, 5)]
     for _, component in nlp.components[:-1]:
         docs = list(component.pipe(docs))
-    found = source.read(pipe, docs).above(0.0)
+    found = source.read(pipe, docs).marginals_above(0.0)
     assert np.bincount(found.rows, weights=found.scores) == pytest.approx(np.ones(sum(map(len, docs))))
     assert not ConfidenceSource("tagger").supports(pipe)
 
@@ -170,14 +172,14 @@ def test_gaps_are_largest_for_the_predicted_label(made):
 
 def test_gap_by_hand():
     # The best labelling scores 3, the best with another label at the first token 1: a gap of 2.
-    found = gaps(Chains.of([np.array([[2.0, 0.0], [0.0, 1.0]])], Potentials.none(2)))[0]
+    found = gaps(Chains.from_scores([np.array([[2.0, 0.0], [0.0, 1.0]])], Potentials.zeros(2)))[0]
     assert found[0] == pytest.approx([1 / (1 + np.exp(-2)), 1 / (1 + np.exp(2))])
 
 
 def test_draws_count_agreement():
-    learned, other = (Chains.of([np.array([scores])], Potentials.none(2)) for scores in ([1.0, 0.0], [-3.0, 0.0]))
-    stays = Chains.of([np.zeros((1, 2))], Potentials.none(2))
-    draws = Draws(learned, lambda number: other if number == 2 else stays)
+    learned, other = (Chains.from_scores([np.array([scores])], Potentials.zeros(2)) for scores in ([1.0, 0.0], [-3.0, 0.0]))
+    stays = Chains.from_scores([np.zeros((1, 2))], Potentials.zeros(2))
+    draws = WeightSamples(learned, lambda number: other if number == 2 else stays)
     assert draws.shares(4, 1.0)[0].tolist() == [[0.75, 0.25]]
     assert draws.shares(4, 0.1)[0].tolist() == [[1.0, 0.0]]  # at a tenth of the variance it moves by a third, not by all
     assert [labels.tolist() for labels in draws.labels(3, [0.1, 1.0])] == [[[0], [0]], [[0], [0]], [[0], [1]]]
@@ -188,10 +190,10 @@ def test_all_scales_at_once_are_each_by_itself(way):
     """The labels that count are the best ones of one draw at one scale after the other."""
     nlp = trained_labeller("calib_online", "ents")
     texts = [Doc(nlp.vocab, words=words) for words in (["in", "New", "York"], ["Ann"], [], ["ran", "in", "new", "Ann", "York"])]
-    draws = ConfidenceSource(way=way).draws(nlp.get_pipe("calib_online"), texts)
+    draws = ConfidenceSource(way=way).weight_samples(nlp.get_pipe("calib_online"), texts)
     for number, labels in enumerate(draws.labels(5, [0.01, 0.3, 4.0])):
-        for own, scores, transitions in zip(labels, *draws.at(number, [0.01, 0.3, 4.0]), strict=True):
-            alone = viterbi(Chains(scores, transitions, draws.learned.packing))
+        for own, scores, transitions in zip(labels, *draws.sample_scores(number, [0.01, 0.3, 4.0]), strict=True):
+            alone = viterbi(Chains(scores, transitions, draws.chains.packing))
             assert own.tolist() == np.concatenate(alone).tolist()
 
 
@@ -222,7 +224,7 @@ def test_a_word_that_was_never_seen_is_less_sure(way):
     doc = nlp(Doc(nlp.vocab, words=[WORDS[0], "unheard"]))
     source = ConfidenceSource(way=way, scale=0.05, k=400)
     [shares] = source.confidences(pipe, [doc])
-    [without] = draws_of_learner(pipe.learner, pipe.features_of(doc), way == "kd_pc", 0).shares(400, 0.05)
+    [without] = sample_learner(pipe.learner, pipe.features_of(doc), way == "kd_pc", 0).shares(400, 0.05)
     assert shares[1].max() < without[1].max()
     assert shares[0].max() == pytest.approx(without[0].max(), abs=0.1)
     # Another text beside it changes nothing.
@@ -232,10 +234,12 @@ def test_a_word_that_was_never_seen_is_less_sure(way):
 
 def test_draws_have_the_mean_and_variance_of_the_weights():
     _, pipe = learned()
-    learner, tokens = pipe.learner, Sparse(np.array([1, 1 << 45]), np.array([0, 1, 2]))
+    learner, tokens = pipe.learner, SparseFeatures(np.array([1, 1 << 45]), np.array([0, 1, 2]))
     width = learner.n_labels
-    made = draws_of_learner(learner, [tokens], True, 0)
-    draws = np.concatenate([made.at(number, [0.5])[0] for number in range(3000)])[:, made.learned.packing.packed]
+    made = sample_learner(learner, [tokens], True, 0)
+    draws = np.concatenate([made.sample_scores(number, [0.5])[0] for number in range(3000)])[
+        :, made.chains.packing.packed_index
+    ]
     variance = np.stack([learner.sigma.reshape(-1, width)[1], np.ones(width)])
     assert draws.mean(axis=0) == pytest.approx(np.stack([learner.mean.reshape(-1, width)[1], np.zeros(width)]), abs=0.08)
     assert draws.var(axis=0) == pytest.approx(0.5 * variance, rel=0.15)

@@ -64,14 +64,14 @@ def test_the_source_sums_the_tags_of_a_type_and_knows_whole_entities():
     source = ChainSource()
     found = source.read(pipe, [doc, nlp("Ann ran")])
     assert source.labels(pipe) == ("O", "LOC", "PER")
-    table = found.above(0.0)
+    table = found.marginals_above(0.0)
     assert np.bincount(table.rows, weights=table.scores) == pytest.approx(np.ones(7))
     assert [(int(a), int(b)) for a, b in zip(found.spans.starts, found.spans.ends, strict=True)][:2] == [(1, 3), (3, 4)]
     chains, _ = pipe.chains([doc])
     drawn = sum_chains(chains).sample(20_000, seed=0)[0]
     path = [pipe.labels.index(name) for name in ("B-LOC", "L-LOC")]
-    assert found.spans.own[0] == pytest.approx((drawn[:, 1:3] == path).all(axis=1).mean(), abs=0.015)
-    assert found.spans.own[0] <= found.spans.token_scores[:2].min() + 1e-12
+    assert found.spans.scores[0] == pytest.approx((drawn[:, 1:3] == path).all(axis=1).mean(), abs=0.015)
+    assert found.spans.scores[0] <= found.spans.token_scores[:2].min() + 1e-12
 
 
 def test_an_extension():

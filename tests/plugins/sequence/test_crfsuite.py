@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.plugins.sequence.crfsuite import crfsuite_items, read_weights, train_crfsuite
-from spacy_calib.plugins.sequence.features import Sparse
+from spacy_calib.plugins.sequence.features import SparseFeatures
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from tests.plugins.sequence.trained import TAGS, WORDS
@@ -24,7 +24,7 @@ def made(tmp_path_factory):
     data = []
     for length in (5, 7, 1, 4, 6, 3):
         starts = np.concatenate([[0], np.cumsum(rng.integers(1, 4, length))])
-        data.append((Sparse(rng.integers(0, N_FEATURES, starts[-1]), starts), rng.integers(0, N_LABELS, length)))
+        data.append((SparseFeatures(rng.integers(0, N_FEATURES, starts[-1]), starts), rng.integers(0, N_LABELS, length)))
     model = tmp_path_factory.mktemp("crfsuite") / "model"
     train_crfsuite(data, model, 0.1, 50)
     tagger = pycrfsuite.Tagger()
@@ -37,7 +37,7 @@ def test_marginals_and_likelihood_are_those_of_crfsuite(made):
     table, none = weights[: N_FEATURES * N_LABELS].reshape(-1, N_LABELS), np.zeros(N_LABELS)
     potentials = Potentials(weights[N_FEATURES * N_LABELS :].reshape(N_LABELS, N_LABELS), none, none)
     scores = [np.add.reduceat(table[tokens.rows], tokens.starts[:-1], axis=0) for tokens, _ in data]
-    chains = Chains.of(scores, potentials)
+    chains = Chains.from_scores(scores, potentials)
     found = sum_chains(chains)
     logs = chains.scores_of([gold for _, gold in data]) - found.log_z
     for (tokens, gold), own, log in zip(data, found.by_sequence(), logs, strict=True):

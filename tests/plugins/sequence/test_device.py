@@ -11,10 +11,10 @@ from spacy_calib.pipe.annotating import AnnotatingPipe
 from spacy_calib.plugins.sequence.confidence import gaps, k_best_shares
 from spacy_calib.plugins.sequence.inference.best import best_through, k_best, viterbi
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
-from spacy_calib.plugins.sequence.inference.sums import _logarithmic, sum_chains
+from spacy_calib.plugins.sequence.inference.sums import _sum_logarithms, sum_chains
 from spacy_calib.plugins.sequence.joints import joint_marginals
 from spacy_calib.plugins.sequence.labeller import ChainLabeller
-from spacy_calib.plugins.sequence.losses import LOSSES, Question
+from spacy_calib.plugins.sequence.losses import LOSSES, LossInput
 from spacy_calib.plugins.sequence.source import ChainSource
 from tests.plugins.sequence import device as stand_in
 from tests.plugins.sequence.device import device  # noqa: F401
@@ -38,22 +38,22 @@ def same(found, wanted):
     assert held == pytest.approx(wanted, abs=1e-9)
 
 
-@pytest.mark.parametrize("way", [sum_chains, _logarithmic])
+@pytest.mark.parametrize("way", [sum_chains, _sum_logarithms])
 def test_sums(device, way):  # noqa: F811
-    host, there = (way(Chains.of(*one)) for one in on_both(device))
+    host, there = (way(Chains.from_scores(*one)) for one in on_both(device))
     same(there.log_z, host.log_z)
     same(there.marginals, host.marginals)
     same(there.expected_transitions, host.expected_transitions)
     for found, wanted in zip(there.sample(7, seed=3), host.sample(7, seed=3), strict=True):
         assert found.shape == wanted.shape
-    places, labels, lengths = host.chains.packing.packed[:3], np.array([1, 2, 3]), np.array([2, 1])
+    places, labels, lengths = host.chains.packing.packed_index[:3], np.array([1, 2, 3]), np.array([2, 1])
     same(there.paths(places, labels, lengths), host.paths(places, labels, lengths))
     found, wanted = joint_marginals(there), joint_marginals(host)
     assert (found.tags.tolist(), found.rows.tolist()) == (wanted.tags.tolist(), wanted.rows.tolist())
 
 
 def test_best(device):  # noqa: F811
-    host, there = (Chains.of(*one) for one in on_both(device))
+    host, there = (Chains.from_scores(*one) for one in on_both(device))
     for found, wanted in zip(viterbi(there), viterbi(host), strict=True):
         assert found.tolist() == wanted.tolist()
     same(best_through(there), best_through(host))
@@ -63,7 +63,7 @@ def test_best(device):  # noqa: F811
 
 
 def test_confidences(device):  # noqa: F811
-    host, there = (Chains.of(*one) for one in on_both(device))
+    host, there = (Chains.from_scores(*one) for one in on_both(device))
     for way in (
         gaps,
         lambda chains: k_best_shares(chains, 5, by_score=False),
@@ -81,12 +81,12 @@ def test_losses(device, name, whole):  # noqa: F811
     masks = [np.eye(N_LABELS, dtype=bool)[rng.integers(0, N_LABELS, len(one))] for one in given[0]]
     if not whole:
         masks[0][0] = True
-    wanted, found = (LOSSES[name](Question.of(*one, masks, 0.1)) for one in (given, there))
+    wanted, found = (LOSSES[name](LossInput.from_scores(*one, masks, 0.1)) for one in (given, there))
     assert found.loss == pytest.approx(wanted.loss)
-    for own, other in zip(found.scores, wanted.scores, strict=True):
+    for own, other in zip(found.d_scores, wanted.d_scores, strict=True):
         same(own, other)
     for part in ("transitions", "starts", "ends"):
-        same(getattr(found.potentials, part), getattr(wanted.potentials, part))
+        same(getattr(found.d_potentials, part), getattr(wanted.d_potentials, part))
 
 
 class OnDevice(ChainLabeller, AnnotatingPipe):
@@ -106,10 +106,10 @@ class OnDevice(ChainLabeller, AnnotatingPipe):
     def _state(self):
         return {}
 
-    def _made(self, state):
+    def _read_state(self, state):
         return state
 
-    def _take(self, made):
+    def _set_state(self, made):
         pass
 
 
@@ -120,9 +120,9 @@ def test_a_labeller_and_its_source(device):  # noqa: F811
     pipe.set_annotations(docs, pipe.predict(docs))
     assert [own.tolist() for own in pipe.predict(docs)] == [own.tolist() for own in host.predict(docs)]
     found, wanted = (ChainSource().read(one, docs) for one in (pipe, host))
-    assert found.above(0.0).scores == pytest.approx(wanted.above(0.0).scores)
-    assert found.spans.own == pytest.approx(wanted.spans.own)
-    assert len(found.spans.own)
+    assert found.marginals_above(0.0).scores == pytest.approx(wanted.marginals_above(0.0).scores)
+    assert found.spans.scores == pytest.approx(wanted.spans.scores)
+    assert len(found.spans.scores)
 
 
 def test_constraints_go_to_the_device_once(device):  # noqa: F811

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 import spacy
@@ -11,11 +13,19 @@ from spacy.training import Example
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
+from spacy_calib.plugins.sequence import joints
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.plugins.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, sample_jointly
 from tests.plugins.events.test_draws import agree
 from tests.plugins.sequence.inference.chains import probabilities, small_chains
 from tests.plugins.sequence.trained import TAGS, WORDS, tagged, trained_labeller
+from tests.sentences import says
+
+
+def test_the_example_of_the_reference_runs():
+    results = doctest.testmod(joints)
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 @settings(max_examples=40)
@@ -126,7 +136,7 @@ def test_every_labeller_with_probabilities_gives_pairs(factory):
 
 def test_scores_that_are_no_probabilities_are_refused():
     nlp = trained_labeller("calib_online")
-    with pytest.raises(CalibError, match=r"\[C342\] The component 'calib_online' \(OnlineLabeller\) gives pairs of labels no"):
+    with pytest.raises(CalibError, match=says("C342", name="calib_online", kind="OnlineLabeller")):
         pair_scores(nlp.get_pipe("calib_online"), [nlp.make_doc("x a")])
 
 
@@ -216,6 +226,6 @@ def test_what_cannot_be_drawn_is_said(nlp):
     with pytest.raises(CalibError, match="C342"):
         sample_jointly(trained_labeller("calib_online").get_pipe("calib_online"), doc)
     hmm.cfg["target"] = "pos"
-    with pytest.raises(CalibError, match="C412.*from scores of 'tag': it gives 'pos'"):
+    with pytest.raises(CalibError, match=says("C412", layer="tag", own="pos")):
         sample_jointly(hmm, doc)
     hmm.cfg["target"] = "tag"

@@ -34,14 +34,14 @@ every = pytest.mark.parametrize("factory", FACTORIES)
 def test_one_label_or_none(factory, tags):
     nlp, _ = add(factory)
     given = tags[0] or "none"
-    with pytest.raises(CalibError, match=f"'{factory}' needs at least two labels of 'tag' to learn from; given: {given}"):
+    with pytest.raises(CalibError, match=f"'{factory}' needs at least two labels of 'tag' to learn from, but has: {given}"):
         learn(nlp, [tagged(nlp, ["x", "y"], tags)])
 
 
 @every
 def test_gold_that_constraints_forbid(factory):
     nlp, _ = add(factory, constraints=[["A", "B"]], by_sentence=False)
-    with pytest.raises(CalibError, match=rf"C338.*begins 'x y z ' break .* '{factory}' \('B' before 'A'\); mend the gold"):
+    with pytest.raises(CalibError, match=rf"C338.*begins 'x y z ' break .* '{factory}' \('B' before 'A'\); correct the gold"):
         learn(nlp, [tagged(nlp, ["x", "y", "z"], ["A", "B", "A"])])
 
 
@@ -95,7 +95,7 @@ def test_tokens_that_are_not_those_of_the_gold(factory):
 
 @every
 def test_an_extension_that_does_not_exist(factory):
-    with pytest.raises(CalibError, match=r"no extension 'labeller_none': register it .* --code"):
+    with pytest.raises(CalibError, match=r"no extension 'labeller_none'; register it .* --code"):
         add(factory, target="_.labeller_none")
 
 

@@ -13,7 +13,7 @@ from thinc.api import SequenceCategoricalCrossentropy
 
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
-from spacy_calib.plugins.sequence.losses import LOSSES, Question, get_loss, likelihood
+from spacy_calib.plugins.sequence.losses import LOSSES, LossInput, get_loss, likelihood
 from tests.plugins.sequence.inference.chains import enumerate_labellings, probabilities, small_chains
 
 
@@ -33,7 +33,7 @@ def gold_masks(made, seed: int, whole: bool = False):
 
 def loss_of(loss, made, masks, scores=None, smoothing=0.0, **potentials):
     changed = Potentials(**{**vars(made.potentials), **potentials})
-    return loss(Question.of(made.scores if scores is None else scores, changed, masks, smoothing))
+    return loss(LossInput.from_scores(made.scores if scores is None else scores, changed, masks, smoothing))
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -71,13 +71,13 @@ def test_gradients_are_finite_differences(name, smoothing, whole, made, seed):
             loss_of(loss, made, masks, smoothing=smoothing, **{part: getattr(made.potentials, part) + s * step * way}).loss
             for s in (1, -1)
         ]
-        assert (sides[0] - sides[1]) / (2 * step) == pytest.approx((getattr(found.potentials, part) * way).sum(), abs=1e-4)
+        assert (sides[0] - sides[1]) / (2 * step) == pytest.approx((getattr(found.d_potentials, part) * way).sum(), abs=1e-4)
     ways = [rng.normal(size=one.shape) for one in made.scores]
     sides = [
         loss_of(loss, made, masks, [a + s * step * b for a, b in zip(made.scores, ways, strict=True)], smoothing).loss
         for s in (1, -1)
     ]
-    slope = sum((gradient * way).sum() for gradient, way in zip(found.scores, ways, strict=True))
+    slope = sum((gradient * way).sum() for gradient, way in zip(found.d_scores, ways, strict=True))
     assert (sides[0] - sides[1]) / (2 * step) == pytest.approx(slope, abs=1e-4)
 
 
@@ -88,7 +88,7 @@ def weighted(loss, weights):
         total = 0.0
         for i, weight in enumerate(weights):
             chains, right = (_only(one, i) for one in (asked.chains, asked.right))
-            total += weight * loss(Question(chains, right)).loss
+            total += weight * loss(LossInput(chains, right)).loss
         return SimpleNamespace(loss=total)
 
     return asked_of
@@ -96,7 +96,9 @@ def weighted(loss, weights):
 
 def _only(chains, i):
     """One sequence of a batch, with its starts and ends in its scores."""
-    return Chains.of([chains.unpacked(chains.scores)[i]], Potentials(chains.transitions, *np.zeros((2, chains.n_labels))))
+    return Chains.from_scores(
+        [chains.unpack(chains.scores)[i]], Potentials(chains.transitions, *np.zeros((2, chains.n_labels)))
+    )
 
 
 def step_weights(made, masks):
@@ -131,18 +133,18 @@ def test_passive_aggressive_goes_just_far_enough():
     # Label 0 is right and scores 0, label 1 scores 1: the hinge loses 1 + 1, the two differ in two scores of labels; of starts and ends
     # the features are those same labels, so a step of 2 / 2 on the scores alone closes the gap of 2.
     scores, masks = [np.array([[0.0, 1.0]])], [np.array([[True, False]])]
-    found = LOSSES["passive_aggressive"](Question.of(scores, Potentials.none(2), masks))
+    found = LOSSES["passive_aggressive"](LossInput.from_scores(scores, Potentials.zeros(2), masks))
     assert found.loss == pytest.approx(2)
-    moved = scores[0] - found.scores[0]
+    moved = scores[0] - found.d_scores[0]
     assert moved[0, 0] - moved[0, 1] == pytest.approx(1)
 
 
 def test_smoothing_moves_the_target_of_gold_labels_only():
-    scores, potentials = [np.zeros((2, 3))], Potentials.none(3)
+    scores, potentials = [np.zeros((2, 3))], Potentials.zeros(3)
     masks = [np.array([[True, False, False], [True, True, True]])]
-    found = likelihood(Question.of(scores, potentials, masks, smoothing=0.1))
-    assert found.scores[0][0] == pytest.approx([1 / 3 - 0.9, 1 / 3 - 0.05, 1 / 3 - 0.05])
-    assert found.scores[0][1] == pytest.approx([0, 0, 0])
+    found = likelihood(LossInput.from_scores(scores, potentials, masks, smoothing=0.1))
+    assert found.d_scores[0][0] == pytest.approx([1 / 3 - 0.9, 1 / 3 - 0.05, 1 / 3 - 0.05])
+    assert found.d_scores[0][1] == pytest.approx([0, 0, 0])
 
 
 def test_smoothing_is_that_of_the_tagger():
@@ -152,25 +154,25 @@ def test_smoothing_is_that_of_the_tagger():
     guesses = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     tagger = SequenceCategoricalCrossentropy(names=names, normalize=False, label_smoothing=0.1)
     (wanted,) = tagger.get_grad([guesses], [[names[i] for i in gold]])
-    found = likelihood(Question.of([scores], Potentials.none(4), [np.eye(4, dtype=bool)[gold]], smoothing=0.1))
-    assert found.scores[0] == pytest.approx(wanted, abs=1e-6)
+    found = likelihood(LossInput.from_scores([scores], Potentials.zeros(4), [np.eye(4, dtype=bool)[gold]], smoothing=0.1))
+    assert found.d_scores[0] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_no_mass_is_smoothed_over_labels_that_a_position_cannot_have():
     potentials = Potentials(np.zeros((3, 3)), np.array([0.0, 0.0, -np.inf]), np.zeros(3))
-    asked = Question.of([np.zeros((1, 3))], potentials, [np.array([[True, False, False]])], smoothing=0.1)
+    asked = LossInput.from_scores([np.zeros((1, 3))], potentials, [np.array([[True, False, False]])], smoothing=0.1)
     found = likelihood(asked)
     assert found.loss == pytest.approx(np.log(2))
-    assert found.scores[0] == pytest.approx(np.array([[0.5 - 0.9, 0.5 - 0.1, 0.0]]))
-    alone = Question.of([np.zeros((1, 1))], Potentials.none(1), [np.ones((1, 1), dtype=bool)], smoothing=0.1)
-    assert likelihood(alone).scores[0].tolist() == [[0.0]]
+    assert found.d_scores[0] == pytest.approx(np.array([[0.5 - 0.9, 0.5 - 0.1, 0.0]]))
+    alone = LossInput.from_scores([np.zeros((1, 1))], Potentials.zeros(1), [np.ones((1, 1), dtype=bool)], smoothing=0.1)
+    assert likelihood(alone).d_scores[0].tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("loss", LOSSES.values())
 def test_no_sequences(loss):
-    found = loss(Question.of([], Potentials.none(3), []))
-    assert (found.loss, found.scores) == (0.0, [])
-    assert found.potentials.transitions.shape == (3, 3)
+    found = loss(LossInput.from_scores([], Potentials.zeros(3), []))
+    assert (found.loss, found.d_scores) == (0.0, [])
+    assert found.d_potentials.transitions.shape == (3, 3)
 
 
 @pytest.mark.parametrize("loss", LOSSES.values())
@@ -178,7 +180,7 @@ def test_gold_that_is_not_allowed(loss):
     shut = Potentials(np.array([[0.0, -np.inf], [0.0, 0.0]]), np.zeros(2), np.zeros(2))
     masks = [np.eye(2, dtype=bool)[[0]], np.eye(2, dtype=bool)[[0, 1]]]
     with pytest.raises(CalibError, match="Sequence 2 "):
-        loss(Question.of([np.zeros((1, 2)), np.zeros((2, 2))], shut, masks))
+        loss(LossInput.from_scores([np.zeros((1, 2)), np.zeros((2, 2))], shut, masks))
 
 
 def test_unknown_loss():

@@ -9,13 +9,13 @@ from scipy.stats import norm
 from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.sequence.features import FeatureIndex, Sparse, Template, cut, feature_hashes, read_templates
+from spacy_calib.plugins.sequence.features import FeatureIndex, SparseFeatures, Template, cut, feature_hashes, read_templates
 from spacy_calib.plugins.sequence.inference.best import k_best, k_best_one, viterbi, viterbi_one
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.online import (
     RULES,
     Arow,
-    ConfidenceWeighted,
+    ConfidenceWeighting,
     Difference,
     OnlineLearner,
     PassiveAggressive,
@@ -44,7 +44,7 @@ def dense(learner, tokens, labels):
 def made_up(seed, n=6, n_features=8, n_labels=3):
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 4, n)
-    tokens = Sparse(rng.integers(0, n_features, counts.sum()), np.concatenate([[0], np.cumsum(counts)]))
+    tokens = SparseFeatures(rng.integers(0, n_features, counts.sum()), np.concatenate([[0], np.cumsum(counts)]))
     return rng, tokens, rng.integers(0, n_labels, n)
 
 
@@ -58,11 +58,13 @@ def test_scores_and_differences_are_those_of_the_features(seed):
     total = scores[np.arange(6), gold].sum() + transitions[gold[:-1], gold[1:]].sum()
     assert total == pytest.approx(learner.mu @ dense(learner, tokens, gold))
     rival = viterbi_one(scores, transitions)
-    assert rival.tolist() == viterbi(Chains.of([scores], Potentials(transitions, np.zeros(3), np.zeros(3))))[0].tolist()
+    assert (
+        rival.tolist() == viterbi(Chains.from_scores([scores], Potentials(transitions, np.zeros(3), np.zeros(3))))[0].tolist()
+    )
     if (rival != gold).any():
         found = learner.difference(tokens, gold, rival)
         vector = np.zeros(len(learner.mu))
-        vector[found.at] = found.by
+        vector[found.parameters] = found.amounts
         assert vector == pytest.approx(dense(learner, tokens, gold) - dense(learner, tokens, rival))
 
 
@@ -71,7 +73,7 @@ def test_scores_and_differences_are_those_of_the_features(seed):
 def test_one_sequence_has_the_same_best_labellings_as_among_many(seed, k):
     rng = np.random.default_rng(seed)
     scores, transitions = rng.normal(size=(int(rng.integers(1, 5)), 3)), rng.normal(size=(3, 3))
-    many = k_best(Chains.of([scores], Potentials(transitions, np.zeros(3), np.zeros(3))), k)[0]
+    many = k_best(Chains.from_scores([scores], Potentials(transitions, np.zeros(3), np.zeros(3))), k)[0]
     assert k_best_one(scores, transitions, k).tolist() == many.labels.tolist()
 
 
@@ -95,7 +97,7 @@ def test_the_mean_is_that_of_mu_after_each_sequence():
 def test_features_see_their_window_and_nothing_beyond():
     nlp = spacy.blank("en")
     doc = Doc(nlp.vocab, words=["a", "b", "a", "b", "c"])
-    templates = [Template.of("ORTH[0]"), Template.of("ORTH[-1] ORTH[0]")]
+    templates = [Template.parse("ORTH[0]"), Template.parse("ORTH[-1] ORTH[0]")]
     whole = feature_hashes(doc, [(0, 5)], templates)
     assert whole[0, 0] == whole[2, 0] != whole[1, 0]
     assert whole[1, 1] == whole[3, 1]
@@ -107,7 +109,7 @@ def test_features_see_their_window_and_nothing_beyond():
 def test_unknown_features_are_left_out():
     nlp = spacy.blank("en")
     templates = read_templates(["ORTH[0]", "LOWER[0]"])
-    index = FeatureIndex.of([feature_hashes(Doc(nlp.vocab, words=["a", "b"]), [(0, 2)], templates)])
+    index = FeatureIndex.from_hashes([feature_hashes(Doc(nlp.vocab, words=["a", "b"]), [(0, 2)], templates)])
     assert len(index) == 5
     found = index.rows(feature_hashes(Doc(nlp.vocab, words=["z", "b"]), [(0, 2)], templates))
     assert np.diff(found.starts).tolist() == [1, 3]
@@ -160,9 +162,9 @@ ONE = Difference(np.array([0, 2]), np.array([1.0, -1.0]), 1)
 def applied(rule, mu, sigma, rivals):
     mu, sigma = mu.copy(), sigma.copy()
     for step in rule.steps(mu, sigma, rivals):
-        mu[step.at] += step.mean
+        mu[step.parameters] += step.mean
         if step.variance is not None:
-            sigma[step.at] -= step.variance
+            sigma[step.parameters] -= step.variance
     return mu, sigma
 
 
@@ -182,7 +184,7 @@ def test_arow_by_hand():
 @given(st.floats(0.1, 3), st.floats(-3, 3), st.floats(0.1, 5))
 def test_cw_reaches_its_confidence_just_so(phi, m, v):
     """After the update P(w . Delta > 0) = Phi(phi) under the full covariance: m' = phi sqrt(v')."""
-    alpha, beta = ConfidenceWeighted(phi=phi).rates(v, m, 1)
+    alpha, beta = ConfidenceWeighting(phi=phi).rates(v, m, 1)
     after_mean, after_variance = m + alpha * v, v - beta * v**2 / (1 + beta * v)
     if alpha == 0:
         assert m >= phi * np.sqrt(v) - 1e-9
@@ -200,10 +202,10 @@ def test_pa_makes_every_rival_lose_by_its_distance_where_it_may(seed):
     ]
     before = rng.normal(size=12)
     mu, _ = applied(PassiveAggressive(k=3, most=1e9, rounds=2000), before, np.ones(12), rivals)
-    margins = [mu[one.at] @ one.by - one.distance for one in rivals]
+    margins = [mu[one.parameters] @ one.amounts - one.distance for one in rivals]
     assert min(margins) > -1e-3
     # The least such change: no step is longer than the one that repairs each alone, one after the other.
-    if all(before[one.at] @ one.by >= one.distance for one in rivals):
+    if all(before[one.parameters] @ one.amounts >= one.distance for one in rivals):
         assert (mu == before).all()
 
 

@@ -13,11 +13,16 @@ from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, sco
 from tests.categories import category_docs, fitted_categorizer
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, revive, run_upstream
+from tests.docstrings import run_examples
 
 
 @pytest.fixture
 def docs(fitted) -> list[Doc]:
     return list(fitted.pipe(example.predicted for example in examples_for(fitted, 6, 5)))
+
+
+def test_the_example_runs():
+    run_examples(score_rows)
 
 
 def rows(columns):

@@ -74,4 +74,4 @@ def test_a_file_of_code_is_found_from_anywhere_and_a_module_stays_a_name(spark, 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
     (tmp_path / "own.py").touch()
-    assert [Model.named("m", code).code for code in ("own.py", "own", None)] == [str(tmp_path / "own.py"), "own", None]
+    assert [Model.from_name("m", code).code for code in ("own.py", "own", None)] == [str(tmp_path / "own.py"), "own", None]

@@ -78,11 +78,11 @@ def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
 
     path = Path(shutil.copytree(calibrated, tmp_path / "copy"))
     model = Model(str(path))
-    first, pipes = model.fitted(None)
+    first, pipes = model.load_fitted(None)
     assert [pipe.attr for pipe in pipes] == ["calib"]
-    assert model.fitted(None)[0] is first
+    assert model.load_fitted(None)[0] is first
     first.to_disk(path)
-    assert model.fitted(None)[0] is not first
+    assert model.load_fitted(None)[0] is not first
 
 
 # Gold

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_calib.sources.ner.actions import (
-    Actions,
+    EntityActions,
     opening_columns,
     read_actions,
     read_rule_input,
@@ -38,10 +38,12 @@ def moves_of_spacy():
     return twins()[0].moves, twins()[0].vocab
 
 
-def names_of(columns: Iterable[int], actions: Actions) -> list[str]:
+def names_of(columns: Iterable[int], actions: EntityActions) -> list[str]:
     """spaCy's names of the classes."""
-    known = {int(actions.out): "O", actions.blocked: "U-"}
-    for prefix, classes in zip("BILU", (actions.begin, actions.inside, actions.last, actions.unit), strict=True):
+    known = {int(actions.out_class): "O", actions.blocked_class: "U-"}
+    for prefix, classes in zip(
+        "BILU", (actions.begin_classes, actions.in_classes, actions.last_classes, actions.unit_classes), strict=True
+    ):
         known.update({int(number): f"{prefix}-{label}" for number, label in zip(classes, actions.types, strict=True)})
     return [known[int(number)] for number in columns]
 
@@ -158,7 +160,7 @@ def test_labels_learnt_later_come_last():
     after = read_actions(ner.moves)
     assert after.types == (*before.types, "0first", "A-A")
     assert after.n_classes == before.n_classes + 8 == ner.moves.n_moves
-    assert (after.out, after.blocked) == (before.out, before.blocked)
+    assert (after.out_class, after.blocked_class) == (before.out_class, before.blocked_class)
     for column in ("begin", "inside", "last", "unit"):
         assert getattr(after, column)[: len(TYPES)].tolist() == getattr(before, column).tolist()
     named = names_of(range(after.n_classes), after)
@@ -191,6 +193,6 @@ def test_cleared_context_is_that_of_docs_without_entities():
     _, vocab = moves_of_spacy()
     drafts = random_drafts(20, 4, "whole")
     bare = [Draft(draft.words, draft.sent_starts, (MISSING,) * len(draft.words), ("",) * len(draft.words)) for draft in drafts]
-    cleared, wanted = read_rule_input(docs_of(drafts, vocab), cleared=True), read_rule_input(docs_of(bare, vocab))
+    cleared, wanted = read_rule_input(docs_of(drafts, vocab), ignore_entities=True), read_rule_input(docs_of(bare, vocab))
     for name in ("iob", "kind", "next_iob", "next_starts", "space", "last"):
         assert np.array_equal(getattr(cleared, name), getattr(wanted, name))

@@ -15,7 +15,7 @@ from thinc.api import NumpyOps
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.ner import decoding
 from spacy_calib.sources.ner.actions import opening_columns, read_actions, read_rule_input, valid_openings
-from spacy_calib.sources.ner.decoding import Decoded, FoundEntities
+from spacy_calib.sources.ner.decoding import FoundEntities, GreedyDecoding
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, decode_docs
 from tests.conftest import made_up_sentences
 from tests.sources.device import DeviceOps
@@ -140,11 +140,11 @@ def test_ties_between_inside_and_last():
     upper = ner.model.get_ref("upper")
     upper.get_param("W")[:] = 0
     upper.get_param("b")[:] = 0
-    upper.get_param("b")[actions.begin] = 1.0
+    upper.get_param("b")[actions.begin_classes] = 1.0
     ours = twin_of(stock).get_pipe("ner")
     lengths = entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))
     assert max(lengths) > 2  # I- comes first, and goes on to the end
-    upper.get_param("b")[actions.last] = 1e-6
+    upper.get_param("b")[actions.last_classes] = 1e-6
     ours = twin_of(stock).get_pipe("ner")
     assert max(entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))) == 2
 
@@ -226,9 +226,9 @@ def _joined(sentences: list[list[str]]) -> Draft:
 # Probabilities
 
 
-def decode_with(ner: Any, docs: list[Doc], cleared: bool = False) -> Decoded:
+def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> GreedyDecoding:
     """The readings of the Docs, put together again: tokens count through the batch."""
-    readings: list[Any] = decode_docs(ner, docs, cleared)
+    readings: list[Any] = decode_docs(ner, docs, ignore_entities)
     starts = np.cumsum([0, *map(len, docs)])[:-1]
     pairs = [*zip(readings, starts, strict=True)]
     entities = FoundEntities(
@@ -237,7 +237,7 @@ def decode_with(ner: Any, docs: list[Doc], cleared: bool = False) -> Decoded:
         np.concatenate([one.entities.types for one in readings]),
         np.concatenate([one.entities.path for one in readings]),
     )
-    return Decoded(
+    return GreedyDecoding(
         read_actions(ner.moves),
         np.concatenate([one.openings for one in readings]),
         entities,
@@ -356,7 +356,7 @@ def test_cleared_docs_are_decoded_as_if_without_entities():
     ner, _ = twins()
     drafts = random_drafts(30, 17, "whole")
     bare = [Draft(d.words, d.sent_starts, (0,) * len(d.words), ("",) * len(d.words)) for d in drafts]
-    cleared = decode_with(ner, docs_of(drafts, ner.vocab), cleared=True)
+    cleared = decode_with(ner, docs_of(drafts, ner.vocab), ignore_entities=True)
     wanted = decode_with(ner, docs_of(bare, ner.vocab))
     assert np.array_equal(cleared.openings, wanted.openings)
     assert keys_of(cleared.entities) == keys_of(wanted.entities)

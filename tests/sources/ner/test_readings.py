@@ -145,14 +145,14 @@ def test_presets():
     """Tokens in an entity and blocked ones; missing and outside tokens were free."""
     doc = Doc(Vocab(), words=list("abcde"))
     doc.set_ents([Span(doc, 0, 2, label="X")], blocked=[doc[2:3]], outside=[doc[3:4]], missing=[doc[4:5]])
-    held = Preset.of(doc)
+    held = Preset.from_doc(doc)
     assert held.tokens.tolist() == [True, True, True, False, False]
     assert held.columns[:, 0].tolist() == [3, 1, 3, 2, 0]
     assert held.columns[:2, 1].tolist() == [get_string_id("X")] * 2
-    cleared = Preset.of(doc, cleared=True)
+    cleared = Preset.from_doc(doc, ignore_entities=True)
     assert not cleared.tokens.any()
     assert not cleared.columns.any()
-    assert len(Preset.of(Doc(Vocab())).tokens) == 0
+    assert len(Preset.from_doc(Doc(Vocab())).tokens) == 0
 
 
 # Of real recognizers

@@ -16,7 +16,7 @@ from spacy.lang.xx import MultiLanguage
 from spacy.tokens import Doc
 
 from spacy_calib.sources.ner.readings import BeamReading, GreedyReading
-from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_reading
+from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_readings
 from tests.sources.ner import (
     TEXTS,
     Draft,
@@ -38,7 +38,7 @@ FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
 
 
 def reading_of(doc: Doc) -> Any:
-    return kept_reading(doc, "ner")
+    return kept_readings(doc, "ner")
 
 
 @pytest.mark.parametrize(("stock", "ours"), FACTORIES.items())
@@ -86,7 +86,7 @@ def test_round_trip(how, tmp_path):
     docs = [again(text) for text in TEXTS]
     assert entity_tokens(docs) == entity_tokens([nlp(text) for text in TEXTS])
     assert any(doc.ents for doc in docs)
-    assert all(kept_reading(doc, "ner") is not None for doc in docs if len(doc))
+    assert all(kept_readings(doc, "ner") is not None for doc in docs if len(doc))
 
 
 def test_training_goes_on_as_in_spacy():
@@ -142,7 +142,7 @@ def test_worker_processes(monkeypatch):
     docs = list(nlp.pipe(TEXTS * 3, n_process=2, batch_size=4))
     assert [doc.text for doc in docs] == TEXTS * 3
     assert entity_tokens(docs) == entity_tokens([nlp(text) for text in TEXTS * 3])
-    assert kept_reading(docs[0], "ner") is None  # it stays in the worker
+    assert kept_readings(docs[0], "ner") is None  # it stays in the worker
 
 
 # What is remembered
@@ -151,7 +151,7 @@ def test_worker_processes(monkeypatch):
 def test_readings_live_as_long_as_the_doc():
     nlp = trained_once("calib_ner")
     doc = nlp(TEXTS[0])
-    reading = kept_reading(doc, "ner")
+    reading = kept_readings(doc, "ner")
     assert isinstance(reading, GreedyReading)
     alive = weakref.ref(reading)
     del reading
@@ -165,12 +165,12 @@ def test_readings_live_as_long_as_the_doc():
 def test_readings_are_of_this_doc_and_this_recognizer():
     nlp = trained("calib_ner")
     doc = nlp(TEXTS[0])
-    assert kept_reading(doc, "another") is None
-    assert kept_reading(nlp.make_doc(TEXTS[0]), "ner") is None
+    assert kept_readings(doc, "another") is None
+    assert kept_readings(nlp.make_doc(TEXTS[0]), "ner") is None
     for other in (copy.copy(doc), Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), doc[:2].as_doc()):
-        assert kept_reading(other, "ner") is None
-    first = kept_reading(doc, "ner")
-    assert kept_reading(nlp.get_pipe("ner")(doc), "ner") is not first
+        assert kept_readings(other, "ner") is None
+    first = kept_readings(doc, "ner")
+    assert kept_readings(nlp.get_pipe("ner")(doc), "ner") is not first
 
 
 def test_reading_is_not_saved_with_the_doc():
@@ -187,7 +187,7 @@ def test_retokenized_doc_has_no_reading(merge):
             retokenizer.merge(doc[2:4])
         else:
             retokenizer.split(doc[2], ["A", "nn"], heads=[(doc[2], 0), (doc[2], 1)])
-    assert kept_reading(doc, "ner") is None
+    assert kept_readings(doc, "ner") is None
 
 
 def test_doc_that_was_merged_and_split_to_the_same_length_has_no_reading():
@@ -198,7 +198,7 @@ def test_doc_that_was_merged_and_split_to_the_same_length_has_no_reading():
     with doc.retokenize() as retokenizer:
         retokenizer.split(doc[0], ["s", "he"], heads=[(doc[0], 0), (doc[0], 1)])
     assert len(doc) == 5
-    assert kept_reading(doc, "ner") is None
+    assert kept_readings(doc, "ner") is None
 
 
 def test_predict_touches_no_doc():
@@ -207,7 +207,7 @@ def test_predict_touches_no_doc():
     before = [doc.to_bytes() for doc in docs]
     assert len(ner.predict(docs)) == len(docs)
     assert [doc.to_bytes() for doc in docs] == before
-    assert all(kept_reading(doc, "ner") is None for doc in docs)
+    assert all(kept_readings(doc, "ner") is None for doc in docs)
 
 
 # Beams
@@ -232,11 +232,11 @@ def test_trained_beam_recognizer():
     for doc in docs:
         if not len(doc):
             continue
-        reading = kept_reading(doc, "ner")
+        reading = kept_readings(doc, "ner")
         assert isinstance(reading, BeamReading)
         fresh = ours.make_doc(doc.text)
         (scored,) = ner.scored_ents(ner.beam_parse([fresh], beam_width=32, beam_density=0.01))
-        found = zip(keys_of(reading.held), reading.held.path.tolist(), strict=True)
+        found = zip(keys_of(reading.all_entities), reading.all_entities.path.tolist(), strict=True)
         assert {(s, e, reading.types[kind]): p for (s, e, kind), p in found} == pytest.approx(dict(scored), abs=1e-6)
         assert {(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)} == {
             (e.start, e.end, e.label_) for e in doc.ents

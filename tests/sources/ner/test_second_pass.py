@@ -42,7 +42,7 @@ def test_docs_are_not_touched(presets):
     docs = [doc for doc in docs_of(random_drafts(20, 31, presets), ner.vocab) if len(doc)]
     before = [doc.to_bytes() for doc in docs]
     readings = decode_docs(ner, docs)
-    decode_docs(ner, docs, cleared=True)
+    decode_docs(ner, docs, ignore_entities=True)
     if presets != "wild":
         search_beam(ner, docs, readings, 2, 0.0)
     assert [doc.to_bytes() for doc in docs] == before
@@ -55,7 +55,7 @@ def test_second_pass_sees_what_the_first_saw():
     before = decode_docs(ner, docs)
     recognize(ner, docs)
     assert any(doc.ents for doc in docs)
-    for first, second, doc in zip(before, decode_docs(ner, docs, cleared=True), docs, strict=True):
+    for first, second, doc in zip(before, decode_docs(ner, docs, ignore_entities=True), docs, strict=True):
         assert second.type_marginals() == pytest.approx(first.type_marginals(), abs=1e-6)
         assert [(start, end) for start, end, _ in keys_of(second.entities)] == [(e.start, e.end) for e in doc.ents]
         assert not second.preset.tokens.any()
@@ -98,7 +98,7 @@ def test_beam_of_contractions(english):
 
 
 def _masses(reading: Any) -> dict[tuple[int, int, int], float]:
-    return dict(zip(keys_of(reading.held), reading.held.path.tolist(), strict=True))
+    return dict(zip(keys_of(reading.all_entities), reading.all_entities.path.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("presets", ["none", "whole"])
@@ -143,12 +143,12 @@ def test_listener_reads_the_same_vectors():
     ner = nlp.get_pipe("ner")
     examples = gold_examples(nlp, 12, 3)
     docs = [*nlp.pipe([eg.predicted for eg in examples]), *(nlp(text) for text in TEXTS if text)]
-    greedy = decode_docs(ner, docs, cleared=True)
+    greedy = decode_docs(ner, docs, ignore_entities=True)
     for doc, reading in zip(docs, greedy, strict=True):
         assert [(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)] == [
             (e.start, e.end, e.label_) for e in doc.ents
         ]
     beams: list[Any] = search_beam(ner, docs, greedy, 1, 0.0)
     for doc, reading in zip(docs, beams, strict=True):
-        held = {(s, e) for s, e, _ in keys_of(reading.held)}
+        held = {(s, e) for s, e, _ in keys_of(reading.all_entities)}
         assert held >= {(e.start, e.end) for e in doc.ents}

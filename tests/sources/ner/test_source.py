@@ -12,9 +12,9 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.find import Fitted
+from spacy_calib.sources.find import ComponentIdentity
 from spacy_calib.sources.ner.readings import biluo_labels, type_labels
-from spacy_calib.sources.ner.source import NerSource, kept_reading
+from spacy_calib.sources.ner.source import NerSource, kept_readings
 from tests.sources.ner import (
     TEXTS,
     TYPES,
@@ -83,7 +83,7 @@ def test_family(factory, settings):
         assert marginals.sum(axis=1) == pytest.approx(np.ones(len(marginals)))
     spans: Any = scores.spans
     found = {(int(s), int(e), source.span_labels(pipe)[k]) for s, e, k in
-             zip(spans.starts[spans.chosen], spans.ends[spans.chosen], spans.labels[spans.chosen], strict=True)}  # fmt: skip
+             zip(spans.starts[spans.on_doc], spans.ends[spans.on_doc], spans.labels[spans.on_doc], strict=True)}  # fmt: skip
     starts = np.cumsum([0, *map(len, docs)])
     wanted = {(at + e.start, at + e.end, e.label_) for at, doc in zip(starts, docs, strict=False) for e in doc.ents}
     if factory != "beam_ner":  # a second pass over beam_ner decides greedily
@@ -94,7 +94,7 @@ def test_family(factory, settings):
         rows = np.arange(one.starts[0], one.ends[0])
         columns = _columns(settings, int(one.labels[0]), len(rows))
         assert one.token_scores == pytest.approx(marginals[rows, columns])
-        assert 0 <= one.own[0] <= 1
+        assert 0 <= one.scores[0] <= 1
 
 
 def _columns(settings, kind, length):
@@ -108,11 +108,11 @@ def test_greedy_marginals_are_those_of_the_kept_reading():
     nlp = trained_once("calib_ner")
     for granularity in ("type", "biluo"):
         docs, scores = read(NerSource("ner", granularity), nlp, TEXTS)
-        readings: list[Any] = [kept_reading(doc, "ner") for doc in docs]
+        readings: list[Any] = [kept_readings(doc, "ner") for doc in docs]
         parts = [one.type_marginals() if granularity == "type" else one.biluo_marginals() for one in readings]
         assert np.array_equal(scores.probabilities, np.concatenate(parts))
         assert len(scores.spans) == sum(len(one.entities) for one in readings)
-        assert scores.spans.own == pytest.approx(np.concatenate([one.entities.path for one in readings]))
+        assert scores.spans.scores == pytest.approx(np.concatenate([one.entities.path for one in readings]))
 
 
 def test_labels():
@@ -128,7 +128,7 @@ def test_labels():
 
 
 def test_frequency_labels_and_o_alone():
-    assert NerSource.alone == ("O",)
+    assert NerSource.singleton_labels == ("O",)
     assert [NerSource().frequency_label(label) for label in ("O", "C-D", "B-X")] == ["O", "C-D", "B-X"]
     biluo = NerSource(granularity="biluo")
     assert [biluo.frequency_label(label) for label in ("O", "B-C-D", "U-X")] == ["O", "C-D", "X"]
@@ -236,7 +236,7 @@ def test_random_recognizers_with_presets():
     """Whatever is preset, scores are probabilities, and preset tokens have none."""
     nlp = random_pipeline(factory="calib_ner")
     add_calib(nlp)
-    nlp.get_pipe("calib").warn.said.add("CW01{}")
+    nlp.get_pipe("calib").warn.warned_keys.add("CW01{}")
     drafts = random_drafts(60, 51, "whole")
     for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
         for token, iob in zip(doc, draft.iob, strict=True):
@@ -312,7 +312,7 @@ def test_readings_made_before_a_label_came():
 def test_labels_reordered_after_the_fit():
     nlp, calib = fitted()
     labels = ("O", "LOC", "PER") if calib.labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
-    calib.learned = replace(calib.learned, component=Fitted(calib.learned.component.kind, labels))
+    calib.learned = replace(calib.learned, component=ComponentIdentity(calib.learned.component.kind, labels))
     with pytest.raises(CalibError, match="C020.*'ner'.*order"):
         nlp(WORDS)
 
@@ -389,7 +389,7 @@ def test_entities_changed_between_the_recognizer_and_the_pipe():
     doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
     doc.ents = [Span(doc, 2, 4, label="LOC")]
     calib(doc)
-    reading: Any = kept_reading(doc, "ner")
+    reading: Any = kept_readings(doc, "ner")
     column = type_labels(reading.types).index("LOC")
     assert [token._.calib_raw for token in doc[2:4]] == pytest.approx(reading.type_marginals()[2:4, column].tolist())
     assert doc.ents[0]._.calib_score is None
@@ -430,7 +430,7 @@ def test_second_pass_refuses_presets():
     with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
         fit_on(nlp, calib)
     assert not calib.fitted
-    calib.warn.said.add("CW01{}")
+    calib.warn.warned_keys.add("CW01{}")
     with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import fix_random_seed
 
-from spacy_calib.sources.parser.source import CalibDependencyParser, kept_reading
+from spacy_calib.sources.parser.source import CalibDependencyParser, kept_readings
 from tests.sources.parser import arcs_of, gold_examples, trained, with_ours
 
 TEXT = "dog saw king with duck . duck met dog"
@@ -30,14 +30,14 @@ def test_same_weights_and_config(tmp_path):
 def test_readings_are_of_the_doc_as_it_is():
     nlp = trained("calib_parser")
     doc = nlp(TEXT)
-    reading = kept_reading(doc, "parser")
+    reading = kept_readings(doc, "parser")
     assert reading is not None
     assert reading.arcs[:, 0].tolist() == [token.head.i - token.i for token in doc]
-    assert kept_reading(doc, "other") is None
-    assert kept_reading(nlp.make_doc(TEXT), "parser") is None
+    assert kept_readings(doc, "other") is None
+    assert kept_readings(nlp.make_doc(TEXT), "parser") is None
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    assert kept_reading(doc, "parser") is None
+    assert kept_readings(doc, "parser") is None
 
 
 def test_copies_and_streams_parse_alike():

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.parser.source import ParserSource, kept_reading
+from spacy_calib.sources.parser.source import ParserSource, kept_readings
 from tests.sources.parser import gold_examples, trained
 
 TEXTS = ["dog saw king with duck . duck met dog", "", "king saw dog \n with duck"]
@@ -22,11 +22,11 @@ def nlp():
 
 def test_scores_of_both_events(nlp):
     docs, pipe = list(nlp.pipe(TEXTS)), nlp.get_pipe("parser")
-    heads, arcs = (ParserSource(event=event).read(pipe, docs).above(0.0) for event in ("head", "arc"))
+    heads, arcs = (ParserSource(event=event).read(pipe, docs).marginals_above(0.0) for event in ("head", "arc"))
     assert heads.rows.tolist() == arcs.rows.tolist() == list(range(sum(map(len, docs))))
     labels = ParserSource().labels(pipe)
     assert [labels[column] for column in heads.tags] == [token.dep_ for doc in docs for token in doc]
-    first = kept_reading(docs[0], "parser").probabilities
+    first = kept_readings(docs[0], "parser").probabilities
     assert heads.scores[: len(docs[0])] == pytest.approx(first.head * first.no_other_head)
     assert arcs.scores[: len(docs[0])] == pytest.approx(first.arc * first.no_other_head)
     roots = [i for i, token in enumerate(docs[0]) if token.head.i == i]
@@ -40,7 +40,7 @@ def test_sentences_are_spans_without_a_label(nlp):
     wanted = [(sent.start, sent.end) for sent in docs[0].sents]
     assert list(zip(spans.starts, spans.ends, strict=True))[: len(wanted)] == wanted
     assert ParserSource().span_labels(pipe) == ("",)
-    assert spans.token_scores[: len(docs[0])] == pytest.approx(scores.above(0.0).scores[: len(docs[0])])
+    assert spans.token_scores[: len(docs[0])] == pytest.approx(scores.marginals_above(0.0).scores[: len(docs[0])])
     white = len(docs[0]) + [token.is_space for token in docs[2]].index(True)
     assert spans.token_scores[white] == 1.0
 
@@ -50,14 +50,14 @@ def test_an_arc_that_somebody_changed_has_no_score(nlp):
     moved = next(token for token in docs[0] if token.head.i != token.i and token.head.i != 0 and token.i != 0)
     moved.head = docs[0][0]
     scores = ParserSource().read(pipe, docs)
-    assert moved.i not in scores.above(0.0).rows
-    assert np.isnan(scores.at(np.array([moved.i]), np.array([0]))).all()
+    assert moved.i not in scores.marginals_above(0.0).rows
+    assert np.isnan(scores.scores_at(np.array([moved.i]), np.array([0]))).all()
     sentence = moved.sent
     assert sentence.start not in scores.spans.starts
     docs = list(nlp.pipe(TEXTS[:1]))
     docs[0][0].dep_ = "obl"
-    assert 0 in ParserSource(event="head").read(pipe, docs).above(0.0).rows
-    assert 0 not in ParserSource(event="arc").read(pipe, docs).above(0.0).rows
+    assert 0 in ParserSource(event="head").read(pipe, docs).marginals_above(0.0).rows
+    assert 0 not in ParserSource(event="arc").read(pipe, docs).marginals_above(0.0).rows
 
 
 def test_second_pass_says_the_same(nlp):
@@ -66,9 +66,9 @@ def test_second_pass_says_the_same(nlp):
     ours, theirs = list(nlp.pipe(TEXTS)), list(stock.pipe(TEXTS))
     before = [doc.to_bytes() for doc in theirs]
     inline, again = (ParserSource().read(one.get_pipe("parser"), docs) for one, docs in ((nlp, ours), (stock, theirs)))
-    assert again.above(0.0).scores == pytest.approx(inline.above(0.0).scores, abs=1e-5)
-    assert {name: values.round(3).tolist() for name, values in again.hints.items()} == {
-        name: values.round(3).tolist() for name, values in inline.hints.items()
+    assert again.marginals_above(0.0).scores == pytest.approx(inline.marginals_above(0.0).scores, abs=1e-5)
+    assert {name: values.round(3).tolist() for name, values in again.further_scores.items()} == {
+        name: values.round(3).tolist() for name, values in inline.further_scores.items()
     }
     assert [doc.to_bytes() for doc in theirs] == before
 
@@ -77,10 +77,11 @@ def test_certainties_of_head_and_label_make_that_of_the_arc(nlp):
     docs, pipe = list(nlp.pipe(TEXTS)), nlp.get_pipe("parser")
     heads, arcs = (ParserSource(event=event).read(pipe, docs) for event in ("head", "arc"))
     of_head, of_label = (
-        1 / (1 + np.exp(-arcs.hints[f"certainty of the {what}"])) for what in ("decision for the head", "label, given the head")
+        1 / (1 + np.exp(-arcs.further_scores[f"certainty of the {what}"]))
+        for what in ("decision for the head", "label, given the head")
     )
-    spared = heads.above(0.0).scores / of_head
-    assert of_head * of_label * spared == pytest.approx(arcs.above(0.0).scores, abs=1e-3)
+    spared = heads.marginals_above(0.0).scores / of_head
+    assert of_head * of_label * spared == pytest.approx(arcs.marginals_above(0.0).scores, abs=1e-3)
 
 
 def with_calib(nlp, **source):
@@ -131,7 +132,7 @@ def test_attributes_of_tokens_and_sentences(nlp, event):
     pipe = fitted_on(nlp, event=event)
     assert pipe.fit_info.layer == event
     doc = nlp(TEXTS[0])
-    raw = ParserSource(event=event).read(nlp.get_pipe("parser"), [doc]).above(0.0).scores
+    raw = ParserSource(event=event).read(nlp.get_pipe("parser"), [doc]).marginals_above(0.0).scores
     assert [token._.calib_raw for token in doc] == pytest.approx(raw.tolist())
     assert all(0 <= token._.calib_score <= 1 for token in doc)
     sentences = list(doc.sents)

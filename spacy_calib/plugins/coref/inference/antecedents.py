@@ -44,7 +44,7 @@ class Candidates:
 
     @property
     def mentions(self) -> Ints:
-        """The mention of each candidate."""
+        """The mention that each candidate belongs to, shape (n_candidates,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @property
@@ -52,68 +52,68 @@ class Candidates:
         """First option of each mention, with NEW before the candidates; shape (n + 1,)."""
         return self.starts + np.arange(len(self.starts))
 
-    def of(self, mention: int) -> Ints:
-        return self.earlier[self.starts[mention] : self.starts[mention + 1]]
-
 
 @dataclass(frozen=True, eq=False)
 class Antecedents:
     """P(a_j) of each mention j of a document, in text order.
 
-    chances (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
+    probabilities (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
     candidate.
     """
 
     candidates: Candidates
-    chances: Floats
+    probabilities: Floats
 
     def __post_init__(self) -> None:
-        if self.chances.shape != self.candidates.earlier.shape:
-            raise calib_error("C355", why=f"{len(self.candidates.earlier)} candidates have {self.chances.size} probabilities")
-        sums = np.bincount(self.candidates.mentions, weights=self.chances, minlength=len(self.candidates))
+        if self.probabilities.shape != self.candidates.earlier.shape:
+            n = len(self.candidates.earlier)
+            raise calib_error("C355", why=f"{n} candidates have {self.probabilities.size} probabilities")
+        sums = np.bincount(self.candidates.mentions, weights=self.probabilities, minlength=len(self.candidates))
         # NaN fails this too
-        if len(self.chances) and not (self.chances.min() >= 0 and sums.max() <= 1 + ROUNDING):
-            raise calib_error("C355", why="the chances of the candidates of a mention are not in [0, 1], or sum to more than 1")
+        if len(self.probabilities) and not (self.probabilities.min() >= 0 and sums.max() <= 1 + ROUNDING):
+            raise calib_error(
+                "C355", why="the probabilities of a mention's candidates are not in [0, 1], or sum to more than 1"
+            )
 
     def __len__(self) -> int:
         return len(self.candidates)
 
     @classmethod
     def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
-        """Apply the softmax to each mention's scores. scores (Floats): Of all options, see `Candidates.options`."""
-        chances = softmax(scores, candidates.options)
+        """Apply the softmax to the scores of each mention's options: NEW, then its candidates. scores: Shape (n_options,)."""
+        probabilities = softmax(scores, candidates.options)
         keep = np.ones(len(scores), dtype=bool)
         keep[candidates.options[:-1]] = False
-        return cls(candidates, chances[keep])
+        return cls(candidates, probabilities[keep])
 
-    def of(self, mention: int) -> tuple[Ints, Floats]:
+    def get_options(self, mention: int) -> tuple[Ints, Floats]:
         """Return (the candidates of a mention, their probabilities)."""
         part = slice(self.candidates.starts[mention], self.candidates.starts[mention + 1])
-        return self.candidates.earlier[part], self.chances[part]
+        return self.candidates.earlier[part], self.probabilities[part]
 
     def best(self) -> Ints:
         """Return the top antecedent of each mention, or NEW."""
         best = np.full(len(self), NEW)
         for mention in range(len(self)):
-            earlier, chances = self.of(mention)
-            if len(chances) and chances.max() > max(0.0, 1.0 - chances.sum()):
-                best[mention] = earlier[chances.argmax()]
+            earlier, probabilities = self.get_options(mention)
+            if len(probabilities) and probabilities.max() > max(0.0, 1.0 - probabilities.sum()):
+                best[mention] = earlier[probabilities.argmax()]
         return best
 
     def sample(self, n: int, seed: int) -> Ints:
         """Sample clusterings: the first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
         if n < 0:
             raise calib_error("C001", name="n", wanted="0 or more", given=n)
-        return self.drawn(np.random.default_rng(seed).random((len(self), n)).T)
+        return self.sample_from_uniform(np.random.default_rng(seed).random((len(self), n)).T)
 
-    def drawn(self, numbers: Floats) -> Ints:
-        """Return `sample` for given random numbers in [0, 1), one for each clustering and mention."""
+    def sample_from_uniform(self, numbers: Floats) -> Ints:
+        """Return the clusterings that random numbers in [0, 1) select. numbers (Floats): Shape (n, n_mentions)."""
         n = len(numbers)
         labels = np.tile(np.arange(len(self)), (n, 1))
         rows = np.arange(n)
         for mention in range(len(self)):
-            earlier, chances = self.of(mention)
-            choices = np.searchsorted(np.cumsum(chances), numbers[:, mention], side="right")
+            earlier, probabilities = self.get_options(mention)
+            choices = np.searchsorted(np.cumsum(probabilities), numbers[:, mention], side="right")
             is_linked = choices < len(earlier)
             labels[is_linked, mention] = labels[rows[is_linked], earlier[choices[is_linked]]]
         return labels
@@ -128,33 +128,33 @@ def first_mentions(antecedents: Ints) -> Ints:
     return first
 
 
-# Weight of the distance from the model's chances, beside 1 for pair probabilities: it decides between antecedents in
-# one cluster. Weight of the distance of a mention's sum from 1, which is made exact in the end.
+# Weights in the least squares, where pair probabilities weigh 1. The distance from the model's own probabilities decides
+# between antecedents in one cluster; the distance of a mention's sum from 1 is removed by scaling at the end.
 _HOLD, _WHOLE = 0.01, 100.0
 
 
 def refit(antecedents: Antecedents, target: Floats) -> Antecedents:
     """Fit probabilities of the same candidates to target pair probabilities.
 
-    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the chances of j, so non-negative least
+    Mention by mention, P(j ~ i) = sum over k of P(a_j = k) P(k ~ i) is linear in the probabilities of j, so non-negative least
     squares find them. Some pair probabilities belong to no distribution of clusterings, whose P(a ~ c) is at least P(a ~ b) +
     P(b ~ c) - 1. target (Floats): Symmetric, shape (n, n).
     """
     from scipy.optimize import nnls
 
     n = len(antecedents)
-    pair_chances, chances = np.eye(n), antecedents.chances.copy()
+    pair_probabilities, probabilities = np.eye(n), antecedents.probabilities.copy()
     for mention in range(1, n):
-        earlier, raw = antecedents.of(mention)
+        earlier, raw = antecedents.get_options(mention)
         if not len(earlier):
             continue
         options = np.append(raw, max(0.0, 1.0 - raw.sum()))  # NEW is the last
-        pairs = np.column_stack([pair_chances[earlier, :mention].T, np.zeros(mention)])
+        pairs = np.column_stack([pair_probabilities[earlier, :mention].T, np.zeros(mention)])
         table = np.vstack([pairs, _HOLD * np.eye(len(options)), np.full(len(options), _WHOLE)])
         solution = nnls(table, np.concatenate([target[mention, :mention], _HOLD * options, [_WHOLE]]))[0]
-        new_chances = solution[:-1] / solution.sum()
-        chances[antecedents.candidates.starts[mention] : antecedents.candidates.starts[mention + 1]] = new_chances
-        pair_chances[mention, :mention] = pair_chances[:mention, mention] = np.minimum(
-            new_chances @ pair_chances[earlier, :mention], 1.0
+        new_probabilities = solution[:-1] / solution.sum()
+        probabilities[antecedents.candidates.starts[mention] : antecedents.candidates.starts[mention + 1]] = new_probabilities
+        pair_probabilities[mention, :mention] = pair_probabilities[:mention, mention] = np.minimum(
+            new_probabilities @ pair_probabilities[earlier, :mention], 1.0
         )
-    return Antecedents(antecedents.candidates, chances)
+    return Antecedents(antecedents.candidates, probabilities)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....types import Adds
+from ....types import FieldwiseSum
 
 Cluster = frozenset[Hashable]
 Clusters = Sequence[Cluster]
 
 
 @dataclass(frozen=True)
-class Shares(Adds):
+class Shares(FieldwiseSum):
     """The sums of precision and recall, over documents: (how much was right, of how much)."""
 
     precision: tuple[float, float]

@@ -15,7 +15,7 @@ from ....types import Floats, Ints
 from ..messages import calib_error
 from .antecedents import Antecedents, Candidates
 
-# Cross-validation takes the one with the likeliest held-out documents.
+# Cross-validation takes the one with the lowest loss on held-out documents.
 PENALTIES = (0.3, 1.0, 3.0, 10.0)
 _FOLDS = 5
 _STEPS = 60
@@ -29,12 +29,12 @@ class Choices:
     candidates: Candidates
     right: NDArray[np.bool_]
 
-    def chances(self, weights: Floats) -> Antecedents:
+    def antecedents(self, weights: Floats) -> Antecedents:
         return Antecedents.from_scores(self.features @ weights, self.candidates)
 
 
 def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
-    """Return `Choices.right`. clusters (Ints): The gold cluster of each mention."""
+    """Return which options are right: candidates in the mention's gold cluster, else NEW. clusters (Ints): Of each mention."""
     links = clusters[candidates.earlier] == clusters[candidates.mentions]
     n_right = np.bincount(candidates.mentions, weights=links, minlength=len(candidates))
     right = np.zeros(len(links) + len(candidates), dtype=bool)
@@ -46,7 +46,7 @@ def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stacked:
+class _StackedChoices:
     """The options of several documents. starts (Ints): First option of each mention, and the end."""
 
     features: Any
@@ -54,7 +54,7 @@ class _Stacked:
     right: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, documents: Sequence[Choices]) -> _Stacked:
+    def from_documents(cls, documents: Sequence[Choices]) -> _StackedChoices:
         from scipy.sparse import vstack
 
         lengths = np.concatenate([np.diff(choices.candidates.options) for choices in documents])
@@ -69,7 +69,7 @@ class _Stacked:
 
 
 def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.bool_]:
-    """Return which features at least so many documents (or all) have; the first, which all options have, always."""
+    """Return which features at least `minimum` documents (or all) have; and the first one, which every option has."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
     for choices in documents:
         counts[np.unique(choices.features.indices)] += 1
@@ -81,7 +81,7 @@ def fit_weights(documents: Sequence[Choices], penalty: float, minimum: int = 1) 
     """Minimize the penalized negative log likelihood by L-BFGS. minimum (int): Rarer features (by document) keep weight 0."""
     from scipy.optimize import minimize
 
-    data, is_known = _Stacked.of(documents), known_features(documents, minimum)
+    data, is_known = _StackedChoices.from_documents(documents), known_features(documents, minimum)
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         loss, slope = data.loss(weights)
@@ -92,8 +92,8 @@ def fit_weights(documents: Sequence[Choices], penalty: float, minimum: int = 1) 
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """The fitted weights. held_out (list[Antecedents]): Cross-validated, or []. losses (dict): Penalty -> mean loss."""
+class FittedWeights:
+    """The fitted weights. held_out (list[Antecedents]): From cross-validation, or []. losses (dict): Penalty -> mean loss."""
 
     weights: Floats
     penalty: float
@@ -103,14 +103,14 @@ class Learned:
 
 def learn(
     documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
-) -> Learned:
-    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: nothing to learn from. C001."""
+) -> FittedWeights:
+    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: no clusters. C001: a penalty."""
     if not documents or not any(choices.right.any() for choices in documents):
         raise calib_error("C356")
     if not penalties or not all(penalty > 0 for penalty in penalties):
         raise calib_error("C001", name="penalty", wanted="greater than 0", given=list(penalties))
     if len(documents) == 1:
-        return Learned(fit_weights(documents, penalties[-1]), penalties[-1], [], {})
+        return FittedWeights(fit_weights(documents, penalties[-1]), penalties[-1], [], {})
     folds = folds_of(np.arange(len(documents)), min(n_folds, len(documents)))
     n_mentions = sum(len(choices.candidates) for choices in documents)
     losses: dict[float, float] = {}
@@ -121,10 +121,10 @@ def learn(
         for fold in range(int(folds.max()) + 1):
             test = np.flatnonzero(folds == fold).tolist()
             weights = fit_weights([documents[i] for i in np.flatnonzero(folds != fold).tolist()], penalty, minimum)
-            total += _Stacked.of([documents[i] for i in test]).loss(weights)[0]
-            held_out.update({i: documents[i].chances(weights) for i in test})
+            total += _StackedChoices.from_documents([documents[i] for i in test]).loss(weights)[0]
+            held_out.update({i: documents[i].antecedents(weights) for i in test})
         losses[penalty] = total / n_mentions
         if losses[penalty] == min(losses.values()):
             best = [held_out[i] for i in range(len(documents))]
     best_penalty = min(losses, key=losses.__getitem__)
-    return Learned(fit_weights(documents, best_penalty, minimum), best_penalty, best, losses)
+    return FittedWeights(fit_weights(documents, best_penalty, minimum), best_penalty, best, losses)

@@ -35,66 +35,66 @@ def pair_blocks(antecedents: Antecedents, minimum: float) -> Iterator[tuple[int,
 
 
 def _block(antecedents: Antecedents, partners: _Partners, begin: int, end: int, minimum: float) -> Floats:
-    """Return the table of one block, see `pair_blocks`."""
+    """Return P(i ~ j) of mentions from begin to end (rows) with all before the end (columns), 0 below the minimum."""
     from scipy.sparse import csr_matrix
 
     starts = antecedents.candidates.starts
     part = slice(starts[begin], starts[end])
-    earlier, chances = antecedents.candidates.earlier[part], antecedents.chances[part]
+    earlier, probabilities = antecedents.candidates.earlier[part], antecedents.probabilities[part]
     rows = np.repeat(np.arange(end - begin), np.diff(starts[begin : end + 1]))
-    likely, is_before = chances >= minimum * _RARE, earlier < begin
+    likely, is_before = probabilities >= minimum * _RARE, earlier < begin
     in_block, before_block = likely & ~is_before, likely & is_before
-    block_chances = np.zeros((end - begin, end - begin))
-    block_chances[rows[in_block], earlier[in_block] - begin] = chances[in_block]
-    through, places = np.unique(earlier[before_block], return_inverse=True)
-    links = csr_matrix((chances[before_block], (rows[before_block], places)), shape=(end - begin, len(through)))
+    block_probabilities = np.zeros((end - begin, end - begin))
+    block_probabilities[rows[in_block], earlier[in_block] - begin] = probabilities[in_block]
+    through, columns = np.unique(earlier[before_block], return_inverse=True)
+    links = csr_matrix((probabilities[before_block], (rows[before_block], columns)), shape=(end - begin, len(through)))
     table = np.zeros((end - begin, end))
-    table[:, :begin] = (links @ partners.of(through, begin)).toarray()
-    table[rows, earlier] += chances  # the antecedent itself
-    steps, chances_through = links.toarray(), np.zeros((end - begin, len(through)))
+    table[:, :begin] = (links @ partners.get_rows(through, begin)).toarray()
+    table[rows, earlier] += probabilities  # the antecedent itself
+    steps, probabilities_through = links.toarray(), np.zeros((end - begin, len(through)))
     for row in range(end - begin):
         sums = table[row, : begin + row]
-        sums += block_chances[row, :row] @ table[:row, : begin + row]
-        sums[begin:] += chances_through[:row] @ steps[row]
+        sums += block_probabilities[row, :row] @ table[:row, : begin + row]
+        sums[begin:] += probabilities_through[:row] @ steps[row]
         sums[sums < minimum] = 0.0
         np.minimum(sums, 1.0, out=sums)
         table[:row, begin + row] = sums[begin:]
-        chances_through[row] = table[row, through]
+        probabilities_through[row] = table[row, through]
     return table
 
 
 class _Partners:
-    """The mentions found so far to be in the cluster of each mention, with probabilities: 12 bytes each."""
+    """The mentions that may be in the cluster of each mention so far, with probabilities: 12 bytes each."""
 
     def __init__(self, n: int):
         self._numbers = [bytearray() for _ in range(n)]
-        self._chances = [bytearray() for _ in range(n)]
+        self._probabilities = [bytearray() for _ in range(n)]
 
-    def of(self, mentions: Ints, width: int) -> Any:
+    def get_rows(self, mentions: Ints, width: int) -> Any:
         """Return the partners of some mentions as a sparse matrix, shape (n_mentions, width)."""
         from scipy.sparse import csr_matrix
 
         numbers = mentions.tolist()
         partners = np.frombuffer(b"".join(self._numbers[number] for number in numbers), dtype=np.intc)
-        chances = np.frombuffer(b"".join(self._chances[number] for number in numbers))
+        probabilities = np.frombuffer(b"".join(self._probabilities[number] for number in numbers))
         starts = np.cumsum([0, *(len(self._numbers[number]) // partners.itemsize for number in numbers)])
-        return csr_matrix((chances, partners, starts), shape=(len(numbers), width))
+        return csr_matrix((probabilities, partners, starts), shape=(len(numbers), width))
 
     def add(self, begin: int, table: Floats) -> None:
-        """Add the pairs of a block, in both directions. begin, table: See `pair_blocks`."""
+        """Add the pairs of a block, in both directions. begin (int), table (Floats): As `pair_blocks` yields them."""
         from scipy.sparse import csc_matrix, csr_matrix
 
         rows, columns = csr_matrix(table), csc_matrix(table[:, :begin])
         self._extend(begin, rows.indptr, rows.indices, rows.data)
         self._extend(0, columns.indptr, columns.indices + begin, columns.data)
 
-    def _extend(self, first: int, starts: Ints, partners: Ints, chances: Floats) -> None:
+    def _extend(self, first: int, starts: Ints, partners: Ints, probabilities: Floats) -> None:
         """Add partners from mention `first` on. starts (Ints): First partner of each, and the end."""
-        places, partners = starts.tolist(), partners.astype(np.intc)
+        bounds, partners = starts.tolist(), partners.astype(np.intc)
         for mention in np.flatnonzero(np.diff(starts)).tolist():
-            part = slice(places[mention], places[mention + 1])
+            part = slice(bounds[mention], bounds[mention + 1])
             self._numbers[first + mention] += partners[part].tobytes()
-            self._chances[first + mention] += chances[part].tobytes()
+            self._probabilities[first + mention] += probabilities[part].tobytes()
 
 
 # With more mentions than this, pairs are kept sparse while they are computed.
@@ -109,32 +109,32 @@ class MentionPairs:
 
     later: Ints
     earlier: Ints
-    chances: Floats
+    probabilities: Floats
     n_mentions: int
 
     def __len__(self) -> int:
-        return len(self.chances)
+        return len(self.probabilities)
 
     @property
     def possible(self) -> int:
         """Number of all pairs, below the threshold too."""
         return self.n_mentions * (self.n_mentions - 1) // 2
 
-    def where(self, a: int, b: int) -> int:
-        """Return the place of a pair, in either order, or -1."""
+    def index_of(self, a: int, b: int) -> int:
+        """Return the index of a pair, its mentions in either order; -1 if it is below the threshold."""
         later, earlier = max(a, b), min(a, b)
         begin, end = np.searchsorted(self.later, [later, later + 1])
-        place = int(begin + np.searchsorted(self.earlier[begin:end], earlier))
-        return place if place < end and self.earlier[place] == earlier else -1
+        index = int(begin + np.searchsorted(self.earlier[begin:end], earlier))
+        return index if index < end and self.earlier[index] == earlier else -1
 
     def matrix(self) -> Floats:
         """Return all pairs as a symmetric array (n, n), 1 on the diagonal, 0 for pairs below the threshold."""
         full = np.eye(self.n_mentions)
-        full[self.later, self.earlier] = full[self.earlier, self.later] = self.chances
+        full[self.later, self.earlier] = full[self.earlier, self.later] = self.probabilities
         return full
 
 
-def pair_chances(antecedents: Antecedents, threshold: float = 0.0) -> MentionPairs:
+def pair_probabilities(antecedents: Antecedents, threshold: float = 0.0) -> MentionPairs:
     """Return P(i ~ j) of all pairs that reach the threshold.
 
     threshold (float): With more than DENSE mentions, sums count a pair below a hundredth of it as 0, to save memory: with .01,
@@ -145,27 +145,27 @@ def pair_chances(antecedents: Antecedents, threshold: float = 0.0) -> MentionPai
         return _from_blocks(antecedents, threshold)
     full = np.eye(n)
     for mention in range(1, n):
-        earlier, chances = antecedents.of(mention)
+        earlier, probabilities = antecedents.get_options(mention)
         if len(earlier):
-            full[mention, :mention] = full[:mention, mention] = np.minimum(chances @ full[earlier, :mention], 1.0)
+            full[mention, :mention] = full[:mention, mention] = np.minimum(probabilities @ full[earlier, :mention], 1.0)
     later, earlier = np.nonzero(np.tril(full >= max(threshold, _TINY), -1))
     return MentionPairs(later, earlier, full[later, earlier], n)
 
 
 def _from_blocks(antecedents: Antecedents, threshold: float) -> MentionPairs:
-    """Return the pairs of a long document."""
+    """Compute `pair_probabilities` block by block."""
     blocks = []
     for begin, table in pair_blocks(antecedents, max(threshold / 100, _TINY)):
         rows, earlier = np.nonzero(np.tril(table >= max(threshold, _TINY), begin - 1))
         blocks.append((rows + begin, earlier, table[rows, earlier]))
-    later, earlier, chances = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return MentionPairs(later, earlier, chances, len(antecedents))
+    later, earlier, probabilities = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return MentionPairs(later, earlier, probabilities, len(antecedents))
 
 
 def nearest_sample(samples: Ints, pairs: MentionPairs) -> Ints:
-    """Return the sample of fewest expected wrong pairs: samples differ by the sum of 1 - 2 P over pairs put together."""
+    """Return the sample with the fewest wrong pairs in expectation: each pair that it puts together adds 1 - 2 P to them."""
     # sample by sample: a long document has a million pairs
-    chances_together = np.array([pairs.chances @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples])
+    sums = np.array([pairs.probabilities @ (sample[pairs.later] == sample[pairs.earlier]) for sample in samples])
     sizes = np.stack([np.bincount(sample, minlength=pairs.n_mentions) for sample in samples])
-    expected_wrong = (sizes * (sizes - 1) / 2).sum(axis=1) - 2 * chances_together
-    return samples[int(expected_wrong.argmin())]
+    expected_errors = (sizes * (sizes - 1) / 2).sum(axis=1) - 2 * sums
+    return samples[int(expected_errors.argmin())]

@@ -1,1 +1,1 @@
-"""Questions that units of a Doc answer with yes or no, such as "is it a PERSON?", and the chance that they do."""
+"""Queries whose matches are counted, such as a label or a token pattern, and the probability of each match."""

@@ -1,6 +1,6 @@
-"""In how many documents an entity, known by its mentions, is a verb's agent (Nguyen & O'Connor 2015, section 6.1).
+"""Queries by event: how many entities, or documents with one, are the agent of a verb (Nguyen & O'Connor 2015, section 6.1).
 
-Which mentions are one entity is uncertain: the answer comes from draws of whole clusterings.
+Which mentions are one entity is uncertain: the count is taken from sampled clusterings of the mentions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ....doc.view import doc_view
 from ....types import Ints
 from .base import DOCUMENT, ENTITY, Query, QueryResult, ViewOf
 
-# Dependencies of an agent: spaCy's for English, and those of Universal Dependencies.
+# Dependency labels of an agent and of modifiers, in spaCy's English scheme and in Universal Dependencies.
 _AGENTS = ("nsubj", "agent", "obl:agent")
 _MODIFIERS = ("nmod", "amod", "compound", "poss")
 COREF = "coref"
@@ -24,9 +24,11 @@ COREF = "coref"
 
 @dataclass(frozen=True)
 class EventQuery(Query):
-    """Whether an entity does something. verbs (frozenset[str]): Lemmas. names (frozenset[str]): Lower-case words, one of which
-    has to describe the entity; none for any entity. others (frozenset[str]): Words that must not describe it. n_draws, seed
-    (int): Of clusterings.
+    """Counts the entities that are the agent of a verb.
+
+    verbs (frozenset[str]): Lemmas, lower case. names (frozenset[str]): Words, lower case, one of which has to describe the
+    entity; empty for any entity. excluded_words (frozenset[str]): Words that must not describe it. n_draws, seed (int): Number
+    and seed of sampled clusterings.
     """
 
     units: ClassVar[tuple[str, ...]] = (DOCUMENT, ENTITY)
@@ -35,12 +37,12 @@ class EventQuery(Query):
     unit: str
     verbs: frozenset[str]
     names: frozenset[str]
-    others: frozenset[str] = frozenset()
+    excluded_words: frozenset[str] = frozenset()
     n_draws: int = 200
     seed: int = 0
 
     @property
-    def of_scores(self) -> bool:
+    def reads_only_scores(self) -> bool:
         return False
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
@@ -48,10 +50,10 @@ class EventQuery(Query):
         empty = np.zeros(0)
         if view is None or not len(view):
             return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
-        heads = view.found.heads.tolist()
+        heads = view.mention_arrays.heads.tolist()
         agents = [_is_agent(doc[head], self.verbs) for head in heads]
         is_named = [not self.names or _is_described(doc[head], self.names) for head in heads]
-        is_excluded = [_is_described(doc[head], self.others) for head in heads]
+        is_excluded = [_is_described(doc[head], self.excluded_words) for head in heads]
         roles = np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
         if not (roles[0].any() and roles[1].any()):
             return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
@@ -62,15 +64,16 @@ class EventQuery(Query):
         share = np.array([float(np.minimum(draws, 1).mean())])
         return QueryResult(share, share, n_found, draws)
 
-    def true(self, doc: Doc) -> int:
-        """Return 0: gold Docs have no clusterings."""
+    def count_gold(self, doc: Doc) -> int:
+        """Return 0, as gold Docs have no clusterings."""
         return 0
 
     def _count_satisfied(self, clusters: Ints, agents: Any, is_named: Any, is_excluded: Any) -> Ints:
-        """Return how many entities satisfy the query. clusters (Ints): First mention of each one's cluster, (n, mentions)."""
-        has_role = np.zeros(
-            (3, *clusters.shape), dtype=bool
-        )  # of each clustering and cluster: whether a mention of it has the role
+        """Return how many entities satisfy the query in each clustering, shape (n,); the other roles are of each mention.
+
+        clusters (Ints): First mention of each mention's cluster, shape (n, n_mentions).
+        """
+        has_role = np.zeros((3, *clusters.shape), dtype=bool)  # whether a mention of the cluster has the role
         rows = np.arange(len(clusters))[:, None]
         for role, mentions in enumerate((agents, is_named, is_excluded)):
             has_role[role][rows, clusters[:, mentions]] = True
@@ -78,7 +81,7 @@ class EventQuery(Query):
 
 
 def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
-    """Return whether it is the subject of one of these verbs, or the agent in the passive ("attacked by them")."""
+    """Return whether a token is the subject of one of the verbs, or the agent in the passive ("attacked by them")."""
     governor = token.head
     if token.dep_ == "pobj" and governor.dep_ == "agent":
         governor = governor.head
@@ -88,7 +91,7 @@ def _is_agent(token: Token, verbs: frozenset[str]) -> bool:
 
 
 def _is_described(token: Token, words: frozenset[str]) -> bool:
-    """Return whether the head of a mention or a modifier is one of the words ("American forces", "president of Iraq")."""
+    """Return whether a token or one of its modifiers is one of the words ("American forces", "president of Iraq")."""
     return bool(words) and any(word.lower_ in words for word in (token, *_modifiers(token)))
 
 

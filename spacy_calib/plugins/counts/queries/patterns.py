@@ -1,10 +1,10 @@
-"""Patterns as for spaCy's Matcher, of labels that are uncertain; and the parser of all queries."""
+"""Queries by token patterns, as for spaCy's Matcher but with uncertain labels; and the parser of all queries."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,49 +18,25 @@ from spacy.vocab import Vocab
 from ....doc.view import doc_view
 from ....types import Floats
 from ..messages import calib_error
-from .base import DOCUMENT, LabelQuery, Query, QueryResult, Scored, ViewOf, units_of
+from .base import DOCUMENT, LabelQuery, LabelScores, LabelTest, Query, QueryResult, ViewOf, countable_units
 from .entity_events import EventQuery
 
-# What a component or an annotator gives; all other attributes are of the text.
-_ANNOTATED = ("DEP", "LEMMA", "MORPH")
-# What a tokenizer gives.
-_OF_WORDS = frozenset(
-    [
-        "ORTH",
-        "TEXT",
-        "NORM",
-        "LOWER",
-        "LENGTH",
-        "SHAPE",
-        "PREFIX",
-        "SUFFIX",
-        "LIKE_NUM",
-        "LIKE_URL",
-        "LIKE_EMAIL",
-        "SPACY",
-        "IS_ALPHA",
-        "IS_ASCII",
-        "IS_DIGIT",
-        "IS_LOWER",
-        "IS_UPPER",
-        "IS_TITLE",
-        "IS_PUNCT",
-        "IS_SPACE",
-        "IS_STOP",
-        "IS_BRACKET",
-        "IS_QUOTE",
-        "IS_CURRENCY",
-    ]
-)
-Test = Callable[[str], bool]
-_TESTS: dict[str, Callable[[Any], Test]] = {
+# Attributes that a component or an annotator sets; all others depend on the text alone.
+_ANNOTATION_KEYS = ("DEP", "LEMMA", "MORPH")
+# Attributes that a tokenizer sets.
+_WORD_KEYS = frozenset({
+    "ORTH", "TEXT", "NORM", "LOWER", "LENGTH", "SHAPE", "PREFIX", "SUFFIX", "LIKE_NUM", "LIKE_URL", "LIKE_EMAIL", "SPACY",
+    "IS_ALPHA", "IS_ASCII", "IS_DIGIT", "IS_LOWER", "IS_UPPER", "IS_TITLE", "IS_PUNCT", "IS_SPACE", "IS_STOP", "IS_BRACKET",
+    "IS_QUOTE", "IS_CURRENCY",
+})  # fmt: skip
+_TESTS: dict[str, Callable[[Any], LabelTest]] = {
     "IN": lambda values: lambda value: value in values,
     "NOT_IN": lambda values: lambda value: value not in values,
 }
 
 
-def label_test(condition: Any) -> Test:
-    """Return the test of a label's value. RAISES ValueError: uncertain labels have no such condition."""
+def make_label_test(condition: Any) -> LabelTest:
+    """Return the test of a label for a condition of a pattern. RAISES ValueError: no condition for uncertain labels."""
     if isinstance(condition, str):
         return lambda value: value == condition
     if isinstance(condition, Mapping) and len(condition) == 1:
@@ -74,14 +50,17 @@ def label_test(condition: Any) -> Test:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The condition on one token. plain (dict): Attributes for spaCy's Matcher. tests (tuple): (scores, test) of others."""
+class TokenCondition:
+    """The condition of a pattern on one token.
+
+    plain (Mapping): Attributes for spaCy's Matcher. tests (tuple): (scores, test of the value) for each uncertain attribute.
+    """
 
     plain: Mapping[str, Any]
-    tests: tuple[tuple[Scored, Test], ...]
+    tests: tuple[tuple[LabelScores, LabelTest], ...]
     _matchers: dict[int, Matcher] = field(default_factory=dict, compare=False, repr=False)
 
-    def fits(self, doc: Doc) -> NDArray[np.bool_]:
+    def match(self, doc: Doc) -> NDArray[np.bool_]:
         """Return which tokens have the attributes in `plain`."""
         if not self.plain:
             return np.ones(len(doc), dtype=bool)
@@ -92,15 +71,15 @@ class Place:
         return matches
 
 
-def _of_labels(label_scores: Scored, test: Test) -> Test:
-    """Return the test of a value as a test of labels."""
+def _as_label_test(label_scores: LabelScores, test: LabelTest) -> LabelTest:
+    """Return the test of a Matcher attribute's value as a test of the labels with these scores."""
     return lambda label: test(label_scores.value(label))
 
 
 def single_matcher(vocab: Vocab, attributes: Mapping[str, Any]) -> Matcher:
-    """Return a Matcher of one token. RAISES ValueError, MatchPatternError: spaCy does not know such a pattern, or attribute."""
+    """Return a Matcher of single tokens. RAISES ValueError, MatchPatternError: spaCy knows no such pattern or attribute."""
     matcher = Matcher(vocab, validate=True)
-    matcher.add("place", [[dict(attributes)]])
+    matcher.add("token", [[dict(attributes)]])
     for name in attributes.get("_", ()):
         if not Token.has_extension(name):
             raise ValueError(f"there is no attribute Token._.{name}")
@@ -109,103 +88,101 @@ def single_matcher(vocab: Vocab, attributes: Mapping[str, Any]) -> Matcher:
 
 @dataclass(frozen=True)
 class PatternQuery(Query):
-    """How often a pattern matches, its tokens independent given the scores."""
+    """Counts the matches of a token pattern; the labels of its tokens are taken as independent."""
 
     text: str
     unit: str
-    places: Sequence[Place]
+    conditions: Sequence[TokenCondition]
 
     @property
     def labels(self) -> list[tuple[str, str]]:
-        tests = [test for place in self.places for test in place.tests]
-        return [
-            (label_scores.attr, label)
-            for label_scores, test in tests
-            for label in label_scores.labels
-            if test(label_scores.value(label))
-        ]
+        tests = [test for condition in self.conditions for test in condition.tests]
+        return [(scores.attr, label) for scores, test in tests for label in scores.labels if test(scores.value(label))]
 
     @property
     def needs(self) -> list[str]:
-        return sorted({key for place in self.places for key in place.plain if key in _ANNOTATED})
+        return sorted({key for condition in self.conditions for key in condition.plain if key in _ANNOTATION_KEYS})
 
     @property
-    def of_scores(self) -> bool:
-        return all(key in _OF_WORDS for place in self.places for key in place.plain)
+    def reads_only_scores(self) -> bool:
+        return all(key in _WORD_KEYS for condition in self.conditions for key in condition.plain)
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
-        fits = [place.fits(doc) for place in self.places]
-        columns_by_kind: list[list[Floats]] = [[], []]
-        for place, fit in zip(self.places, fits, strict=True):
-            columns = [fit.astype(np.float64)] * 2
-            for label_scores, test in place.tests:
-                chances = label_scores.chances(doc, _of_labels(label_scores, test), view_of)
-                columns = [column * chance for column, chance in zip(columns, chances, strict=True)]
-            for column_list, column in zip(columns_by_kind, columns, strict=True):
-                column_list.append(column)
-        raw, calibrated = (_in_a_row(column_list) for column_list in columns_by_kind)
-        units = (raw > 0) | (calibrated > 0)
-        return QueryResult(raw[units], calibrated[units], self._count(doc, fits))
+        matches = [condition.match(doc) for condition in self.conditions]
+        raw_columns, calibrated_columns = [], []
+        for condition, match in zip(self.conditions, matches, strict=True):
+            raw = calibrated = match.astype(np.float64)
+            for label_scores, test in condition.tests:
+                raw_scores, scores = label_scores.sum_scores(doc, _as_label_test(label_scores, test), view_of)
+                raw, calibrated = raw * raw_scores, calibrated * scores
+            raw_columns.append(raw)
+            calibrated_columns.append(calibrated)
+        raw, calibrated = _multiply_along(raw_columns), _multiply_along(calibrated_columns)
+        is_possible = (raw > 0) | (calibrated > 0)
+        return QueryResult(raw[is_possible], calibrated[is_possible], self._count(doc, matches))
 
-    def _count(self, doc: Doc, fits: Sequence[NDArray[np.bool_]], gold: bool = False) -> int:
+    def _count(self, doc: Doc, matches: Sequence[NDArray[np.bool_]], gold: bool = False) -> int:
         columns = []
-        for place, fit in zip(self.places, fits, strict=True):
-            for label_scores, test in place.tests:
-                fit = fit & label_scores.carried(doc, _of_labels(label_scores, test), gold)
-            columns.append(fit.astype(np.float64))
-        n = int(_in_a_row(columns).sum())
+        for condition, match in zip(self.conditions, matches, strict=True):
+            for label_scores, test in condition.tests:
+                match = match & label_scores.match_labels(doc, _as_label_test(label_scores, test), gold)
+            columns.append(match.astype(np.float64))
+        n = int(_multiply_along(columns).sum())
         return min(n, 1) if self.unit == DOCUMENT else n
 
-    def true(self, doc: Doc) -> int:
-        return self._count(doc, [place.fits(doc) for place in self.places], gold=True)
+    def count_gold(self, doc: Doc) -> int:
+        return self._count(doc, [condition.match(doc) for condition in self.conditions], gold=True)
 
 
-def _in_a_row(columns: Sequence[Floats]) -> Floats:
-    """Return the product over the places, for each token that may be the first of a match."""
-    n_first = len(columns[0]) - len(columns) + 1
-    if n_first <= 0:
+def _multiply_along(columns: Sequence[Floats]) -> Floats:
+    """Return the probability of a match from each token on: the product of a probability for each token of the pattern.
+
+    columns (Sequence[Floats]): For each condition of the pattern the probability that each token meets it, shape (n_tokens,).
+    """
+    n_starts = len(columns[0]) - len(columns) + 1
+    if n_starts <= 0:
         return np.zeros(0)
-    product = np.ones(n_first)
-    for place, column in enumerate(columns):
-        product = product * column[place : place + n_first]
+    product = np.ones(n_starts)
+    for offset, column in enumerate(columns):
+        product = product * column[offset : offset + n_starts]
     return product
 
 
-# Labels that are always uncertain: without scores of them, a pipeline cannot say how many there are.
-_UNCERTAIN = ("TAG", "POS", "ENT_TYPE")
-_EVENT = {"verb", "names", "not"}
-_SHOWN = 40
+# Attributes that are always uncertain: a pipeline without scores of them cannot answer the query.
+_UNCERTAIN_KEYS = ("TAG", "POS", "ENT_TYPE")
+_EVENT_KEYS = {"verb", "names", "not"}
+_MAX_LISTED = 40
 
 
 @dataclass(frozen=True)
 class QueryAbilities:
-    """What a pipeline can be asked. resolves, parses (bool): Whether it has coreference, and dependencies."""
+    """What a pipeline offers to queries: its label scores, and whether it has coreference and dependencies."""
 
-    scored: Sequence[Scored]
-    resolves: bool
-    parses: bool
+    label_scores: Sequence[LabelScores]
+    has_coref: bool
+    has_parser: bool
     vocab: Vocab
 
 
 def split_query(text: str) -> tuple[str, Any]:
-    """Return ("label", label), ("pattern", list of dicts) or ("event", dict), without a pipeline. RAISES C392: none of them."""
+    """Parse a query into ("label", label), ("pattern", list of dicts) or ("event", dict). RAISES C392: it is none of them."""
     query_text = text.strip()
     if query_text[:1] in ("[", "{"):
         try:
             data = json.loads(query_text)
         except (ValueError, RecursionError) as error:
             raise calib_error("C392", given=repr(text), why=f"it is no JSON ({error})") from None
-        return ("event", _event(data, text)) if isinstance(data, dict) else ("pattern", _pattern(data, text))
+        return ("event", _read_event(data, text)) if isinstance(data, dict) else ("pattern", _read_pattern(data, text))
     if not query_text:
         raise calib_error("C392", given=repr(text), why="it is empty")
     return "label", query_text
 
 
-def _event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
+def _read_event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
     lists = {key: [value] if isinstance(value, str) else value for key, value in data.items()}
     fault = ""
-    if set(data) - _EVENT:
-        fault = f"an event has {', '.join(sorted(_EVENT))}, but not {', '.join(sorted(set(data) - _EVENT))}"
+    if set(data) - _EVENT_KEYS:
+        fault = f"an event has {', '.join(sorted(_EVENT_KEYS))}, but not {', '.join(sorted(set(data) - _EVENT_KEYS))}"
     elif not lists.get("verb"):
         fault = "an event needs a verb"
     elif not all(isinstance(value, list) and all(isinstance(word, str) and word for word in value) for value in lists.values()):
@@ -215,7 +192,7 @@ def _event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
     return lists
 
 
-def _pattern(data: Any, text: str) -> list[dict[str, Any]]:
+def _read_pattern(data: Any, text: str) -> list[dict[str, Any]]:
     fault = ""
     if not isinstance(data, list) or not data or not all(isinstance(item, dict) for item in data):
         fault = "a pattern is a list with an object for each token"
@@ -227,101 +204,95 @@ def _pattern(data: Any, text: str) -> list[dict[str, Any]]:
 
 
 def make_query(text: str, abilities: QueryAbilities, unit: str | None = None, n_draws: int = 200, seed: int = 0) -> Query:
-    """Return the query that a pipeline can answer.
+    """Build a query that a pipeline can answer.
 
-    unit (str | None): What to count, token, entity or document; None for the default. n_draws, seed (int): Of clusterings.
-    RAISES C392: it cannot be read. C393: no pipe knows the label, C389: several do. C483: a pipe counts it with others. C394: no pipe scores the attribute. C395: it needs another
-    component. C398: another unit.
+    unit (str | None): What to count: token, entity or document; None for the default. n_draws, seed (int): Number and seed of
+    sampled clusterings. RAISES C392: the query cannot be read. C393: no pipe has the label. C389: several have it. C483: a pipe
+    merges it with other labels. C394: no pipe scores the attribute. C395: a component is missing. C398: another unit.
     """
     kind, data = split_query(text)
     if kind == "label":
-        return _label_query(text, data, abilities, unit)
+        return _make_label_query(text, data, abilities, unit)
     if kind == "event":
-        if not abilities.resolves or not abilities.parses:
-            missing, add = ("coreference", "calib_coref") if abilities.parses else ("dependencies", "a parser")
+        if not abilities.has_coref or not abilities.has_parser:
+            missing, add = ("coreference", "calib_coref") if abilities.has_parser else ("dependencies", "a parser")
             raise calib_error("C395", query=repr(text), what=missing, add=add)
-        words = {key: frozenset(word.lower() for word in data.get(key, [])) for key in _EVENT}
-        event_unit = _unit(unit, EventQuery.units, "An event")
+        words = {key: frozenset(word.lower() for word in data.get(key, [])) for key in _EVENT_KEYS}
+        event_unit = _check_unit(unit, EventQuery.units, "An event")
         return EventQuery(text, event_unit, words["verb"], words["names"], words["not"], n_draws, seed)
-    places = [_place(item, abilities, text) for item in data]
-    return PatternQuery(text, _unit(unit, PatternQuery.units, "A pattern"), tuple(places))
+    conditions = tuple(_make_condition(item, abilities, text) for item in data)
+    return PatternQuery(text, _check_unit(unit, PatternQuery.units, "A pattern"), conditions)
 
 
-def _unit(unit: str | None, units: Sequence[str], subject: str) -> str:
+def _check_unit(unit: str | None, units: Sequence[str], subject: str) -> str:
     if unit is not None and unit not in units:
         raise calib_error("C398", what=subject, given=unit, wanted=" or ".join(units))
     return units[0] if unit is None else unit
 
 
-def _label_query(text: str, label: str, abilities: QueryAbilities, unit: str | None) -> LabelQuery:
-    knowing = []
-    for label_scores in abilities.scored:
-        names_of_pipe = {
-            name[2:] if label_scores.annotation.prefixed and name != "O" else name for name in _countable_labels(label_scores)
-        }
-        own_name = next((name for name, shown in label_scores.names.items() if shown == label), label)
-        if own_name in names_of_pipe:
-            knowing.append((label_scores, own_name))
-    if len(knowing) > 1:
-        options = " or ".join(f"--attr {label_scores.attr}" for label_scores, _ in knowing)
-        raise calib_error("C389", query=repr(text), n=len(knowing), options=options)
-    for label_scores, own_name in knowing:
-        return LabelQuery(text, _unit(unit, units_of(label_scores), f"The label {label}"), label_scores, own_name)
-    _check_alone(text, label, abilities.scored)
-    names = sorted(
-        {
-            label_scores.names.get(name, name)
-            for label_scores in abilities.scored
+def _make_label_query(text: str, label: str, abilities: QueryAbilities, unit: str | None) -> LabelQuery:
+    candidates = []
+    for label_scores in abilities.label_scores:
+        pipe_labels = {
+            name[2:] if label_scores.annotation.has_prefixes and name != "O" else name
             for name in _countable_labels(label_scores)
-            if name
         }
-    )
-    listing = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    listing += " (no other identity of links is counted)" * any(
-        label_scores.annotation.spans_are_units for label_scores in abilities.scored
-    )
+        pipe_label = next((name for name, query_name in label_scores.names.items() if query_name == label), label)
+        if pipe_label in pipe_labels:
+            candidates.append((label_scores, pipe_label))
+    if len(candidates) > 1:
+        options = " or ".join(f"--attr {label_scores.attr}" for label_scores, _ in candidates)
+        raise calib_error("C389", query=repr(text), n=len(candidates), options=options)
+    for label_scores, pipe_label in candidates:
+        query_unit = _check_unit(unit, countable_units(label_scores), f"The label {label}")
+        return LabelQuery(text, query_unit, label_scores, pipe_label)
+    _check_not_merged(text, label, abilities.label_scores)
+    all_scores = abilities.label_scores
+    names = sorted({scores.names.get(name, name) for scores in all_scores for name in _countable_labels(scores) if name})
+    listing = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
+    listing += " (no other identity of links is counted)" * any(scores.annotation.spans_are_units for scores in all_scores)
     raise calib_error("C393", given=label, query=repr(text), known=listing or "none")
 
 
-def _check_alone(text: str, label: Any, scored: Iterable[Scored]) -> None:
-    """RAISES C483: the scores have the label under a name that stands for others, too."""
-    for label_scores in scored:
-        if isinstance(label, str) and (merged := label_scores.merged.get(label)):
-            labels = " and ".join(", ".join(label_scores.merged_in(merged)).rsplit(", ", 1))
-            raise calib_error("C483", name=label_scores.attr, labels=labels, given=label, query=repr(text), merged=merged)
+def _check_not_merged(text: str, label: Any, all_scores: Sequence[LabelScores]) -> None:
+    """Check that a missing label is not one of several that share one score. RAISES C483."""
+    for label_scores in all_scores:
+        if isinstance(label, str) and (name := label_scores.merged_labels.get(label)):
+            labels = " and ".join(", ".join(label_scores.list_merged(name)).rsplit(", ", 1))
+            raise calib_error("C483", name=label_scores.attr, labels=labels, given=label, query=repr(text), merged=name)
 
 
-def _countable_labels(label_scores: Scored) -> Sequence[str]:
-    """Return the labels that a query may name: of links only NIL, as their columns are places among the candidates."""
+def _countable_labels(label_scores: LabelScores) -> Sequence[str]:
+    """Return the labels that a query may name; of entity links only NIL, as all other columns are ranks of candidates."""
     return [EntityLinker.NIL] if label_scores.annotation.spans_are_units else label_scores.labels
 
 
-def _place(attributes: Mapping[str, Any], abilities: QueryAbilities, text: str) -> Place:
-    by_key = {label_scores.key: label_scores for label_scores in reversed(abilities.scored) if label_scores.key}
+def _make_condition(attributes: Mapping[str, Any], abilities: QueryAbilities, text: str) -> TokenCondition:
+    by_key = {label_scores.key: label_scores for label_scores in reversed(abilities.label_scores) if label_scores.key}
     plain = {key: value for key, value in attributes.items() if key not in by_key}
     for key in plain:
-        if key in _UNCERTAIN:
+        if key in _UNCERTAIN_KEYS:
             raise calib_error(
                 "C394", query=repr(text), key=key, known=", ".join(sorted(by_key)) or "nothing that a token can be"
             )
-        if key == "DEP" and not abilities.parses:
+        if key == "DEP" and not abilities.has_parser:
             raise calib_error("C395", query=repr(text), what="dependencies", add="a parser")
     tests = []
     for key, value in attributes.items():
         if key in by_key:
             try:
-                test = label_test(value)
-            except Exception as error:  # what is wrong with a regular expression is of a class of its own
+                test = make_label_test(value)
+            except Exception as error:  # a wrong regular expression raises re.error
                 raise calib_error("C392", given=repr(text), why=str(error)) from None
             label_scores = by_key[key]
             if value != "" and not any(test(label_scores.value(label)) for label in label_scores.labels):
-                _check_alone(text, value, [label_scores])
+                _check_not_merged(text, value, [label_scores])
                 values = sorted({label_scores.value(label) for label in label_scores.labels} - {""})
-                raise calib_error("C393", given=value, query=repr(text), known=", ".join(values[:_SHOWN]))
+                raise calib_error("C393", given=value, query=repr(text), known=", ".join(values[:_MAX_LISTED]))
             tests.append((label_scores, test))
     try:
         if plain:
             single_matcher(abilities.vocab, plain)
     except Exception as error:
         raise calib_error("C392", given=repr(text), why=" ".join(str(error).split())) from None
-    return Place(plain, tuple(tests))
+    return TokenCondition(plain, tuple(tests))

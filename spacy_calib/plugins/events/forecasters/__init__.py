@@ -1,1 +1,1 @@
-"""Classifiers that give P(yes) from features: k nearest neighbours, trees, logistic regression, boosting."""
+"""Classifiers that predict P(yes) from features: k-NN, a decision tree, logistic regression and gradient boosting."""

@@ -1,4 +1,4 @@
-"""One decision tree, and gradient boosting of many small ones; trees as arrays of nodes."""
+"""Forecasters by one decision tree, and by gradient boosting of many small ones; trees are saved as arrays of nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....calibration.recalibrators.logistic import log_odds, sigmoid
 from ....pairs.bins import check_count
-from ....schema import Saved, floats, kept, lengths, number, record, whole, wholes
+from ....schema import Serializable, floats, lengths, number, record, saved_field, whole, wholes
 from ....types import Floats, Ints
 from ..messages import calib_error
 from .base import Forecaster
@@ -21,20 +21,24 @@ _LEAF = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Nodes(Saved):
-    """Trees whose m nodes follow one another: roots, children (-1 for a leaf), and feature with threshold (at most: left)."""
+class TreeNodes(Serializable):
+    """Binary trees with m nodes in all, as arrays of shape (m,); roots are the indices of each tree's first node.
 
-    n_features: int = kept(whole(1))
-    roots: Ints = kept(wholes())
-    left: Ints = kept(wholes(_LEAF))
-    right: Ints = kept(wholes(_LEAF))
-    feature: Ints = kept(wholes())
-    threshold: Floats = kept(floats())
-    value: Floats = kept(floats())
+    left, right (Ints): Index of each child, -1 for a leaf. feature, threshold: Rows go left if the feature is at most the
+    threshold. value (Floats): Value of each leaf.
+    """
+
+    n_features: int = saved_field(whole(1))
+    roots: Ints = saved_field(wholes())
+    left: Ints = saved_field(wholes(_LEAF))
+    right: Ints = saved_field(wholes(_LEAF))
+    feature: Ints = saved_field(wholes())
+    threshold: Floats = saved_field(floats())
+    value: Floats = saved_field(floats())
 
     @classmethod
     def agree(cls, fields: dict[str, Any]) -> str:
-        """Children follow their parents, so that no walk is endless."""
+        """Return a fault, or "". Children must follow their parents, so that every path ends in a leaf."""
         left_children, right, roots = fields["left"], fields["right"], fields["roots"]
         n = len(left_children)
         wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), fields)
@@ -45,12 +49,12 @@ class Nodes(Saved):
             return "each tree begins at a node, and each node has two children or none"
         children = np.concatenate([left_children[inner], right[inner]])
         if (children <= np.tile(inner, 2)).any() or (children >= n).any():
-            return "children stand behind their parents"
+            return "children follow their parents"
         return "" if (fields["feature"][inner] < fields["n_features"]).all() else f"there are {fields['n_features']} features"
 
     @classmethod
-    def of(cls, trees: Sequence[Any], n_features: int) -> Nodes:
-        """trees: `tree_` of scikit-learn's regression trees."""
+    def from_sklearn(cls, trees: Sequence[Any], n_features: int) -> TreeNodes:
+        """Copy the nodes of scikit-learn's trees. trees (Sequence): `tree_` of each regressor."""
         sizes = np.array([tree.node_count for tree in trees], dtype=np.intp)
         roots = np.cumsum(sizes) - sizes
         starts = np.repeat(roots, sizes)
@@ -73,7 +77,7 @@ class Nodes(Saved):
 
     def values_of(self, features: Floats) -> Floats:
         """Return the value of each tree for each of n rows, shape (n, number of trees)."""
-        rows = features.astype(np.float32)  # as scikit-learn compares them
+        rows = features.astype(np.float32)  # scikit-learn's precision
         nodes = np.tile(self.roots, (len(rows), 1))
         inner = self.left[nodes] != _LEAF
         while inner.any():
@@ -85,8 +89,8 @@ class Nodes(Saved):
         return self.value[nodes]
 
 
-class _OfTrees(Forecaster):
-    nodes_: Nodes
+class _TreeForecaster(Forecaster):
+    nodes_: TreeNodes
 
     @property
     def width(self) -> int:
@@ -96,17 +100,17 @@ class _OfTrees(Forecaster):
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None: ...
 
 
-class Tree(_OfTrees):
-    """A decision tree by squared error; a leaf gives its rows' share of yes (Kuleshov and Liang 2015, section 4)."""
+class DecisionTree(_TreeForecaster):
+    """A decision tree by squared error, which predicts the share of yes in a leaf (Kuleshov and Liang 2015, section 4)."""
 
     registered = "spacy-calib.Tree.v1"
     short = "tree"
     size_name = "min_leaf"
     _learned = ("nodes_",)
-    learned_form = record({"nodes_": Nodes.read})
+    learned_form = record({"nodes_": TreeNodes.read})
 
     def __init__(self, min_leaf: int = 25):
-        """min_leaf (int): Least number of fit rows in a leaf. RAISES C001: below 1."""
+        """min_leaf (int): Minimum number of fit rows in a leaf. RAISES C001: below 1."""
         self.min_leaf = check_count("min_leaf", min_leaf)
 
     def settings(self) -> dict[str, Any]:
@@ -116,24 +120,24 @@ class Tree(_OfTrees):
         from sklearn.tree import DecisionTreeRegressor
 
         model = DecisionTreeRegressor(min_samples_leaf=self.min_leaf, random_state=0).fit(features, hits.astype(np.float64))
-        self.nodes_ = Nodes.of([model.tree_], features.shape[1])
+        self.nodes_ = TreeNodes.from_sklearn([model.tree_], features.shape[1])
 
     def _predict(self, features: Floats) -> Floats:
         return np.clip(self.nodes_.values_of(features)[:, 0], 0.0, 1.0)
 
 
-class Boosting(_OfTrees):
-    """Gradient boosting of small trees by log loss: sigmoid(start_ + rate * their values); no nodes_ if one answer is all."""
+class Boosting(_TreeForecaster):
+    """Gradient boosting of small trees by log loss: sigmoid(start_ + rate * sum of values); no trees if all answers agree."""
 
     registered = "spacy-calib.Boosting.v1"
     short = "boosting"
     size_name = "n_trees"
     _learned = ("nodes_", "start_")
-    learned_form = record({"nodes_": Nodes.read, "start_": number()})
+    learned_form = record({"nodes_": TreeNodes.read, "start_": number()})
     start_: float
 
     def __init__(self, n_trees: int = 60, depth: int = 2, rate: float = 0.1, min_leaf: int = 25):
-        """Take scikit-learn's `n_estimators`, `max_depth`, `learning_rate`, `min_samples_leaf`. RAISES C001: out of range."""
+        """n_trees, depth, rate, min_leaf: Number of trees, their depth, learning rate, minimum rows of a leaf. RAISES C001."""
         self.n_trees, self.depth = check_count("n_trees", n_trees), check_count("depth", depth)
         self.min_leaf = check_count("min_leaf", min_leaf)
         if not 0 < rate <= 1:
@@ -157,10 +161,10 @@ class Boosting(_OfTrees):
             ).fit(features, hits)
             trees = [tree.tree_ for tree in model.estimators_[:, 0]]
         self.start_ = float(log_odds(np.array([hits.mean()]))[0])
-        self.nodes_ = Nodes.of(trees, features.shape[1])
+        self.nodes_ = TreeNodes.from_sklearn(trees, features.shape[1])
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
-        """Fit once for all sizes, as the first trees of many are those of a fit of few."""
+        """Predict for several numbers of trees, with one fit of the largest: the first trees are the same."""
         largest = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
         largest._fit(features, hits)
         sums = largest.nodes_.values_of(new_features).cumsum(axis=1)

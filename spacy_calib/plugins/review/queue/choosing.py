@@ -1,4 +1,4 @@
-"""Priorities -> the queue: order, ties, what is left out, one text once, diversity by document, and the budget."""
+"""Choose the units of a queue by priority: ties, units left out, repeated texts, documents in turn, and the budget."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from ....pairs.keyed import Digests
 from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Ints
-from ..corpus_parts import Kept, numbered
-from ..stored import Stored
+from ..corpus_parts import UsefulDocs, number_docs
+from ..stored import CorpusFile
 from .orders import Order, priorities, token_values
-from .units import Units, labelled_keys, unit_keys, units_of
+from .units import ReviewUnits, labelled_keys, unit_keys, units_of
 
-# Whether a unit may be in the queue, or why not.
+# Whether a unit may be in the queue, or why it is left out.
 IN, ACCEPTED, SHORT = 0, 1, 2
-# The shortest documents that together hold less than this share of the words tell next to nothing, and cost a label each.
+# The shortest documents, which together have this share of the words, are not sampled: they show little and cost a label each.
 SHARE_OF_SHORT = 0.1
-NONE: Digests = np.zeros(0, dtype=np.uint64)
+NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is wanted in a queue.
+class QueuePlan:
+    """Settings of a queue.
 
-    kind (str): One of units.KINDS. order (Order). tags (Sequence[str]): Those that are hunted. seed (int): Of what is random. per_word (bool):
-    Whether priorities are divided by the words. raw_first (bool): Of units of equal priority the one of higher doubt before calibration comes first; else the
-    shorter one (Mejer & Crammer 2010, section 6). min_words (int): With a letter or a digit. below_only (bool): Entities below their cut-off alone.
-    repeats (bool): Whether one text may be there several times. n, max_words, per_doc (int | None): At most that many units, words, units of one document.
-    spread (bool): n that stand for all, see `stand_for_all`. labelled (Digests | None): Keys of texts that are labelled already.
+    kind (str): One of units.KINDS. order (Order): What priorities are made of. tags (Sequence[str]): The tags of the order
+    "rare-tag". seed (int): Of random choices. per_word (bool): Divide priorities by the number of words. raw_first (bool):
+    Break ties by raw scores; else the shorter unit comes first (Mejer & Crammer 2010, section 6). min_words (int): Minimum of
+    words with a letter or a digit. below_only (bool): Only entities below their cut-off. repeats (bool): Keep units whose text
+    occurs again. n, max_words, per_doc (int | None): Maximum of units, of words, of units of one document.
+    is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
+    labelled already.
     """
 
     kind: str
@@ -48,26 +50,28 @@ class Plan:
     n: int | None = None
     max_words: int | None = None
     per_doc: int | None = None
-    spread: bool = False
-    labelled: Digests | None = None
+    is_stratified: bool = False
+    labelled_keys: Digests | None = None
 
     @property
-    def drawn(self) -> str:
-        """How its units are drawn: at random from all, or by doubt, as those below a cut-off are."""
-        return AT_RANDOM if self.spread or (self.order.over == "random" and not self.below_only) else BY_DOUBT
+    def sampling(self) -> str:
+        """How units are chosen: at random from all, or by doubt."""
+        return AT_RANDOM if self.is_stratified or (self.order.aggregation == "random" and not self.below_only) else BY_DOUBT
 
     @property
     def compares_all(self) -> bool:
-        """Whether something has to be known of every unit; else the best ones so far do."""
-        return self.spread or self.labelled is not None or self.max_words is not None or self.per_doc is not None
+        """Whether the choice depends on all units of all corpora, rather than on the best ones so far."""
+        return self.is_stratified or self.labelled_keys is not None or self.max_words is not None or self.per_doc is not None
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """n units, as far as they are compared.
+class UnitPool:
+    """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of each one's document; of several corpora each Doc is one. words (NDArray[int32]): How many it has. scores (Floats): Its priority. ties (NDArray): Of equal
-    ones the smaller comes first. keys (Digests): See `unit_keys`. left_out (NDArray[int8]): IN, or why it is not.
+    documents (Ints): Number of the document; with several corpora of the Doc. words (NDArray[int32]): Number of words. scores
+    (Floats): Priority.
+    ties (NDArray): Of equal priorities the smaller comes first. keys (Digests): By `unit_keys`. left_out (NDArray[int8]): IN,
+    ACCEPTED or SHORT.
     """
 
     documents: Ints
@@ -81,190 +85,193 @@ class Pool:
         return len(self.scores)
 
     @classmethod
-    def of(cls, corpus: ScoredCorpus, units: Units, values: Floats, plan: Plan) -> Pool:
-        """Those of one corpus. values (Floats): See `token_values`."""
+    def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
+        """Build the pool of one corpus. values (Floats): Value of each token, by `token_values`."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
         scores = priorities(corpus, units, plan.order, values, plan.seed) / (words.clip(1) if plan.per_word else 1)
-        long = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
-            (plan.order.over != "any") | (scores > -np.inf)
+        is_long = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
+            (plan.order.aggregation != "any") | (scores > -np.inf)
         )
-        accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
+        is_accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
         return cls(
             corpus.documents_of(docs) if corpus.numbers is None else corpus.numbers[docs],
             words,
             scores,
             units.raw if plan.raw_first else words,
             unit_keys(corpus, units),
-            np.select([accepted, ~long], [ACCEPTED, SHORT], IN).astype(np.int8),
+            np.select([is_accepted, ~is_long], [ACCEPTED, SHORT], IN).astype(np.int8),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Pool]) -> Pool:
-        """Those of several corpora, in their order."""
-        columns: dict[str, Any] = {one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)}
+    def concatenate(cls, pools: Sequence[UnitPool]) -> UnitPool:
+        columns: dict[str, Any] = {
+            column.name: np.concatenate([getattr(pool, column.name) for pool in pools]) for column in fields(cls)
+        }
         return cls(**columns)
 
-    def ordered(self) -> Ints:
-        """All units, those of the highest priority first; equal ones by `ties`, then in the order of the text."""
+    def sort(self) -> Ints:
+        """Return the indices of all units, highest priority first; ties by `ties`, then in text order."""
         return np.lexsort((self.ties, -self.scores))
 
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """corpus (ScoredCorpus): With the units of the queue, and perhaps others. units (Units): Its own. values (Floats): See `token_values`. scores
-    (Floats): Priority of each unit. order (Ints): The units of the queue, first to last. left_out (dict): How many of all units are not in it, "accepted",
-    "too_short" and "repeats"; "labelled" of those with such a text. possible (bool): Whether there is one but for the budget. n_blocks (int): How many corpora
-    there were. drawn (str): See Plan.
+    """The chosen units, in order.
+
+    corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
+    Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
+    first to last. left_out (dict): Number of units left out, "accepted", "too_short" and "repeats", and of "labelled" ones.
+    has_candidates (bool): Whether a larger budget would allow one. n_blocks (int): Number of corpora read. sampling (str): How
+    the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
-    units: Units
+    units: ReviewUnits
     values: Floats
     scores: Floats
     order: Ints
     left_out: dict[str, int]
-    possible: bool
+    has_candidates: bool
     n_blocks: int
-    drawn: str = BY_DOUBT
+    sampling: str = BY_DOUBT
 
 
-class Chosen(NamedTuple):
-    """order (Ints): The units that are wanted, first to last. left_out (dict): See Queue. possible (bool): Whether there is one but for the budget."""
+class Selection(NamedTuple):
+    """The units chosen from a pool: order, left_out and has_candidates as in Queue."""
 
     order: Ints
     left_out: dict[str, int]
-    possible: bool
+    has_candidates: bool
 
 
-def choose(pool: Pool, plan: Plan, labelled: ArrayLike = ()) -> Chosen:
-    """The units that are wanted of those in the pool. labelled (Digests): See `labelled_keys`."""
-    order = pool.ordered()
+def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike = ()) -> Selection:
+    """Choose units of the pool by a plan. labelled_unit_keys (Digests): By `labelled_keys`."""
+    order = pool.sort()
     order = order[pool.left_out[order] == IN]
-    kept = order if plan.repeats else _new_texts(order, pool.keys, labelled)
+    candidates = order if plan.repeats else _drop_repeats(order, pool.keys, labelled_unit_keys)
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
         "too_short": int((pool.left_out == SHORT).sum()),
-        "repeats": len(order) - len(kept),
-        "labelled": int(np.isin(pool.keys, labelled).sum()) if np.size(labelled) else 0,
+        "repeats": len(order) - len(candidates),
+        "labelled": int(np.isin(pool.keys, labelled_unit_keys).sum()) if np.size(labelled_unit_keys) else 0,
     }
     if plan.per_doc is not None:
-        docs = pool.documents[kept]
+        docs = pool.documents[candidates]
         by_doc = np.argsort(docs, kind="stable")
         _, first, sizes = np.unique(docs[by_doc], return_index=True, return_counts=True)
-        turn = np.empty(len(kept), dtype=np.intp)
-        turn[by_doc] = np.arange(len(kept)) - np.repeat(first, sizes)
-        kept = kept[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
-    if plan.spread:
-        chosen = kept[stand_for_all(pool.scores[kept], pool.words[kept], plan.n or 0, plan.seed)]
+        turn = np.empty(len(candidates), dtype=np.intp)
+        turn[by_doc] = np.arange(len(candidates)) - np.repeat(first, sizes)
+        candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
+    words = pool.words[candidates]
+    if plan.is_stratified:
+        units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
-        chosen = _within(kept, pool.words[kept], plan.n, plan.max_words)
-    return Chosen(chosen, left_out, len(kept) > 0)
+        units = _fit_budget(candidates, words, plan.n, plan.max_words)
+    return Selection(units, left_out, len(candidates) > 0)
 
 
-def queue_of(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """The queue of one pipe's successive corpora. count: Is given each of several. RAISES C468: no temporary file."""
-    every = numbered(corpora)
-    return _compared(every, plan, count) if plan.compares_all else _best_so_far(every, plan, count)
+def queue_of(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
+    """Make the queue of successive corpora. count: Called with each of several corpora. RAISES C468: no temporary file."""
+    corpora = number_docs(corpora)
+    return _compare_all(corpora, plan, count) if plan.compares_all else _keep_best(corpora, plan, count)
 
 
-def _best_so_far(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Of many corpora the Docs of the best units so far are held."""
+def _keep_best(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
+    """Make a queue, with only the Docs of the best units so far in memory."""
 
-    def wanted(corpus: ScoredCorpus) -> Ints:
-        queue = _of_one(corpus, plan)
+    def find_docs(corpus: ScoredCorpus) -> Ints:
+        queue = _make_queue(corpus, plan)
         return np.unique(corpus.docs[queue.units.firsts[queue.order]])
 
-    kept = Kept(wanted, count)
+    useful_docs = UsefulDocs(find_docs, count)
     for corpus in corpora:
-        kept.add(corpus)
-    return _of_one(kept.corpus, plan, kept.n_blocks)
+        useful_docs.add(corpus)
+    return _make_queue(useful_docs.corpus, plan, useful_docs.n_blocks)
 
 
-def _of_one(corpus: ScoredCorpus, plan: Plan, n_blocks: int = 1) -> Queue:
+def _make_queue(corpus: ScoredCorpus, plan: QueuePlan, n_blocks: int = 1) -> Queue:
     units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order, plan.tags)
-    pool = Pool.of(corpus, units, values, plan)
-    labelled = NONE if plan.labelled is None else labelled_keys(corpus, units, pool.keys, plan.labelled)
-    chosen = choose(pool, plan, labelled)
-    return Queue(corpus, units, values, pool.scores, *chosen, n_blocks, plan.drawn)
+    pool = UnitPool.from_corpus(corpus, units, values, plan)
+    labelled = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
+    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, labelled), n_blocks, plan.sampling)
 
 
-def _compared(corpora: Iterable[ScoredCorpus], plan: Plan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Of each unit a few numbers are held, and the Docs wait in a temporary file."""
-    stored, parts = Stored(), []
-    labelled = given = NONE if plan.labelled is None else plan.labelled
+def _compare_all(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
+    """Make a queue, with only a few numbers per unit in memory; the Docs are in a temporary file."""
+    corpus_file, pools = CorpusFile(), []
+    labelled = labelled_texts = NO_DIGESTS if plan.labelled_keys is None else plan.labelled_keys
     for corpus in corpora:
         if corpus.numbers is None:
-            return _of_one(corpus, plan)
+            return _make_queue(corpus, plan)
         units = units_of(corpus, plan.kind)
-        pool = Pool.of(corpus, units, token_values(corpus, plan.order, plan.tags), plan)
-        stored.add(corpus)
+        pools.append(UnitPool.from_corpus(corpus, units, token_values(corpus, plan.order, plan.tags), plan))
+        corpus_file.add(corpus)
         count(corpus)
-        parts.append(pool)
-        labelled = np.union1d(labelled, labelled_keys(corpus, units, pool.keys, given))
-    every = Pool.joined(parts)
-    chosen = choose(every, plan, labelled)
-    docs = every.documents[chosen.order]
-    corpus = stored.some(np.unique(docs)) if len(docs) else corpus
+        labelled = np.union1d(labelled, labelled_keys(corpus, units, pools[-1].keys, labelled_texts))
+    pool = UnitPool.concatenate(pools)
+    selection = select_units(pool, plan, labelled)
+    docs = pool.documents[selection.order]
+    corpus = corpus_file.read_docs(np.unique(docs)) if len(docs) else corpus
     units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order, plan.tags)
-    inside = chosen.order - np.searchsorted(every.documents, docs)
-    own = np.searchsorted(corpus.numbers_of_docs[corpus.docs[units.firsts]], docs) + inside
+    index_in_doc = selection.order - np.searchsorted(pool.documents, docs)
+    order = np.searchsorted(corpus.numbers_of_docs[corpus.docs[units.firsts]], docs) + index_in_doc
     scores = np.zeros(len(units))
-    scores[own] = every.scores[chosen.order]
-    return Queue(corpus, units, values, scores, own, *chosen[1:], len(parts), plan.drawn)
+    scores[order] = pool.scores[selection.order]
+    return Queue(corpus, units, values, scores, order, *selection[1:], len(pools), plan.sampling)
 
 
-def _new_texts(order: Ints, keys: Digests, labelled: ArrayLike) -> Ints:
-    """The places whose text is neither labelled nor that of an earlier place."""
-    order = order[~np.isin(keys[order], np.asarray(labelled, dtype=np.uint64))]
+def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> Ints:
+    """Return the units whose text is neither labelled nor that of an earlier unit. keys (Digests): By index of the unit."""
+    order = order[~np.isin(keys[order], np.asarray(labelled_unit_keys, dtype=np.uint64))]
     return order[np.sort(np.unique(keys[order], return_index=True)[1])]
 
 
-def _within(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
-    """The first ones; a unit that fits no more into the words is passed over. words: Of each one in the order."""
+def _fit_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
+    """Return the first units, up to n and max_words; a unit with more words than are left is skipped. words: In this order."""
     if max_words is None:
         return order if n is None else order[: max(0, n)]
-    kept: list[int] = []
-    sizes, left = np.asarray(words), max_words
-    least = int(sizes.min(initial=max_words))
-    for at in range(len(order)):
-        if left < least or (n is not None and len(kept) >= n):
+    units: list[int] = []
+    sizes, budget = np.asarray(words), max_words
+    smallest = int(sizes.min(initial=max_words))
+    for unit, size in zip(order.tolist(), sizes.tolist(), strict=True):
+        if budget < smallest or (n is not None and len(units) >= n):
             break
-        if sizes[at] <= left:
-            kept.append(order[at])
-            left -= int(sizes[at])
-    return np.array(kept, dtype=np.intp)
+        if size <= budget:
+            units.append(unit)
+            budget -= size
+    return np.array(units, dtype=np.intp)
 
 
-# Documents that stand for all
+# A random sample of documents
 
 
-def stand_for_all(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:
-    """The documents to label: spread over their doubt, without the shortest ones, which would be most of a few where texts differ in length.
+def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:
+    """Sample documents to label, stratified by doubt, without the shortest ones, which would be most of a small sample.
 
-    On the texts of scripts/study_select_adapt.py five of them make an interval a quarter narrower than five of all documents do, and
-    the most doubtful ones make it more than twice as wide.
+    In scripts/study_select_adapt.py the interval from five such documents is a quarter narrower than from five of all
+    documents; from the five most doubtful ones it is more than twice as wide.
 
-    doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): In each. n, seed: See `spread`.
-    RETURNS (Ints): min(n, m) places, in random order. Short ones are among them only where there are no others.
+    doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): Number of words, shape (m,). n
+        (int): Size of the sample. seed (int): Of the sample. RETURNS (Ints): min(n, m) indices, in random order; short
+        documents only if there are too few others.
     """
     sizes = np.asarray(words, dtype=np.intp)
     order = np.argsort(sizes, kind="stable")
     rank = np.searchsorted(np.cumsum(sizes[order]), SHARE_OF_SHORT * sizes.sum())
-    kept = np.flatnonzero(sizes >= sizes[order[rank]]) if len(sizes) else order
-    if len(kept) < n:
-        kept = np.arange(len(sizes))
-    return kept[spread(doubt[kept], n, seed)]
+    candidates = np.flatnonzero(sizes >= sizes[order[rank]]) if len(sizes) else order
+    if len(candidates) < n:
+        candidates = np.arange(len(sizes))
+    return candidates[stratified_sample(doubt[candidates], n, seed)]
 
 
-def spread(values: Floats, n: int, seed: int = 0) -> Ints:
-    """A random sample that is spread evenly over the values: sorted by them, all are cut into n equal parts, and one is drawn from each
-    (a stratified sample, Cochran 1977, chapter 5).
+def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
+    """Sample one item at random from each of n equal parts of the sorted values (stratified sample, Cochran 1977, chapter 5).
 
-    Every place is as likely as any other to be drawn, so that what the sample says of all is not biased, as it would be if
-    the most doubtful ones were taken; and no luck of the draw takes them all from one end.
+    Each item is equally likely to be sampled, so estimates from the sample are unbiased, and the sample covers all values.
 
-    values (Floats): Such as the expected share of wrong labels of each document, shape (m,). n (int): All of them where there are no more.
-    seed (int): Of the draw. RETURNS (Ints): min(n, m) places, in random order: the first few of them are a random sample, too.
+    values (Floats): What the items are sorted by, shape (m,). n (int): Size of the sample, at most m. seed (int): Of the
+    sample.
+    RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a random sample, too.
     """
     rng = np.random.default_rng(seed)
     n = min(n, len(values))
@@ -272,6 +279,6 @@ def spread(values: Floats, n: int, seed: int = 0) -> Ints:
         return np.zeros(0, dtype=np.intp)
     size = len(values) // n
     order = np.lexsort((rng.random(len(values)), values))  # equal values in random order
-    # What is left over when all are cut into equal parts is chosen at random, or the places in smaller parts would be likelier than others.
+    # Items that do not fill a part are dropped at random: with parts of unequal size some items would be likelier than others.
     parts = order[np.sort(rng.permutation(len(values))[: n * size])].reshape(n, size)
     return rng.permutation(parts[np.arange(n), rng.integers(size, size=n)])

@@ -1,4 +1,4 @@
-"""A queue -> tasks: a text, what is doubtful in it, and why."""
+"""Make tasks from a queue: a text, what is doubtful in it, and why."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ....gold.tool_exports import BY_DOUBT
 from ....pairs.documents import DOCUMENT
 from ....pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from ....types import OUTSIDE, Floats
-from ..stored import MadeOnDemand
+from ..stored import LazySequence
 from .choosing import Queue
-from .units import Units
+from .units import ReviewUnits
 
 N_ALTERNATIVES = 3
 
 
 class TaskSpan(NamedTuple):
-    """A labelled stretch of a task's text: first and last token, start and end character, label, calibrated probability."""
+    """A labelled span of a task's text: first and last token, start and end character, label, calibrated probability."""
 
     first: int
     last: int
@@ -32,29 +32,29 @@ class TaskSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """One unit for a person to look at.
+    """One unit to annotate or check.
 
-    text (str): The sentence that it stands in; of a document all of it. tokens (list): (start, end, whether a space follows) of each of its tokens, in
-    characters. spans (list[TaskSpan]): What is to be checked. unit (str): See units.KINDS. labelled (bool): Whether it has one label as a whole.
-    focus (str): The text of the unit itself; of one with several labels the word that is the reason.
-    doc (int): Number of the document among those with text, from 0. sentence (int | None): Number in it, from 0; None for whole documents.
-    start, end (int | None): Tokens in the Doc; None where documents have the labels. words (int): How many the unit has.
-    origin (dict): Where the document came from, see `ScoredCorpus.origins`. rank (int): Place in the queue, from 1.
-    score, raw (float): Probability that the unit is right, after and before calibration. priority (float): What the order is by.
-    expected_errors (float): Wrong labels in it. reason (dict | None): See `reason_of`; of sentences and documents.
-    alternatives (dict): Tag -> calibrated probability, highest first; of a token or document, or of the reason.
-    gold (str | None): The gold label of a token or document, where it is known. right (bool | None): Whether the unit is right, where that is known.
-    doubted (dict | None): Of gold that is audited: what is wrong with it ("kind"), "suggestion" ("" for nothing), its calibrated "suggestion_score", and
-    "suggested_text" where it stands elsewhere. drawn (str): How it came into the queue, see `choosing.Plan`: answers are an
-    estimate of accuracy only where that was no doubt. each_asked (bool): Whether each span of a whole text is a question of its own, so that one which is
-    gone is wrong, and no more.
+    text (str): Its sentences; of a document the whole text. tokens (list): (start, end, whether a space follows) of each token
+    of the text, in characters. spans (list[TaskSpan]): Predicted spans to check. unit (str): One of units.KINDS. has_one_label
+    (bool): Whether the unit has one label.
+    focus (str): Text of the unit, or the word that is the reason. doc (int): Number of the Doc, from 0. sentence (int | None):
+    Number of the sentence in its Doc, from 0; None for documents. start, end (int | None): First token in the Doc, and the one
+    after the last; None if documents are the rows.
+    words (int): Number of words. origin (dict): Line, file, id and metadata of the Doc. rank (int): Position in the queue, from
+    1. score, raw (float): Probability that the unit is right, after and before calibration. priority (float): Sort key.
+    expected_errors (float): Expected number of wrong labels. reason (dict | None): Why a sentence or document is in the queue,
+    as `find_reason` returns it. alternatives (dict): Tag -> calibrated probability, highest first. gold (str | None): Gold
+    label of a token or document. right (bool | None): Whether the unit is right; None if unknown.
+    audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
+    "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
+    (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one.
     """
 
     text: str
     tokens: list[tuple[int, int, bool]]
     spans: list[TaskSpan]
     unit: str
-    labelled: bool
+    has_one_label: bool
     focus: str
     doc: int
     sentence: int | None
@@ -71,42 +71,43 @@ class Task:
     alternatives: dict[str, float]
     gold: str | None
     right: bool | None
-    doubted: dict[str, Any] | None = None
-    drawn: str = BY_DOUBT
-    each_asked: bool = False
+    audit_fields: dict[str, Any] | None = None
+    sampling: str = BY_DOUBT
+    asks_each_span: bool = False
 
 
 def tasks_of(
-    queue: Queue, tags: Collection[str] = (), each_asked: bool = False, gold_names: Mapping[str, str] | None = None
-) -> MadeOnDemand[Task]:
-    """A task for each unit of the queue, made when it is read.
+    queue: Queue, tags: Collection[str] = (), asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None
+) -> LazySequence[Task]:
+    """Return a task for each unit of the queue, made when it is read.
 
-    tags (Collection[str]): Those that were hunted. each_asked (bool): See Task. gold_names (Mapping | None): Label of an entity -> what the gold calls it,
-        which is what people know and answer; other labels of the corpus are the gold's already.
+    tags (Collection[str]): Rare tags that were searched. asks_each_span (bool): Whether each span is a separate question.
+        gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know; other labels are
+        the gold's already.
     """
-    errors = queue.units.sums(np.where(queue.corpus.counted, 1 - queue.corpus.calibrated, np.nan))
-    return MadeOnDemand(len(queue.order), lambda place: _task(queue, place, errors, tags, each_asked, gold_names or {}))
+    errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
+    return LazySequence(len(queue.order), lambda index: _task(queue, index, errors, tags, asks_each_span, gold_names or {}))
 
 
 def _task(
-    queue: Queue, place: int, errors: Floats, tags: Collection[str], each_asked: bool, gold_names: Mapping[str, str]
+    queue: Queue, index: int, errors: Floats, tags: Collection[str], asks_each_span: bool, gold_names: Mapping[str, str]
 ) -> Task:
-    corpus, units, number = queue.corpus, queue.units, int(queue.order[place])
+    corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
-    first, last = _context(corpus, unit_first, unit_last)
+    first, last = _find_context(corpus, unit_first, unit_last)
     offset, has_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
-    reason = reason_of(corpus, unit_first, unit_last, queue.values, tags) if whole or units.kind == "sentence" else None
-    focus, others = corpus.text(unit_first, unit_last), alternatives(corpus, unit_first) if has_row else {}
+    reason = find_reason(corpus, unit_first, unit_last, queue.values, tags) if whole or units.kind == "sentence" else None
+    focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if has_row else {}
     if reason is not None and not has_row:
-        focus, others = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
+        focus, tag_scores = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
     gold = int(corpus.gold[unit_first])
     return Task(
         text=corpus.text(first, last),
         tokens=tokens,
         spans=_spans(corpus, units, number, first, tokens, gold_names),
         unit=units.kind,
-        labelled=bool(units.labels[number] >= 0),
+        has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
         doc=int(corpus.numbers_of_docs[doc]),
         sentence=None if whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
@@ -114,22 +115,22 @@ def _task(
         end=None if corpus.row_unit == DOCUMENT else unit_last - offset,
         words=int(corpus.lengths[unit_first:unit_last].sum()),
         origin=corpus.origin(doc),
-        rank=place + 1,
+        rank=index + 1,
         score=float(units.calibrated[number]),
         raw=float(units.raw[number]),
         priority=float(queue.scores[number]),
         expected_errors=float(errors[number]),
         reason=reason,
-        alternatives=others,
+        alternatives=tag_scores,
         gold=corpus.names[gold] if has_row and gold >= 0 else None,
         right=None if right == UNKNOWN else bool(right),
-        drawn=queue.drawn,
-        each_asked=each_asked,
+        sampling=queue.sampling,
+        asks_each_span=asks_each_span,
     )
 
 
-def _context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int]:
-    """(first token, the one after the last) of the sentences that hold these tokens, without white space around them; one at least."""
+def _find_context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int]:
+    """Return (first token, the one after the last) of the sentences around some tokens, without white space at either end."""
     start, end = corpus.sentence_of(first)[0], corpus.sentence_of(last - 1)[1]
     while start < end - 1 and corpus.words[start].isspace():
         start += 1
@@ -139,80 +140,82 @@ def _context(corpus: ScoredCorpus, first: int, last: int) -> tuple[int, int]:
 
 
 def _offsets(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, bool]]:
-    tokens = []
-    at = 0
+    tokens, start = [], 0
     for word, space in zip(corpus.words[first:last].tolist(), corpus.spaces[first:last].tolist(), strict=True):
-        tokens.append((at, at + len(word), space))
-        at += len(word) + space
+        tokens.append((start, start + len(word), space))
+        start += len(word) + space
     return tokens
 
 
 def _spans(
     corpus: ScoredCorpus,
-    units: Units,
+    units: ReviewUnits,
     number: int,
     offset: int,
     tokens: list[tuple[int, int, bool]],
     gold_names: Mapping[str, str],
 ) -> list[TaskSpan]:
-    """The unit itself, or the entities (else labelled tokens) of one with several labels; no white space at the ends."""
+    """Return the spans of a unit: the unit itself if it has one label, else its entities, or else its labelled tokens."""
     first, last = int(units.firsts[number]), int(units.lasts[number])
     if units.labels[number] >= 0:
-        found = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
+        candidates = [(first, last, int(units.labels[number]), float(units.calibrated[number]))]
     elif len(corpus.spans):
-        found = _spans_inside(corpus, first, last)
+        candidates = _find_spans(corpus, first, last)
     else:
-        counted = (i for i in range(first, last) if corpus.counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
-        found = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in counted]
+        labelled_tokens = (i for i in range(first, last) if corpus.is_counted[i] and corpus.names[corpus.labels[i]] != OUTSIDE)
+        candidates = [(i, i + 1, int(corpus.labels[i]), float(corpus.calibrated[i])) for i in labelled_tokens]
     of_entities = units.kind == "entity" or (units.labels[number] < 0 and len(corpus.spans) > 0)
-    renamed = gold_names if of_entities else {}
-    inside = ((max(0, start - offset), min(len(tokens), end - offset) - 1, label, score) for start, end, label, score in found)
+    names = gold_names if of_entities else {}
+    text_spans = (
+        (max(0, start - offset), min(len(tokens), end - offset) - 1, corpus.names[label], score)
+        for start, end, label, score in candidates
+    )
     return [
-        TaskSpan(one, last, tokens[one][0], tokens[last][1], renamed.get(corpus.names[label], corpus.names[label]), score)
-        for one, last, label, score in inside
-        if one <= last
+        TaskSpan(first, last, tokens[first][0], tokens[last][1], names.get(label, label), score)
+        for first, last, label, score in text_spans
+        if first <= last
     ]
 
 
-def _spans_inside(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
+def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
     spans = corpus.spans
     of_doc = np.arange(*np.searchsorted(spans.docs, [corpus.docs[first], corpus.docs[first] + 1]))
     offset = int(corpus.doc_starts[corpus.docs[first]])
-    own = of_doc[(spans.starts[of_doc] + offset >= first) & (spans.ends[of_doc] + offset <= last)]
+    indices = of_doc[(spans.starts[of_doc] + offset >= first) & (spans.ends[of_doc] + offset <= last)]
     return [
         (int(spans.starts[i]) + offset, int(spans.ends[i]) + offset, int(spans.labels[i]), float(spans.calibrated[i]))
-        for i in own.tolist()
+        for i in indices.tolist()
     ]
 
 
-def alternatives(corpus: ScoredCorpus, token: int) -> dict[str, float]:
-    """The tags of a token above the threshold: tag -> calibrated probability, highest first."""
-    where = slice(corpus.indptr[token], corpus.indptr[token + 1])
-    scored = zip(corpus.tags[where].tolist(), corpus.tag_calibrated[where].tolist(), strict=True)
-    return {corpus.names[tag]: score for tag, score in sorted(scored, key=lambda pair: -pair[1])}
+def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
+    """Return the tags of a token above the threshold: tag -> calibrated probability, highest first."""
+    part = slice(corpus.indptr[token], corpus.indptr[token + 1])
+    scores = zip(corpus.tags[part].tolist(), corpus.tag_calibrated[part].tolist(), strict=True)
+    return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
 
 
-def reason_of(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
-    """Why the tokens from `first` to before `last` are looked at: the one with the greatest value, the first of equal ones.
+def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
+    """Return the token with the highest value among those from `first` to before `last`, with its tags.
 
-    RETURNS (dict): "token" (from 0, in the unit) and "word", None where documents have the labels, "label" that it carries, "tag": the label, or the likeliest of the tags that
-        were hunted, its "probability" (calibrated) and "raw" one, "alternatives": other tag -> calibrated probability, highest first.
+    RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted "label"; "tag": the
+        top one of `tags`, or else the label; "probability" (calibrated) and "raw" of that tag; "alternatives": up to three
+        other tags -> calibrated probability, highest first.
     """
     token = first + int(np.nanargmax(values[first:last]))
     label = corpus.names[corpus.labels[token]]
-    own = slice(corpus.indptr[token], corpus.indptr[token + 1])
-    raw = {corpus.names[tag]: float(score) for tag, score in zip(corpus.tags[own], corpus.tag_raw[own], strict=True)}
-    # The label may lie below the threshold of the scores.
-    calibrated = {**alternatives(corpus, token), **({} if label in raw else {label: float(corpus.calibrated[token])})}
-    ordered = sorted(calibrated, key=lambda name: -calibrated[name])
-    tag = next((name for name in ordered if name in tags), label)
-    others = [name for name in ordered if name != tag][:N_ALTERNATIVES]
+    part = slice(corpus.indptr[token], corpus.indptr[token + 1])
+    raw = {corpus.names[tag]: float(score) for tag, score in zip(corpus.tags[part], corpus.tag_raw[part], strict=True)}
+    # The score of the label may be below the threshold.
+    scores = {**sort_tags(corpus, token), **({} if label in raw else {label: float(corpus.calibrated[token])})}
+    names = sorted(scores, key=lambda name: -scores[name])
+    tag = next((name for name in names if name in tags), label)
     return {
         "token": None if corpus.row_unit == DOCUMENT else token - first,
         "word": None if corpus.row_unit == DOCUMENT else str(corpus.words[token]),
         "label": label,
         "tag": tag,
-        "probability": calibrated[tag],
+        "probability": scores[tag],
         "raw": raw.get(tag, float(corpus.raw[token])),
-        "alternatives": {name: calibrated[name] for name in others},
+        "alternatives": {name: scores[name] for name in [name for name in names if name != tag][:N_ALTERNATIVES]},
     }

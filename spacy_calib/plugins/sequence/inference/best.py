@@ -14,22 +14,22 @@ from ....types import Floats, Ints
 from ..messages import calib_error
 from .chains import Chains, Packing
 
-# Of more labels than these the likely ones are tried first.
+# With more labels than this, those with the best scores and transitions are tried first.
 _FEW = 64
-# How many of them, from each side.
+# How many of them: of the scores, and of the transitions.
 _TRIED = 16
-# From so many rows on, labels are gone through one after the other, without an array of all sums.
+# From so many rows on, sums are compared label by label, without an array of all of them.
 _MANY = 64
-# Cells that are compared together: few enough for the cache of a processor, many enough for a device.
+# Cells of an array of sums: few enough for the cache of a processor, many enough for a device.
 _CELLS = 1 << 17
-# Arrays of a row that are then held at once.
+# Arrays of a row that are in memory then at the same time.
 _AT_ONCE = 5
 _DEVICE_CELLS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
-class Maxima:
-    """The best sums of a score and of a transition into each label. transitions (array): Shape (K, K), or (G, K, K)."""
+class BestTransitions:
+    """Finds the best transition into each label. transitions (array): Shape (K, K), or (G, K, K) for G models."""
 
     transitions: Any
 
@@ -43,16 +43,16 @@ class Maxima:
 
     @cached_property
     def _into(self) -> tuple[Any, Any, Any, Any]:
-        """For each label: the _TRIED labels with the greatest transitions into it, these, the maximum, the next greatest."""
+        """For each label: the _TRIED labels with the greatest transitions into it, these, their maximum, the next greatest."""
         into = np.ascontiguousarray(self.transitions.T)
         order = np.argpartition(-into, _TRIED, axis=1)[:, : _TRIED + 1]
         values = np.take_along_axis(into, order, axis=1)
         return order[:, :_TRIED], values[:, :_TRIED], values.max(axis=1), values[:, _TRIED]
 
-    def of(self, scores: Any) -> Any:
+    def best_sums(self, scores: Any) -> Any:
         """Return max over i of scores[:, i] + transitions[i, j], for each j. scores, and result: (b, K) or (G, b, K)."""
         if self._is_tried and scores.ndim == 3:
-            return np.stack([model.of(rows) for model, rows in zip(self._by_model, scores, strict=True)])
+            return np.stack([model.best_sums(rows) for model, rows in zip(self._by_table, scores, strict=True)])
         n_rows, width = scores.shape[-2:]
         n_models = scores.size // max(1, n_rows * width)
         one_by_one = self.xp is np and n_rows * n_models >= _MANY
@@ -67,8 +67,8 @@ class Maxima:
         return result
 
     @cached_property
-    def _by_model(self) -> list[Maxima]:
-        return [Maxima(table) for table in self.transitions]
+    def _by_table(self) -> list[BestTransitions]:
+        return [BestTransitions(table) for table in self.transitions]
 
     def _all(self, scores: Any) -> Any:
         return (scores[..., :, None] + self.transitions[..., None, :, :]).max(axis=-2)
@@ -122,7 +122,7 @@ def _descending(values: Any, xp: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestLabellings:
     """The at most k best labellings of one sequence. labels (array): Columns, (k, length). scores (array): Highest first."""
 
     labels: Any
@@ -131,7 +131,7 @@ class Best:
 
 def viterbi(chains: Chains) -> list[Any]:
     """Return the columns of the best labelling of each sequence. RAISES C323: no labelling is allowed."""
-    return chains.unpacked(best_labels(chains.scores[None], chains.transitions[None], chains.packing)[0])
+    return chains.unpack(best_labels(chains.scores[None], chains.transitions[None], chains.packing)[0])
 
 
 def best_labels(scores: Any, transitions: Any, packing: Packing) -> Any:
@@ -144,21 +144,21 @@ def best_labels(scores: Any, transitions: Any, packing: Packing) -> Any:
     labels = xp.zeros(forward.shape[:2], dtype="i")
     labels[:, ends] = lasts.argmax(axis=2)
     for time in reversed(range(1, packing.n_times)):
-        previous = packing.before(time)
-        labels[:, previous] = (forward[:, previous] + into[model, labels[:, packing.at(time)]]).argmax(axis=2)
+        previous = packing.slice_before(time)
+        labels[:, previous] = (forward[:, previous] + into[model, labels[:, packing.slice_at(time)]]).argmax(axis=2)
     return labels
 
 
 def _forward_best(scores: Any, transitions: Any, packing: Packing) -> Any:
     """Return the score of the best labelling up to each position that ends with each label, packed, shape (..., N, K)."""
-    forward, steps = scores.copy(), Maxima(transitions)
+    forward, steps = scores.copy(), BestTransitions(transitions)
     for time in range(1, packing.n_times):
-        forward[..., packing.at(time), :] += steps.of(forward[..., packing.before(time), :])
+        forward[..., packing.slice_at(time), :] += steps.best_sums(forward[..., packing.slice_before(time), :])
     return forward
 
 
 def _check_allowed(scores: Any, xp: Any) -> None:
-    """RAISES C323: a sequence has no labelling that is allowed. scores: Of each one's best, shape (B,)."""
+    """Check that each sequence has an allowed labelling. scores: Of its best one, shape (B,). RAISES C323: it is -inf."""
     is_allowed = xp.isfinite(scores)
     if not bool(is_allowed.all()):
         raise calib_error("C323", number=int(is_allowed.argmin()) + 1)
@@ -167,15 +167,15 @@ def _check_allowed(scores: Any, xp: Any) -> None:
 def best_through(chains: Chains) -> Any:
     """Return the score of the best labelling with each label at each position (max-marginals), packed, shape (N, K)."""
     packing, through = chains.packing, _forward_best(chains.scores, chains.transitions, chains.packing)
-    steps, future = Maxima(chains.transitions.T), chains.xp.zeros_like(through)
+    steps, future = BestTransitions(chains.transitions.T), chains.xp.zeros_like(through)
     for time in reversed(range(1, packing.n_times)):
-        places = packing.at(time)
-        future[packing.before(time)] = steps.of(chains.scores[places] + future[places])
+        positions = packing.slice_at(time)
+        future[packing.slice_before(time)] = steps.best_sums(chains.scores[positions] + future[positions])
     through += future
     return through
 
 
-def k_best(chains: Chains, k: int) -> list[Best]:
+def k_best(chains: Chains, k: int) -> list[BestLabellings]:
     """Return the k best labellings of each sequence.
 
     At each position only the k labels with the best labellings through them are used: others have k better ones. RAISES C001: k
@@ -188,42 +188,42 @@ def k_best(chains: Chains, k: int) -> list[Best]:
     _check_allowed(through[packing.on(xp, "lasts")].max(axis=1), xp)
     labels = order_from_best(through, min(k, chains.n_labels), xp)
     scores = xp.take_along_axis(chains.scores, labels, axis=1)
-    backpointers: list[Any] = []  # of each time: the path that each held one goes on from, shape (alive, m, held)
-    path_scores = scores[packing.at(0)][:, :, None] if packing.n_times else scores[:, :, None]
+    backpointers: list[Any] = []  # for each time: the path that each one extends, shape (alive, m, slots)
+    path_scores = scores[packing.slice_at(0)][:, :, None] if packing.n_times else scores[:, :, None]
     finals: list[Any] = [None] * len(packing.lengths)
     for time in range(1, packing.n_times):
         alive = int(packing.alive[time])
         for rank in range(alive, len(path_scores)):
             finals[rank] = path_scores[rank]
-        value, place = _k_step(
-            path_scores[:alive], chains.transitions, labels[packing.before(time)], labels[packing.at(time)], k
+        value, path = _k_step(
+            path_scores[:alive], chains.transitions, labels[packing.slice_before(time)], labels[packing.slice_at(time)], k
         )
-        backpointers.append(place)
-        path_scores = value + scores[packing.at(time)][:, :, None]
+        backpointers.append(path)
+        path_scores = value + scores[packing.slice_at(time)][:, :, None]
     for rank in range(len(path_scores)):
         finals[rank] = path_scores[rank]
     results: list[Any] = [None] * len(finals)
-    of_labels = chains.unpacked(labels)
-    for rank, of_sequence in enumerate(packing.ranked.tolist()):
+    of_labels = chains.unpack(labels)
+    for rank, of_sequence in enumerate(packing.longest_first.tolist()):
         results[of_sequence] = _trace(finals[rank], backpointers, rank, of_labels[of_sequence], k, xp)
     return results
 
 
 def _k_step(path_scores: Any, transitions: Any, previous: Any, current: Any, k: int) -> tuple[Any, Any]:
-    """(k best sums into each label, their paths label * slots + slot), (b, m, <= k). path_scores: Before, (b, m, slots)."""
+    """Return (k best sums into each label, the paths that they extend, as label * slots + slot), shapes (b, m, at most k)."""
     xp = get_array_module(path_scores)
     n, width, slots = path_scores.shape
-    n_kept = min(k, width * slots)
-    value, place = xp.empty((n, width, n_kept)), xp.empty((n, width, n_kept), dtype="i")
+    n_best = min(k, width * slots)
+    value, path = xp.empty((n, width, n_best)), xp.empty((n, width, n_best), dtype="i")
     for part in parts_of(n, width * width * slots, xp):
         steps = transitions[previous[part][:, None], current[part][:, :, None]]
         sums = (path_scores[part][:, None] + steps[:, :, :, None]).reshape(-1, width, width * slots)
-        place[part] = order_from_best(sums, n_kept, xp)
-        value[part] = xp.take_along_axis(sums, place[part], axis=2)
-    return value, place
+        path[part] = order_from_best(sums, n_best, xp)
+        value[part] = xp.take_along_axis(sums, path[part], axis=2)
+    return value, path
 
 
-def _trace(final: Any, backpointers: list[Any], rank: int, columns: Any, k: int, xp: Any) -> Best:
+def _trace(final: Any, backpointers: list[Any], rank: int, columns: Any, k: int, xp: Any) -> BestLabellings:
     """Return the labellings of the best final scores of one sequence. final: (m, slots). columns: (length, m)."""
     flat = final.reshape(-1)
     best = order_from_best(flat, min(k, len(flat)), xp)
@@ -233,10 +233,10 @@ def _trace(final: Any, backpointers: list[Any], rank: int, columns: Any, k: int,
     for time in reversed(range(len(columns))):
         labels[:, time] = columns[time][label]
         if time:
-            place = backpointers[time - 1][rank][label, slot]
+            path = backpointers[time - 1][rank][label, slot]
             slots = backpointers[time - 2].shape[2] if time > 1 else 1
-            label, slot = place // slots, place % slots
-    return Best(labels, flat[best])
+            label, slot = path // slots, path % slots
+    return BestLabellings(labels, flat[best])
 
 
 def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
@@ -259,19 +259,19 @@ def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
     n, width = scores.shape
     rows = np.arange(width)[:, None]
     path_scores = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
-    places = []
+    paths = []
     for i in range(1, n):
         sums = (path_scores[None] + transitions.T[:, :, None]).reshape(width, -1)
         order = np.argsort(-sums, axis=1, kind="stable")[:, :k]
-        places.append((order, path_scores.shape[1]))
+        paths.append((order, path_scores.shape[1]))
         path_scores = sums[rows, order] + scores[i][:, None]
     best = np.argsort(-path_scores.reshape(-1), kind="stable")[:k]
     label, slot = best // path_scores.shape[1], best % path_scores.shape[1]
     labels = np.empty((len(best), n), dtype=np.intp)
     for i in range(n - 1, 0, -1):
         labels[:, i] = label
-        order, slots = places[i - 1]
-        place = order[label, slot]
-        label, slot = place // slots, place % slots
+        order, slots = paths[i - 1]
+        path = order[label, slot]
+        label, slot = path // slots, path % slots
     labels[:, 0] = label
     return labels

@@ -33,8 +33,8 @@ class Potentials:
         return len(self.starts)
 
     @classmethod
-    def none(cls, n_labels: int) -> Potentials:
-        """Return potentials of 0: all sequences alike."""
+    def zeros(cls, n_labels: int) -> Potentials:
+        """Return potentials of 0, by which all sequences of labels are equally likely."""
         return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
 
     def on(self, xp: Any) -> Potentials:
@@ -49,7 +49,7 @@ class Potentials:
     def _copies(self) -> list[Potentials]:
         return []
 
-    def only(self, constraints: Potentials) -> Potentials:
+    def add_constraints(self, constraints: Potentials) -> Potentials:
         """Add constraints: potentials of 0, or -inf to forbid."""
         return Potentials(
             self.transitions + constraints.transitions, self.starts + constraints.starts, self.ends + constraints.ends
@@ -63,8 +63,8 @@ class Packing:
     lengths: Ints
 
     @cached_property
-    def ranked(self) -> Ints:
-        """The sequences, longest first."""
+    def longest_first(self) -> Ints:
+        """The indices of the sequences, from the longest to the shortest, shape (B,)."""
         return np.argsort(-self.lengths, kind="stable")
 
     @cached_property
@@ -79,30 +79,30 @@ class Packing:
         return np.concatenate([[0], np.cumsum(self.alive)])
 
     @cached_property
-    def flat(self) -> Ints:
-        """For each packed position its place in the concatenated sequences, shape (N,)."""
+    def flat_index(self) -> Ints:
+        """For each packed position its index in the concatenated sequences, shape (N,)."""
         starts = np.cumsum(self.lengths) - self.lengths
         rank = np.concatenate([np.zeros(0, dtype=np.intp), *map(np.arange, self.alive.tolist())]).astype(np.intp)
         time = np.repeat(np.arange(len(self.alive)), self.alive)
-        return starts[self.ranked[rank]] + time
+        return starts[self.longest_first[rank]] + time
 
     @cached_property
-    def packed(self) -> Ints:
-        """The inverse of `flat`: for each position of the concatenated sequences its packed place."""
-        places = np.empty(len(self.flat), dtype=np.intp)
-        places[self.flat] = np.arange(len(self.flat))
-        return places
+    def packed_index(self) -> Ints:
+        """For each position of the concatenated sequences its packed position, shape (N,): the inverse of `flat_index`."""
+        index = np.empty(len(self.flat_index), dtype=np.intp)
+        index[self.flat_index] = np.arange(len(self.flat_index))
+        return index
 
     @cached_property
     def lasts(self) -> Ints:
-        """The packed place of the last position of each sequence, in the order given."""
-        return self.packed[np.cumsum(self.lengths) - 1]
+        """The packed position of the end of each sequence, in the order given, shape (B,)."""
+        return self.packed_index[np.cumsum(self.lengths) - 1]
 
     @cached_property
     def owner(self) -> Ints:
         """The sequence of each packed position, shape (N,)."""
         of_flat: Ints = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        return of_flat[self.flat]
+        return of_flat[self.flat_index]
 
     def on(self, xp: Any, name: str) -> Any:
         """Return an array of this class, or a pair, as arrays of numpy or cupy; the device's copy is made once."""
@@ -117,12 +117,12 @@ class Packing:
     def _copies(self) -> dict[str, Any]:
         return {}
 
-    def at(self, time: int) -> slice:
-        """Return the packed places of a time."""
+    def slice_at(self, time: int) -> slice:
+        """Return the packed positions of a time."""
         return slice(int(self.begins[time]), int(self.begins[time + 1]))
 
-    def before(self, time: int) -> slice:
-        """Return the places at the previous time of the sequences that reach this one."""
+    def slice_before(self, time: int) -> slice:
+        """Return the packed positions, at the previous time, of the sequences that reach this one."""
         first = int(self.begins[time - 1])
         return slice(first, first + int(self.alive[time]))
 
@@ -131,11 +131,11 @@ class Packing:
         return len(self.alive)
 
     @cached_property
-    def followed(self) -> tuple[Ints, Ints]:
-        """(packed place of each position with a successor, that of the successor), in the order of the second."""
-        befores = [np.arange(*self.before(time).indices(len(self.flat))) for time in range(1, self.n_times)]
+    def neighbours(self) -> tuple[Ints, Ints]:
+        """Packed positions of neighbours: (each position that has a successor, its successor), ordered by the successor."""
+        befores = [np.arange(*self.slice_before(time).indices(len(self.flat_index))) for time in range(1, self.n_times)]
         empty = np.zeros(0, dtype=np.intp)
-        return np.concatenate([empty, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat))
+        return np.concatenate([empty, *befores]), np.arange(int(self.begins[1]) if self.n_times else 0, len(self.flat_index))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +152,8 @@ class Chains:
     packing: Packing
 
     @classmethod
-    def of(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
-        """scores: Of each sequence, (length, K). RAISES C321: another number of labels. C322: NaN or infinity."""
+    def from_scores(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
+        """Pack scores of sequences, shape (length, K) each. RAISES C321: another number of labels. C322: NaN or infinity."""
         xp = get_array_module(potentials.transitions)
         width = potentials.n_labels
         other_width = next((array.shape[1] for array in scores if array.shape[1] != width), width)
@@ -161,9 +161,9 @@ class Chains:
             raise calib_error("C321", given=other_width, wanted=width)
         packing = Packing(np.array([len(array) for array in scores], dtype=np.intp))
         flat = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
-        packed_scores = flat[packing.on(xp, "flat")].astype("float64", copy=False)
+        packed_scores = flat[packing.on(xp, "flat_index")].astype("float64", copy=False)
         if len(packed_scores):
-            packed_scores[packing.at(0)] += xp.asarray(potentials.starts)
+            packed_scores[packing.slice_at(0)] += xp.asarray(potentials.starts)
             packed_scores[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
         chains = cls(packed_scores, xp.asarray(potentials.transitions, dtype="float64"), packing)
         if not (chains.greatest_step < np.inf and bool((chains.highest < np.inf).all())):
@@ -186,28 +186,28 @@ class Chains:
 
     @property
     def xp(self) -> Any:
-        """numpy or cupy."""
+        """The array module of the scores: numpy or cupy."""
         return get_array_module(self.scores)
 
-    def unpacked(self, of_positions: Any) -> list[Any]:
+    def unpack(self, of_positions: Any) -> list[Any]:
         """Return values of packed positions, sequence by sequence in the order given."""
         xp = get_array_module(of_positions)
-        flat = of_positions[self.packing.on(xp, "packed")]
+        flat = of_positions[self.packing.on(xp, "packed_index")]
         return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
 
-    def packed(self, labels: Sequence[Any]) -> Any:
+    def pack(self, labels: Sequence[Any]) -> Any:
         """Pack the labels of each sequence, shape (N,)."""
         xp = self.xp
-        return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat")]
+        return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat_index")]
 
     def scores_of(self, labels: Sequence[Any]) -> Any:
         """Return the score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
-        flat, (previous, following) = self.packed(labels), self.packing.on(self.xp, "followed")
+        flat, (previous, following) = self.pack(labels), self.packing.on(self.xp, "neighbours")
         values = self.scores[self.xp.arange(len(flat)), flat]
         values[following] += self.transitions[flat[previous], flat[following]]
-        return self.summed(values)
+        return self.sum_by_sequence(values)
 
-    def summed(self, of_positions: Any) -> Any:
+    def sum_by_sequence(self, of_positions: Any) -> Any:
         """Sum the values of each sequence's packed positions, shape (B,)."""
         owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
         return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)

@@ -11,14 +11,14 @@ from spacy_calib.pipe import saved
 from spacy_calib.plugins.coref.inference.calibration import (
     CALIBRATION,
     KINDS,
-    JudgedMentions,
+    LabelledPairs,
     PairCalibration,
-    Places,
+    PairGrouping,
     context_columns,
     expected_sizes,
 )
 from spacy_calib.plugins.coref.inference.pairs import MentionPairs
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 PAIRS = MentionPairs(np.array([1, 2]), np.array([0, 1]), np.array([0.5, 0.25]), 4)
 
@@ -32,10 +32,10 @@ def test_columns_by_hand():
     columns = context_columns(PAIRS, np.array([0, 3]), 2)
     sizes = [np.log(1.5 * 1.75) / 2, np.log(1.75 * 1.25) / 2]
     assert np.allclose(columns[:4], [[1, 0], [0, 1], [0, 1], sizes])
-    assert np.allclose(columns[4:], np.array(columns[:4]) * log_odds(PAIRS.chances))
+    assert np.allclose(columns[4:], np.array(columns[:4]) * log_odds(PAIRS.probabilities))
 
 
-def judged(seed: int) -> JudgedMentions:
+def judged(seed: int) -> LabelledPairs:
     """A document of eight mentions; its pairs are the less likely to be right the larger their clusters are expected to be."""
     rng = np.random.default_rng(seed)
     n = 8
@@ -44,14 +44,14 @@ def judged(seed: int) -> JudgedMentions:
     pairs = MentionPairs(later, earlier, chances, n)
     sizes = expected_sizes(pairs)
     right = rng.random(len(later)) < sigmoid(log_odds(chances) + 2 - 1.5 * np.log(sizes[later] * sizes[earlier]))
-    return _Told(Places(rng.integers(len(KINDS), size=n), np.sort(rng.integers(4, size=n))), pairs, np.arange(n), right)
+    return _Told(PairGrouping(rng.integers(len(KINDS), size=n), np.sort(rng.integers(4, size=n))), pairs, np.arange(n), right)
 
 
-class _Told(JudgedMentions):
+class _Told(LabelledPairs):
     """Whose hits are given rather than made of clusters."""
 
-    def __init__(self, places, pairs, clusters, right):
-        super().__init__(places, pairs, clusters)
+    def __init__(self, grouping, pairs, clusters, right):
+        super().__init__(grouping, pairs, clusters)
         object.__setattr__(self, "right", right)
 
     def hits(self, later, earlier):
@@ -66,8 +66,8 @@ def documents():
 
 
 def loss_of(calibration, documents):
-    scores = np.concatenate([calibration.predict(one.pairs, one.places) for one in documents])
-    return log_loss(scores, np.concatenate([one.hits(*one.kept) for one in documents]))
+    scores = np.concatenate([calibration.predict(one.pairs, one.grouping) for one in documents])
+    return log_loss(scores, np.concatenate([one.hits(*one.ends) for one in documents]))
 
 
 def test_it_sees_what_maps_by_kind_cannot(documents):
@@ -76,7 +76,7 @@ def test_it_sees_what_maps_by_kind_cannot(documents):
     assert maps.context is None
     assert context.maps is None
     assert loss_of(context, others) < loss_of(maps, others) - 0.01
-    assert (context.rest == maps.rest).all()
+    assert (context.below_threshold == maps.below_threshold).all()
 
 
 def test_of_few_documents_maps_are_learned(documents):
@@ -86,11 +86,11 @@ def test_of_few_documents_maps_are_learned(documents):
 
 def test_a_pair_depends_on_its_own_document_only(documents):
     calibration = PairCalibration.fit(documents, Beta(), "x", True)
-    scores = calibration.predict(documents[0].pairs, documents[0].places)
+    scores = calibration.predict(documents[0].pairs, documents[0].grouping)
     assert ((scores > 0) & (scores < 1)).all()
-    assert (scores == calibration.predict(documents[0].pairs, documents[0].places)).all()
+    assert (scores == calibration.predict(documents[0].pairs, documents[0].grouping)).all()
     nothing = MentionPairs(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0), 1)
-    assert calibration.predict(nothing, Places(np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))).tolist() == []
+    assert calibration.predict(nothing, PairGrouping(np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))).tolist() == []
 
 
 def load(part):
@@ -102,7 +102,7 @@ def test_it_comes_back(documents, context):
     made = PairCalibration.fit(documents, Beta(), "x", context)
     again = PairCalibration.from_state(CALIBRATION(made.state(), "state"), load)
     one = documents[3]
-    assert (again.predict(one.pairs, one.places) == made.predict(one.pairs, one.places)).all()
+    assert (again.predict(one.pairs, one.grouping) == made.predict(one.pairs, one.grouping)).all()
 
 
 def test_states_that_do_not_fit_are_refused(documents):
@@ -114,5 +114,5 @@ def test_states_that_do_not_fit_are_refused(documents):
         {**state, "rest": state["rest"][1:]},
         {**state, "context": {**context, "slope": -1.0}},
     ):
-        with pytest.raises(Misfit):
+        with pytest.raises(InvalidState):
             CALIBRATION(spoiled, "state")

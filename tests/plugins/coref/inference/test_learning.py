@@ -9,7 +9,14 @@ from scipy.sparse import csr_matrix, hstack
 
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.coref.inference.antecedents import Candidates
-from spacy_calib.plugins.coref.inference.learning import Choices, _Stacked, fit_weights, known_features, learn, right_options
+from spacy_calib.plugins.coref.inference.learning import (
+    Choices,
+    _StackedChoices,
+    fit_weights,
+    known_features,
+    learn,
+    right_options,
+)
 
 
 def document(seed: int, n: int = 12) -> Choices:
@@ -35,7 +42,7 @@ def test_right_is_every_antecedent_of_the_cluster_or_new():
 
 
 def test_the_slope_is_that_of_the_loss():
-    stacked = _Stacked.of([document(0), document(1)])
+    stacked = _StackedChoices.from_documents([document(0), document(1)])
     weights = np.array([0.3, -0.2, 0.7])
     assert check_grad(lambda w: stacked.loss(w)[0], lambda w: stacked.loss(w)[1], weights) < 1e-4
 
@@ -44,7 +51,10 @@ def test_it_learns_which_links_are_right():
     documents = [document(seed) for seed in range(8)]
     weights = fit_weights(documents, 1.0)
     assert weights[1] > weights[0] > weights[2]
-    assert _Stacked.of(documents).loss(weights)[0] < 0.5 * _Stacked.of(documents).loss(np.zeros(3))[0]
+    assert (
+        _StackedChoices.from_documents(documents).loss(weights)[0]
+        < 0.5 * _StackedChoices.from_documents(documents).loss(np.zeros(3))[0]
+    )
 
 
 def test_held_out_antecedents_are_by_weights_of_other_documents():
@@ -52,10 +62,13 @@ def test_held_out_antecedents_are_by_weights_of_other_documents():
     found = learn(documents, [1.0, 1000.0], n_folds=4)
     assert found.penalty == 1.0
     assert found.losses[1.0] < found.losses[1000.0]
-    left_out = [_Stacked.of([one]).loss(fit_weights([d for d in documents if d is not one], 1.0))[0] for one in documents]
+    left_out = [
+        _StackedChoices.from_documents([one]).loss(fit_weights([d for d in documents if d is not one], 1.0))[0]
+        for one in documents
+    ]
     assert found.losses[1.0] == pytest.approx(sum(left_out) / sum(len(one.candidates) for one in documents))  # of a mention
     without = fit_weights(documents[1:], 1.0)
-    assert found.held_out[0].chances == pytest.approx(documents[0].chances(without).chances)
+    assert found.held_out[0].probabilities == pytest.approx(documents[0].antecedents(without).probabilities)
     assert found.weights == pytest.approx(fit_weights(documents, 1.0))
 
 
@@ -71,7 +84,9 @@ def test_features_of_few_documents_are_counted_without_those_held_out():
     found = learn(documents, [1.0], n_folds=4, minimum=2)
     assert found.weights[3] > 0
     assert fit_weights(documents[1:], 1.0, minimum=2)[3] == 0
-    assert found.held_out[0].chances == pytest.approx(documents[0].chances(fit_weights(documents[1:], 1.0, 2)).chances)
+    assert found.held_out[0].probabilities == pytest.approx(
+        documents[0].antecedents(fit_weights(documents[1:], 1.0, 2)).probabilities
+    )
     assert known_features(documents[:1], 5).all()
 
 

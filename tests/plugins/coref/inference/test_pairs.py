@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.coref.inference import pairs as module
 from spacy_calib.plugins.coref.inference.antecedents import NEW, Antecedents, Candidates, first_mentions
-from spacy_calib.plugins.coref.inference.pairs import MentionPairs, nearest_sample, pair_chances
+from spacy_calib.plugins.coref.inference.pairs import MentionPairs, nearest_sample, pair_probabilities
 
 
 def antecedents(n: int, seed: int, window: int = 99, sharp: float = 1.0) -> Antecedents:
@@ -28,7 +28,7 @@ def enumerated(given: Antecedents) -> np.ndarray:
     n = len(given)
     options = []
     for mention in range(n):
-        earlier, chances = given.of(mention)
+        earlier, chances = given.get_options(mention)
         options.append([*zip(earlier.tolist(), chances.tolist(), strict=True), (NEW, 1 - chances.sum())])
     total = np.zeros((n, n))
     for chosen in product(*options):
@@ -41,25 +41,25 @@ def enumerated(given: Antecedents) -> np.ndarray:
 @given(n=st.integers(1, 6), seed=st.integers(0, 10**6), window=st.integers(1, 6), sharp=st.floats(0, 4))
 def test_pairs_are_those_of_all_assignments_of_antecedents(n, seed, window, sharp):
     given = antecedents(n, seed, window, sharp)
-    assert pair_chances(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
+    assert pair_probabilities(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
 
 
 def test_three_mentions_by_hand():
     # P(a_1 = 0) = .5; P(a_2 = 0) = .2, P(a_2 = 1) = .4: P(2 ~ 0) = .2 + .4 * .5, P(2 ~ 1) = .4 + .2 * .5.
     given = Antecedents(Candidates(np.array([0, 0, 1, 3]), np.array([0, 0, 1])), np.array([0.5, 0.2, 0.4]))
-    found = pair_chances(given)
+    found = pair_probabilities(given)
     assert found.later.tolist() == [1, 2, 2]
     assert found.earlier.tolist() == [0, 0, 1]
-    assert found.chances == pytest.approx([0.5, 0.4, 0.5])
-    assert found.where(0, 2) == found.where(2, 0) == 1
+    assert found.probabilities == pytest.approx([0.5, 0.4, 0.5])
+    assert found.index_of(0, 2) == found.index_of(2, 0) == 1
     assert found.possible == 3
-    assert pair_chances(given, 0.45).where(0, 2) == -1
+    assert pair_probabilities(given, 0.45).index_of(0, 2) == -1
 
 
 def test_pairs_are_those_of_samples():
     given = antecedents(50, 1, sharp=3.0)
     samples = given.sample(4000, seed=2)
-    exact = pair_chances(given).matrix()
+    exact = pair_probabilities(given).matrix()
     seen = np.mean(samples[:, :, None] == samples[:, None, :], axis=0)
     # 1,225 pairs: five standard errors at most
     assert np.abs(seen - exact).max() < 5 * np.sqrt(0.25 / 4000)
@@ -75,7 +75,7 @@ def test_blocks_of_mentions_give_those_of_all_assignments_too(n, seed, window, s
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "DENSE", 0)
         patch.setattr("spacy_calib.plugins.coref.inference.pairs.BLOCK", block)
-        assert pair_chances(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
+        assert pair_probabilities(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
 
 
 @pytest.mark.parametrize("window", [12, 40])
@@ -83,10 +83,10 @@ def test_blocks_of_mentions_give_those_of_all_assignments_too(n, seed, window, s
 @pytest.mark.parametrize("block", [1, 7, 64])
 def test_sparse_pairs_are_the_dense_ones(monkeypatch, threshold, window, block):
     given = antecedents(60, 4, window, sharp=3.0)
-    dense = pair_chances(given, threshold)
+    dense = pair_probabilities(given, threshold)
     monkeypatch.setattr(module, "DENSE", 0)
     monkeypatch.setattr("spacy_calib.plugins.coref.inference.pairs.BLOCK", block)
-    sparse = pair_chances(given, threshold)
+    sparse = pair_probabilities(given, threshold)
     if not threshold:
         assert sparse.matrix() == pytest.approx(dense.matrix(), abs=1e-12)
     # what stays out of the sums is a hundred times smaller than what is kept
@@ -100,12 +100,12 @@ def test_what_is_cut_does_not_depend_on_the_blocks(monkeypatch, block):
     # Mention by mention, with what is below .0005 taken for 0 at once, and candidates below .000005 without those that are with them.
     cut = np.eye(60)
     for late in range(1, 60):
-        earlier, chances = given.of(late)
+        earlier, chances = given.get_options(late)
         sums = np.where(chances < 0.000005, 0, chances) @ (cut - np.eye(60))[earlier, :late]
         sums[earlier] += chances
         cut[late, :late] = cut[:late, late] = np.where(sums < 0.0005, 0, np.minimum(sums, 1))
     monkeypatch.setattr("spacy_calib.plugins.coref.inference.pairs.BLOCK", block)
-    assert pair_chances(given, 0.05).matrix() == pytest.approx(np.where(cut < 0.05, 0, cut), abs=1e-12)
+    assert pair_probabilities(given, 0.05).matrix() == pytest.approx(np.where(cut < 0.05, 0, cut), abs=1e-12)
 
 
 def test_two_thousand_mentions_stay_sparse():
@@ -113,15 +113,15 @@ def test_two_thousand_mentions_stay_sparse():
     n = 2000
     starts = np.maximum(np.arange(n + 1) - 1, 0)
     chain = Antecedents(Candidates(starts, np.arange(n - 1)), np.full(n - 1, 0.5))
-    found = pair_chances(chain, 0.01)
+    found = pair_probabilities(chain, 0.01)
     assert len(found) == sum(n - d for d in range(1, 7))
-    assert found.chances == pytest.approx(0.5 ** (found.later - found.earlier))
+    assert found.probabilities == pytest.approx(0.5 ** (found.later - found.earlier))
 
 
 def test_one_mention_and_none():
     for n in (0, 1):
         given = antecedents(n, 0)
-        assert len(pair_chances(given)) == 0
+        assert len(pair_probabilities(given)) == 0
         assert given.sample(3, 0).shape == (3, n)
         assert given.best().tolist() == [NEW] * n
 

@@ -12,23 +12,23 @@ from spacy.tokens import Doc, Span
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.coref.inference.antecedents import Antecedents, Candidates
-from spacy_calib.plugins.coref.inference.pairs import pair_chances
+from spacy_calib.plugins.coref.inference.pairs import pair_probabilities
 from spacy_calib.plugins.coref.mentions import Mentions
-from spacy_calib.plugins.coref.view import Resolved, write_resolved
-from spacy_calib.plugins.counts.queries.base import Scored
+from spacy_calib.plugins.coref.view import CorefResult, write_result
+from spacy_calib.plugins.counts.queries.base import LabelScores
 from spacy_calib.plugins.counts.queries.patterns import QueryAbilities, make_query, split_query
 
 VOCAB = spacy.blank("en").vocab
 
 
 @dataclass(frozen=True)
-class Fixed(Scored):
+class Fixed(LabelScores):
     """Scores by label: of each token; raw ones are the halves."""
 
     held: dict[str, list[float]] = field(default_factory=dict)
 
-    def chances(self, doc, satisfies, view_of=None):
-        kept = [np.array(row) for label, row in self.held.items() if satisfies(label)]
+    def sum_scores(self, doc, test, view_of=None):
+        kept = [np.array(row) for label, row in self.held.items() if test(label)]
         total = np.sum(kept, axis=0) if kept else np.zeros(len(doc))
         return total / 2, total
 
@@ -46,9 +46,9 @@ def doc():
     return doc
 
 
-def ask(text, unit=None, scored=(TAGS, TYPES), resolves=True, parses=True):
+def ask(text, unit=None, label_scores=(TAGS, TYPES), has_coref=True, has_parser=True):
     return make_query(
-        text if isinstance(text, str) else json.dumps(text), QueryAbilities(scored, resolves, parses, VOCAB), unit
+        text if isinstance(text, str) else json.dumps(text), QueryAbilities(label_scores, has_coref, has_parser, VOCAB), unit
     )
 
 
@@ -56,17 +56,17 @@ def test_a_tag(doc):
     answer = ask("NNP").answer(doc)
     assert answer.calibrated.tolist() == [0.9, 0.3, 0.6]
     assert answer.raw.tolist() == [0.45, 0.15, 0.3]
-    assert (answer.found, ask("NNP", "document").answer(doc).found) == (2, 1)
+    assert (answer.n_found, ask("NNP", "document").answer(doc).n_found) == (2, 1)
 
 
 def test_entities_begin_where_their_chance_rises(doc):
     answer = ask("PER").answer(doc)
-    assert (answer.calibrated.tolist(), answer.found) == ([0.9, 0.5], 1)  # the 0.4 may be the rest of the first one
+    assert (answer.calibrated.tolist(), answer.n_found) == ([0.9, 0.5], 1)  # the 0.4 may be the rest of the first one
     tokens = ask("PER", "token").answer(doc)
     assert tokens.calibrated.tolist() == [0.9, 0.4, 0.5]
     doc.set_ents([Span(doc, 0, 1, "PER"), Span(doc, 1, 2, "PER")], default="outside")
     assert ask("PER").answer(doc).calibrated.tolist() == [0.9, 0.4, 0.5]
-    assert ask("PER").true(doc) == 2
+    assert ask("PER").count_gold(doc) == 2
 
 
 def test_entities_in_prefixed_labels(doc):
@@ -76,26 +76,26 @@ def test_entities_in_prefixed_labels(doc):
         ["O", "B-PER", "L-PER", "U-PER"],
         {"B-PER": [0.2, 0, 0, 0], "L-PER": [0, 0.2, 0, 0], "U-PER": [0.5, 0, 0, 0.1]},
     )
-    assert ask("PER", scored=[biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.1])
+    assert ask("PER", label_scores=[biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.1])
     assert ask("PER", "token", [biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.2, 0.1])
 
 
 def test_patterns_multiply_what_is_uncertain(doc):
     answer = ask([{"LOWER": "may", "TAG": "NNP"}]).answer(doc)
-    assert (answer.calibrated.tolist(), answer.found) == ([0.9, 0.3, 0.6], 2)
+    assert (answer.calibrated.tolist(), answer.n_found) == ([0.9, 0.3, 0.6], 2)
     answer = ask([{"TAG": "NNP", "ENT_TYPE": "PER"}, {"TAG": {"IN": ["MD", "VB"]}}]).answer(doc)
     np.testing.assert_allclose(answer.calibrated, [0.81 * 0.7, 0.12 * 1.0], rtol=1e-12)
-    assert answer.found == 1
+    assert answer.n_found == 1
     answer = ask([{"TAG": {"REGEX": "^V"}, "ENT_TYPE": ""}]).answer(doc)
     np.testing.assert_allclose(answer.calibrated, [0.01, 1.0, 0.2])
-    assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "document").true(doc) == 1
+    assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "document").count_gold(doc) == 1
     assert len(ask([{"TAG": "NNP"}] * 9).answer(doc).raw) == 0
 
 
 def test_texts_are_sure(doc):
     answer = ask([{"LOWER": "may"}, {"LOWER": "leave"}]).answer(doc)
-    assert (answer.calibrated.tolist(), answer.found) == ([1.0], 1)
-    assert ask([{"LOWER": "nobody"}]).answer(doc).found == 0
+    assert (answer.calibrated.tolist(), answer.n_found) == ([1.0], 1)
+    assert ask([{"LOWER": "nobody"}]).answer(doc).n_found == 0
 
 
 def test_labels_that_are_asked_for():
@@ -121,8 +121,8 @@ def test_queries_that_cannot_be_asked(text, code, part):
 def test_what_a_pipeline_cannot_do():
     event = {"verb": "attack"}
     for options, part in (
-        ({"resolves": False}, "coreference; add calib_coref"),
-        ({"parses": False}, "dependencies; add a parser"),
+        ({"has_coref": False}, "coreference; add calib_coref"),
+        ({"has_parser": False}, "dependencies; add a parser"),
     ):
         with pytest.raises(CalibError, match="C395") as error:
             ask(event, **options)
@@ -149,21 +149,21 @@ def story():
               lemmas=["iraqi", "troop", "come", ".", "they", "attack", "Kuwait", "."])  # fmt: skip
     mentions = Mentions.on(doc, [(0, 2), (4, 5), (6, 7)])
     antecedents = Antecedents(Candidates(np.array([0, 0, 1, 1]), np.array([0])), np.array([0.7]))
-    pairs = pair_chances(antecedents, 0.01)
-    write_resolved(doc, Resolved(mentions, antecedents, pairs, None, np.zeros(0), np.array([0, 0, 2])))
+    pairs = pair_probabilities(antecedents, 0.01)
+    write_result(doc, CorefResult(mentions, antecedents, pairs, None, np.zeros(0), np.array([0, 0, 2])))
     return doc
 
 
 def test_an_entity_does_something(story):
     query = ask({"verb": "attack", "names": ["Iraq", "Iraqi"]})
     answer = query.answer(story)
-    assert (query.unit, answer.found, len(answer.draws)) == ("document", 1, 200)
+    assert (query.unit, answer.n_found, len(answer.draws)) == ("document", 1, 200)
     assert answer.draws.mean() == pytest.approx(0.7, abs=0.1)
     assert answer.calibrated.tolist() == [answer.draws.mean()]
-    assert ask({"verb": "attack", "names": "kuwait"}).answer(story).found == 0
+    assert ask({"verb": "attack", "names": "kuwait"}).answer(story).n_found == 0
     assert ask({"verb": "come", "names": "iraqi"}).answer(story).calibrated.tolist() == [1.0]
     anybody = ask({"verb": ["attack", "come"]}, "entity").answer(story)
-    assert anybody.found == 1  # one entity does both
+    assert anybody.n_found == 1  # one entity does both
     assert sorted(set(anybody.draws.tolist())) == [1, 2]
     assert anybody.draws.mean() == pytest.approx(2 - 0.7, abs=0.1)
     without = ask({"verb": "attack", "not": "iraqi"}).answer(story)
@@ -175,11 +175,11 @@ def test_who_attacks_in_the_passive():
               deps=["nsubjpass", "auxpass", "ROOT", "agent", "pobj", "prep", "pobj"], lemmas=["it", "be", "attack", "by", "force", "of", "Iraq"])  # fmt: skip
     mentions = Mentions.on(doc, [(0, 1), (4, 7)])
     none = Antecedents(Candidates(np.zeros(3, dtype=np.intp), np.zeros(0, dtype=np.intp)), np.zeros(0))
-    write_resolved(doc, Resolved(mentions, none, pair_chances(none, 0.01), None, np.zeros(0), np.array([0, 1])))
+    write_result(doc, CorefResult(mentions, none, pair_probabilities(none, 0.01), None, np.zeros(0), np.array([0, 1])))
     assert ask({"verb": "attack", "names": "iraq"}).answer(doc).calibrated.tolist() == [1.0]
-    assert ask({"verb": "attack"}, "entity").answer(doc).found == 1
+    assert ask({"verb": "attack"}, "entity").answer(doc).n_found == 1
 
 
 def test_a_doc_without_coreference(doc):
     answer = ask({"verb": "attack"}).answer(doc)
-    assert (answer.found, len(answer.calibrated), answer.draws.sum()) == (0, 0, 0)
+    assert (answer.n_found, len(answer.calibrated), answer.draws.sum()) == (0, 0, 0)

@@ -9,7 +9,7 @@ from spacy_calib.calibration.saved import make_part, pack, unpack
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.events.forecasters.base import Forecaster
 from spacy_calib.registry import registry
-from spacy_calib.schema import Misfit
+from spacy_calib.schema import InvalidState
 
 CASES = [
     ("spacy-calib.Neighbours.v1", {}),
@@ -133,7 +133,7 @@ def test_trees_that_cannot_be_walked_are_refused(spoil):
     features, hits = rows()
     state = make(("spacy-calib.Tree.v1", {})).fit(features, hits).state()["learned"]
     spoil(state)
-    with pytest.raises(Misfit):
+    with pytest.raises(InvalidState):
         make(("spacy-calib.Tree.v1", {})).load_learned(state)
 
 
@@ -145,4 +145,4 @@ def test_all_sizes_at_once_are_those_one_by_one(name):
     for right in (hits, np.ones(len(hits), bool)):
         found = made.predict_sizes(features, right, asked, [1, 10, 150])
         for size, said in zip((1, 10, 150), found, strict=True):
-            assert np.allclose(said, made.sized(size).fit(features, right).predict(asked))
+            assert np.allclose(said, made.with_size(size).fit(features, right).predict(asked))

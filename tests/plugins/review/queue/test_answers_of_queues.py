@@ -19,7 +19,7 @@ from tests.plugins.review.queue.test_tasks import tasks as tasks_in
 N = 1000
 
 
-def many_tasks(kind, labels="PQ", each_asked=False):
+def many_tasks(kind, labels="PQ", asks_each_span=False):
     """Tasks of N texts, of one entity each, or of a sentence with several."""
     rng, (task, *_) = random.Random(0), tasks_in(small(), kind)
     for number in range(N):
@@ -36,8 +36,8 @@ def many_tasks(kind, labels="PQ", each_asked=False):
             spans=spans,
             doc=number // 2,
             rank=number + 1,
-            drawn="random",
-            each_asked=each_asked,
+            sampling="random",
+            asks_each_span=asks_each_span,
         )
 
 
@@ -67,7 +67,7 @@ def test_no_category_is_lost_on_the_way(tool, tmp_path):
     tasks = []
     for number, task in enumerate(many_tasks("sentence")):
         span = TaskSpan(0, 0, 0, len(task.text), "film" if number % 3 else "food", 0.5)
-        tasks.append(replace(task, unit="document", labelled=True, spans=[span], sentence=None))
+        tasks.append(replace(task, unit="document", has_one_label=True, spans=[span], sentence=None))
     queue = tmp_path / "queue"
     queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
     answers = read_answers(answer(tool, queue, lambda record: True, tmp_path / "a.json"))
@@ -79,7 +79,7 @@ def test_no_category_is_lost_on_the_way(tool, tmp_path):
 
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_a_whole_text_of_links_names_those_that_are_gone(tool, tmp_path):
-    tasks = list(many_tasks("sentence", ["Q42", "New Rome (band)"], each_asked=True))
+    tasks = list(many_tasks("sentence", ["Q42", "New Rome (band)"], asks_each_span=True))
     queue = tmp_path / "queue"
     queue.write_text("".join(WRITERS[tool](tasks)), encoding="utf8")
     # Of Prodigy the spans are taken out: a rejected text does not say which of several is wrong.

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.pairs.keyed import digest
-from spacy_calib.plugins.review.corpus_parts import some_docs
+from spacy_calib.plugins.review.corpus_parts import select_docs
 from spacy_calib.plugins.review.queue.choosing import (
     ACCEPTED,
     IN,
     SHORT,
-    Plan,
-    Pool,
-    choose,
+    QueuePlan,
+    UnitPool,
     queue_of,
-    spread,
-    stand_for_all,
+    sample_documents,
+    select_units,
+    stratified_sample,
 )
 from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW
 from spacy_calib.plugins.review.queue.tasks import tasks_of
@@ -29,7 +29,7 @@ from spacy_calib.plugins.review.queue.units import units_of
 from tests.corpora import corpus_of
 from tests.strategies import arrays, tied_score
 
-PLAN = Plan("sentence", LABEL["least-confident"])
+PLAN = QueuePlan("sentence", LABEL["least-confident"])
 
 
 def pool(scores, words=None, docs=None, keys=None, left_out=None):
@@ -37,11 +37,11 @@ def pool(scores, words=None, docs=None, keys=None, left_out=None):
     sizes = np.array([1] * n if words is None else words, dtype=np.int32)
     texts = digests(map(str, range(n)) if keys is None else keys)
     whose = np.zeros(n, np.intp) if docs is None else np.array(docs)
-    return Pool(whose, sizes, np.array(scores, dtype=float), sizes, texts, np.array(left_out or [IN] * n, dtype=np.int8))
+    return UnitPool(whose, sizes, np.array(scores, dtype=float), sizes, texts, np.array(left_out or [IN] * n, dtype=np.int8))
 
 
 def chosen(scores, words=None, docs=None, keys=None, excluded=(), **limits):
-    return choose(pool(scores, words, docs, keys), replace(PLAN, **limits), digests(excluded)).order.tolist()
+    return select_units(pool(scores, words, docs, keys), replace(PLAN, **limits), digests(excluded)).order.tolist()
 
 
 def digests(texts):
@@ -54,15 +54,15 @@ def test_the_highest_first_and_equal_ones_shorter_first_then_in_order():
 
 def test_what_is_left_out_is_never_chosen_and_counted():
     held = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
-    found = choose(held, PLAN, digests(["a", "b"]))
-    assert (found.order.tolist(), found.possible) == ([3], True)
+    found = select_units(held, PLAN, digests(["a", "b"]))
+    assert (found.order.tolist(), found.has_candidates) == ([3], True)
     assert found.left_out == {"accepted": 1, "too_short": 1, "repeats": 2, "labelled": 2}
-    assert choose(held, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
+    assert select_units(held, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
 
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():
     random = replace(PLAN, order=REVIEW["random"])
-    assert [plan.drawn for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, spread=True))] == [
+    assert [plan.sampling for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, is_stratified=True))] == [
         *("doubt", "random"), *("doubt", "random"),
     ]  # fmt: skip
 
@@ -119,13 +119,13 @@ def test_every_bound_holds(rows, n, max_words, per_doc):
     assert {keys[i] for i in chosen(scores, words, docs, keys)} == set(keys)
 
 
-# Documents that stand for all
+# A random sample of documents
 
 
 def test_one_from_each_part():
     # Places 0 to 9 have the lowest values, and so on; which one of the ten is luck.
     values = np.random.default_rng(0).permutation(100)
-    drawn = [np.sort(values[spread(values, 10, seed)]) for seed in range(5)]
+    drawn = [np.sort(values[stratified_sample(values, 10, seed)]) for seed in range(5)]
     for found in drawn:
         assert (found // 10).tolist() == list(range(10))
     assert len({tuple(found) for found in drawn}) == 5
@@ -134,47 +134,47 @@ def test_one_from_each_part():
 def test_the_order_says_nothing_of_the_values():
     # Of ten parts each leads about one draw in ten: 200 of 2,000, with a standard deviation of 13.
     values = np.arange(30.0)
-    leads = np.bincount([spread(values, 10, seed)[0] // 3 for seed in range(2000)], minlength=10)
+    leads = np.bincount([stratified_sample(values, 10, seed)[0] // 3 for seed in range(2000)], minlength=10)
     assert 140 < leads.min() <= leads.max() < 260
 
 
 @pytest.mark.parametrize("values", [np.arange(7.0), np.array([0.0, 0, 0, 0, 1, 1, 1])])
 def test_each_is_as_likely_as_any_other_where_the_parts_are_no_whole_numbers(values):
     # 4,000 draws, each place in 3/7 of them, with a standard deviation of .008.
-    counts = np.bincount(np.concatenate([spread(values, 3, seed) for seed in range(4000)]), minlength=7)
+    counts = np.bincount(np.concatenate([stratified_sample(values, 3, seed) for seed in range(4000)]), minlength=7)
     assert counts / 4000 == pytest.approx(np.full(7, 3 / 7), abs=0.035)
 
 
 @given(arrays(tied_score, min_size=0, max_size=20), st.integers(1, 25), st.integers(0, 99))
 def test_as_many_as_there_are_and_none_twice(values, n, seed):
-    found = spread(values, n, seed)
+    found = stratified_sample(values, n, seed)
     assert found.dtype == np.intp
     assert len(set(found.tolist())) == len(found) == min(n, len(values))
     assert set(found.tolist()) <= set(range(len(values)))
-    assert spread(values, n, seed).tolist() == found.tolist()
+    assert stratified_sample(values, n, seed).tolist() == found.tolist()
 
 
 def test_the_shortest_documents_are_left_out():
     # 100 words in all: those of 1, 2, 3 and 3 words hold 9 of them; with one of 6 they would hold 15.
     words = np.array([1, 20, 3, 6, 2, 30, 3, 35])
-    drawn = [set(stand_for_all(np.zeros(8), words, 3, seed).tolist()) for seed in range(30)]
+    drawn = [set(sample_documents(np.zeros(8), words, 3, seed).tolist()) for seed in range(30)]
     assert set.union(*drawn) == {1, 3, 5, 7}
 
 
 def test_documents_of_one_length_are_all_kept_or_none():
-    drawn = [set(stand_for_all(np.zeros(20), np.full(20, 5), 5, seed).tolist()) for seed in range(40)]
+    drawn = [set(sample_documents(np.zeros(20), np.full(20, 5), 5, seed).tolist()) for seed in range(40)]
     assert set.union(*drawn) == set(range(20))
 
 
 def test_short_ones_are_drawn_where_there_are_no_others():
-    assert set(stand_for_all(np.zeros(3), np.array([1, 1, 98]), 2).tolist()) < {0, 1, 2}
-    assert set(stand_for_all(np.zeros(3), np.array([1, 1, 98]), 1).tolist()) == {2}
-    assert stand_for_all(np.zeros(0), np.zeros(0, dtype=int), 5).tolist() == []
+    assert set(sample_documents(np.zeros(3), np.array([1, 1, 98]), 2).tolist()) < {0, 1, 2}
+    assert set(sample_documents(np.zeros(3), np.array([1, 1, 98]), 1).tolist()) == {2}
+    assert sample_documents(np.zeros(0), np.zeros(0, dtype=int), 5).tolist() == []
 
 
 def test_the_long_ones_are_spread_over_their_doubt():
     doubt, words = np.linspace(0, 0.5, 60), np.tile([1, 50, 50], 20)
-    found = np.sort(stand_for_all(doubt, words, 4, seed=3))
+    found = np.sort(sample_documents(doubt, words, 4, seed=3))
     assert (words[found] == 50).all()
     assert (found // 15).tolist() == [0, 1, 2, 3]
 
@@ -197,7 +197,7 @@ def made_up(rng):
 
 def parts_of(corpus, size):
     """The same in parts, each as if it were alone."""
-    parts = (some_docs(corpus, np.arange(first, min(first + size, corpus.n_docs))) for first in range(0, corpus.n_docs, size))
+    parts = (select_docs(corpus, np.arange(first, min(first + size, corpus.n_docs))) for first in range(0, corpus.n_docs, size))
     return [replace(part, numbers=None, doc_documents=np.arange(part.n_docs)) for part in parts]  # as files of texts have it
 
 
@@ -206,22 +206,22 @@ def told(queue):
     tasks = list(tasks_of(queue))
     rounded = [[round(value, 9) for value in (task.score, task.raw, task.expected_errors)] for task in tasks]
     plain = [replace(task, score=0, raw=0, expected_errors=0, spans=[]) for task in tasks]
-    return plain, rounded, queue.possible
+    return plain, rounded, queue.has_candidates
 
 
 @pytest.mark.parametrize(
     "plan",
     [
-        Plan("sentence", LABEL["least-confident"], max_words=9),
-        Plan("sentence", LABEL["margin"], max_words=6),
-        Plan("sentence", LABEL["least-confident"], n=7, per_doc=1),
-        Plan("sentence", LABEL["entropy"], n=12, per_doc=2),
-        Plan("sentence", LABEL["least-confident"], n=6),
-        Plan("document", LABEL["expected-errors"], n=4),
-        Plan("document", LABEL["expected-errors"], per_word=True, spread=True, n=5),
-        Plan("token", REVIEW["calibrated"], raw_first=True, n=9),
-        Plan("sentence", REVIEW["margin"], raw_first=True, min_words=2, n=9, repeats=True),
-        Plan("entity", REVIEW["calibrated"], raw_first=True, n=9),
+        QueuePlan("sentence", LABEL["least-confident"], max_words=9),
+        QueuePlan("sentence", LABEL["margin"], max_words=6),
+        QueuePlan("sentence", LABEL["least-confident"], n=7, per_doc=1),
+        QueuePlan("sentence", LABEL["entropy"], n=12, per_doc=2),
+        QueuePlan("sentence", LABEL["least-confident"], n=6),
+        QueuePlan("document", LABEL["expected-errors"], n=4),
+        QueuePlan("document", LABEL["expected-errors"], per_word=True, is_stratified=True, n=5),
+        QueuePlan("token", REVIEW["calibrated"], raw_first=True, n=9),
+        QueuePlan("sentence", REVIEW["margin"], raw_first=True, min_words=2, n=9, repeats=True),
+        QueuePlan("entity", REVIEW["calibrated"], raw_first=True, n=9),
     ],
 )
 @pytest.mark.parametrize("excluded", [False, True])
@@ -229,7 +229,7 @@ def test_corpora_one_after_the_other_give_the_queue_of_the_whole(plan, excluded)
     for seed in range(2):
         corpus = made_up(np.random.default_rng(seed))
         texts = [corpus.text(*corpus.doc_starts[[i, i + 1]]) for i in (0, 7, 13)]
-        own = replace(plan, labelled=digests(texts)) if excluded else plan
+        own = replace(plan, labelled_keys=digests(texts)) if excluded else plan
         wanted = queue_of([corpus], own, lambda _: None)
         for size in (2, 7, 20):
             seen = Counter()
@@ -243,10 +243,10 @@ def test_corpora_one_after_the_other_give_the_queue_of_the_whole(plan, excluded)
 
 def test_a_random_order_of_parts():
     corpus = made_up(np.random.default_rng(0))
-    plan = Plan("sentence", LABEL["random"], n=6)
+    plan = QueuePlan("sentence", LABEL["random"], n=6)
     found = [
         [task.text for task in tasks_of(queue_of(parts_of(corpus, size), own, lambda _: None))]
-        for own in (plan, replace(plan, labelled=digests([])))
+        for own in (plan, replace(plan, labelled_keys=digests([])))
         for size in (2, 5)
     ]
     assert found[1:] == [found[0]] * 3
@@ -256,7 +256,7 @@ def test_parts_without_anything_to_choose():
     parts = parts_of(made_up(np.random.default_rng(0)), 4)
     for limits, possible in (({"max_words": 20, "min_words": 500}, False), ({"max_words": 1, "min_words": 2}, True)):
         queue = queue_of(parts, replace(PLAN, **limits), lambda _: None)
-        assert (len(queue.order), queue.possible) == (0, possible)
+        assert (len(queue.order), queue.has_candidates) == (0, possible)
 
 
 DASHES = [("------", "X", {"X": 0.4})]
@@ -274,7 +274,8 @@ def test_equal_ones_are_ordered_by_the_raw_scores_where_that_is_wanted():
     corpus = corpus_of([[[("a", "A", {"A": 0.5}), ("b", "A", {"A": 0.5}), ("c", "A", {"A": 0.5})]]])
     corpus = replace(corpus, raw=np.array([0.4, 0.2, 0.3]))
     orders = [
-        queue_of([corpus], Plan("token", REVIEW["calibrated"], raw_first=raw), lambda _: None).order for raw in (True, False)
+        queue_of([corpus], QueuePlan("token", REVIEW["calibrated"], raw_first=raw), lambda _: None).order
+        for raw in (True, False)
     ]
     assert [order.tolist() for order in orders] == [[1, 2, 0], [0, 1, 2]]
 
@@ -282,6 +283,6 @@ def test_equal_ones_are_ordered_by_the_raw_scores_where_that_is_wanted():
 def test_entities_that_reach_their_cut_off_are_left_out():
     corpus = corpus_of([[TALK]], [(0, 0, 1, "B", 0.5), (0, 1, 2, "B", 0.8), (0, 2, 3, "B", 0.6)])
     corpus = replace(corpus, spans=replace(corpus.spans, accept=np.array([0, 1, -1], dtype=np.int8)))
-    queue = queue_of([corpus], Plan("entity", REVIEW["calibrated"], below_only=True), lambda _: None)
+    queue = queue_of([corpus], QueuePlan("entity", REVIEW["calibrated"], below_only=True), lambda _: None)
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.review.queue.choosing import Plan, queue_of
+from spacy_calib.plugins.review.queue.choosing import QueuePlan, queue_of
 from spacy_calib.plugins.review.queue.findings import (
     UnitSums,
     average_precision,
     compare_orders,
     dense_ranks,
-    expected_shares,
-    found_shares,
+    expected_recall,
+    recall_at,
     review_order,
 )
 from spacy_calib.plugins.review.queue.orders import REVIEW
@@ -60,16 +60,16 @@ def test_dense_ranks_agree_with_the_order(pairs):
             assert (ranks[i] == ranks[j]) == (one == other)
 
 
-def test_found_shares_by_hand():
+def test_recall_by_hand():
     wrong = np.array([0, 1, 0, 1])
-    assert found_shares(np.array([1, 0, 3, 2]), wrong, [0, 0.25, 0.5, 0.75, 1]) == [0, 0.5, 0.5, 1, 1]
-    assert found_shares(np.arange(4), np.zeros(4), [0.5]) == [None]
+    assert recall_at(np.array([1, 0, 3, 2]), wrong, [0, 0.25, 0.5, 0.75, 1]) == [0, 0.5, 0.5, 1, 1]
+    assert recall_at(np.arange(4), np.zeros(4), [0.5]) == [None]
 
 
 @given(ERRORS, st.integers(0, 5))
-def test_found_shares_rise_from_none_to_all(wrong, seed):
+def test_recall_rises_from_none_to_all(wrong, seed):
     order = np.random.default_rng(seed).permutation(len(wrong))
-    found = found_shares(order, np.array(wrong), [i / 10 for i in range(11)])
+    found = recall_at(order, np.array(wrong), [i / 10 for i in range(11)])
     if any(wrong):
         assert found[0] == 0
         assert found[-1] == 1
@@ -101,10 +101,10 @@ def test_without_gold_there_is_nothing_to_compare():
 
 def test_expected_shares_weigh_by_the_probability_of_an_error():
     corpus = corpus_of([[[("a", "X", {"X": 0.9}), ("b", "X", {"X": 0.5}), ("c", "X", {"X": 0.6}), ("d", "X", {"X": 1.0})]]])
-    assert expected_shares(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
+    assert expected_recall(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
 
 
-PLAN = Plan("token", REVIEW["calibrated"], raw_first=True)
+PLAN = QueuePlan("token", REVIEW["calibrated"], raw_first=True)
 
 
 def test_sums_of_units_tell_what_units_do():
@@ -114,13 +114,13 @@ def test_sums_of_units_tell_what_units_do():
     for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
         sums.add(part)
     wanted = queue_of([whole], PLAN, sums.add).left_out
-    assert (sums.n, wanted["repeats"], sums.left_out_of_all()) == (
+    assert (sums.n, wanted["repeats"], sums.count_left_out()) == (
         len(units),
         3,
-        {key: wanted[key] for key in sums.left_out_of_all()},
+        {key: wanted[key] for key in sums.count_left_out()},
     )
     assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
-    assert sums.expected_shares((0.1, 0.4, 1.0)) == pytest.approx(expected_shares(units, (0.1, 0.4, 1.0)), rel=1e-4)
+    assert sums.expected_recall((0.1, 0.4, 1.0)) == pytest.approx(expected_recall(units, (0.1, 0.4, 1.0)), rel=1e-4)
     assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
-    assert UnitSums(PLAN).expected_shares((0.5,)) == [None]
-    assert UnitSums(replace(PLAN, repeats=True)).left_out_of_all()["repeats"] == 0
+    assert UnitSums(PLAN).expected_recall((0.5,)) == [None]
+    assert UnitSums(replace(PLAN, repeats=True)).count_left_out()["repeats"] == 0

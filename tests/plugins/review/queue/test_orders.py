@@ -70,7 +70,7 @@ def test_more_doubt_is_more_urgent(by):
 
 def test_another_order_is_refused():
     corpus = corpus_of(SMALL)
-    with pytest.raises(CalibError, match="by must be one of calibrated, .*, but 'length' was given"):
+    with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
         unit_doubts(corpus, units_of(corpus, "token"), "length")
 
 
@@ -112,11 +112,11 @@ def test_scores_that_sum_to_more_than_one_are_divided_by_their_sum():
 
 @pytest.mark.parametrize("by", DOUBTS)
 def test_every_signal_is_about_the_counted_tokens(by):
-    np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.counted)
+    np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.is_counted)
 
 
 def test_an_unknown_signal_is_refused():
-    with pytest.raises(CalibError, match="by must be one of calibrated, raw"):
+    with pytest.raises(CalibError, match="signal must be one of calibrated, raw"):
         doubts(CORPUS, "gut feeling")
 
 
@@ -124,7 +124,7 @@ def test_an_unknown_signal_is_refused():
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")
-GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), alone=1)
+GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), n_singletons=1)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from spacy_calib.plugins.review.queue.choosing import Queue
-from spacy_calib.plugins.review.queue.formats import record_of
+from spacy_calib.plugins.review.queue.formats import to_record
 from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW, priorities, token_values
-from spacy_calib.plugins.review.queue.tasks import N_ALTERNATIVES, reason_of, tasks_of
+from spacy_calib.plugins.review.queue.tasks import N_ALTERNATIVES, find_reason, tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.corpora import SMALL, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, SPANS, small
@@ -93,7 +93,7 @@ def test_offsets_cut_the_text_into_its_tokens(kind):
 
 
 def rows_of(corpus, chosen, unit="sentence"):
-    return [record_of(task) for task in tasks_of(queue_in(corpus, unit, chosen, LABEL["least-confident"]))]
+    return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen, LABEL["least-confident"]))]
 
 
 def test_a_record_says_where_and_why():
@@ -146,7 +146,7 @@ def test_the_entities_of_a_sentence():
 def test_the_likeliest_tag_of_those_that_were_hunted():
     scores = {"A": 0.4, "B": 0.1, "C": 0.2, "D": 0.05, "E": 0.15}
     corpus = corpus_of([[[("x", "A", {"A": 1.0}), ("y", "A", scores)]]])
-    reason = reason_of(corpus, 0, 2, np.array([0.1, 0.3]), ["B", "C"])
+    reason = find_reason(corpus, 0, 2, np.array([0.1, 0.3]), ["B", "C"])
     assert (reason["token"], reason["word"], reason["label"], reason["tag"]) == (1, "y", "A", "C")
     assert (reason["probability"], reason["raw"]) == (0.2, pytest.approx(0.04))
     assert list(reason["alternatives"].items()) == [("A", 0.4), ("E", 0.15), ("B", 0.1)]

@@ -81,7 +81,7 @@ def test_sentences_and_documents_with_a_score():
     units = units_of(corpus, "sentence")
     assert (units.firsts.tolist(), units.lasts.tolist()) == ([0, 2, 3], [2, 3, 7])
     assert units.counts(corpus.lengths).tolist() == [2, 1, 3]
-    assert units.counts(corpus.counted).tolist() == [2, 1, 2]
+    assert units.counts(corpus.is_counted).tolist() == [2, 1, 2]
     units = units_of(corpus, "document")
     assert (units.firsts.tolist(), units.lasts.tolist(), units.labels.tolist()) == ([0, 3], [3, 8], [-1, -1])
     np.testing.assert_allclose(units.calibrated, [0.9 * 0.6 * 0.75, 0.6 * 0.6])

@@ -19,7 +19,7 @@ class Given(NamedTuple):
 
     @property
     def chains(self) -> Chains:
-        return Chains.of(self.scores, self.potentials)
+        return Chains.from_scores(self.scores, self.potentials)
 
 
 @st.composite

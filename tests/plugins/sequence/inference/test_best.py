@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.sequence.inference import best
-from spacy_calib.plugins.sequence.inference.best import Maxima, best_through, k_best, order_from_best, parts_of, viterbi
+from spacy_calib.plugins.sequence.inference.best import (
+    BestTransitions,
+    best_through,
+    k_best,
+    order_from_best,
+    parts_of,
+    viterbi,
+)
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from tests.plugins.sequence.inference.chains import enumerate_labellings, small_chains
 
@@ -40,7 +47,7 @@ def test_k_best_are_the_first_of_all_labellings_in_order(made, k):
 @given(made=small_chains())
 def test_best_through_each_label(made):
     chains = made.chains
-    for scores, found in zip(made.scores, chains.unpacked(best_through(chains)), strict=True):
+    for scores, found in zip(made.scores, chains.unpack(best_through(chains)), strict=True):
         every = enumerate_labellings(scores, made.potentials)
         for position in range(len(scores)):
             for label in range(made.potentials.n_labels):
@@ -50,12 +57,14 @@ def test_best_through_each_label(made):
 
 
 def test_more_labellings_than_there_are():
-    found = k_best(Chains.of([np.zeros((2, 2))], Potentials.none(2)), 100)[0]
+    found = k_best(Chains.from_scores([np.zeros((2, 2))], Potentials.zeros(2)), 100)[0]
     assert found.labels.shape == (4, 2)
 
 
 def test_faults():
-    shut = Chains.of([np.zeros((1, 2)), np.zeros((2, 2))], Potentials(np.full((2, 2), -np.inf), np.zeros(2), np.zeros(2)))
+    shut = Chains.from_scores(
+        [np.zeros((1, 2)), np.zeros((2, 2))], Potentials(np.full((2, 2), -np.inf), np.zeros(2), np.zeros(2))
+    )
     for ask in (viterbi, lambda chains: k_best(chains, 2)):
         with pytest.raises(CalibError, match="Sequence 2"):
             ask(shut)
@@ -74,7 +83,7 @@ def test_trying_a_few_labels_first_changes_nothing(monkeypatch, n_labels, spread
     scores[rng.random((20, n_labels)) < 0.3] = -np.inf
     scores[:2], transitions[:, 0] = -np.inf, -np.inf  # nothing leads to label 0, and from the first two nothing does
     wanted = (scores[:, :, None] + transitions).max(axis=1)
-    assert (Maxima(transitions).of(scores) == wanted).all()
+    assert (BestTransitions(transitions).best_sums(scores) == wanted).all()
 
 
 def test_what_neither_side_tries_is_looked_at_where_it_may_be_best(monkeypatch):
@@ -83,7 +92,7 @@ def test_what_neither_side_tries_is_looked_at_where_it_may_be_best(monkeypatch):
     scores[:16], into[:16] = 1.0, -9.0
     scores[-16:], into[-16:] = -9.0, 1.0
     scores[50] = into[50] = 0.9
-    found = Maxima(np.repeat(into[:, None], 100, axis=1)).of(scores[None])
+    found = BestTransitions(np.repeat(into[:, None], 100, axis=1)).best_sums(scores[None])
     assert (found == 1.8).all()
 
 

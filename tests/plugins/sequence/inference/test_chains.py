@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_calib.plugins.events.draws import generator
+from spacy_calib.plugins.events.draws import make_rng
 from spacy_calib.plugins.sequence.inference.chains import Potentials, fit_joints
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.plugins.sequence.joints import draw_chain
@@ -64,8 +64,8 @@ def test_what_is_forbidden_stays_so_and_what_cannot_be_is_come_near_to():
 def test_chains_of_any_lengths_reach_their_marginals(made, seed):
     n_tokens = sum(map(len, made.scores))
     wanted = np.random.default_rng(seed).dirichlet(np.ones(made.potentials.n_labels) + 1, size=n_tokens)
-    drawn = draw_chain(sum_chains(made.chains), wanted, generator(5, seed, 0).random((5, n_tokens)))
-    assert drawn.reached == pytest.approx(wanted, abs=1e-4)
+    drawn = draw_chain(sum_chains(made.chains), wanted, make_rng(5, seed, 0).random((5, n_tokens)))
+    assert drawn.marginals == pytest.approx(wanted, abs=1e-4)
     assert drawn.codes.shape == (5, n_tokens)
 
 
@@ -74,7 +74,7 @@ def test_draws_of_a_chain_are_its_labellings():
     made = Given([np.array([[0.0, 0.5], [0.3, 0.0], [0.0, 0.0]])], small_potentials())
     sums = sum_chains(made.chains)
     n = 4000
-    drawn = draw_chain(sums, np.concatenate(sums.by_sequence()), generator(n, 0, 0).random((n, 3)))
+    drawn = draw_chain(sums, np.concatenate(sums.by_sequence()), make_rng(n, 0, 0).random((n, 3)))
     for labels, chance in probabilities(made.scores[0], made.potentials).items():
         share = (drawn.codes == labels).all(axis=1).mean()
         assert abs(share - chance) < 5 * np.sqrt(chance * (1 - chance) / n)

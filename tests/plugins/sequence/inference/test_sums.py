@@ -14,6 +14,7 @@ from spacy_calib.plugins.sequence.inference.best import best_through, k_best, vi
 from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from tests.plugins.sequence.inference.chains import enumerate_labellings, probabilities, small_chains
+from tests.sentences import says
 
 
 def marginals_of(chances, length, n_labels):
@@ -23,7 +24,7 @@ def marginals_of(chances, length, n_labels):
     return table
 
 
-WAYS = ["_sum_scaled", "_logarithmic"]
+WAYS = ["_sum_scaled", "_sum_logarithms"]
 
 
 def sums_by(way, chains):
@@ -53,7 +54,7 @@ def test_sums_are_those_of_all_labellings(way, made):
 def test_pairs_of_neighbours_are_those_of_all_labellings(way, made):
     found, start = sums_by(way, made.chains), 0
     for scores in made.scores:
-        packed = found.chains.packing.packed[start : start + len(scores)]
+        packed = found.chains.packing.packed_index[start : start + len(scores)]
         wanted = np.zeros((len(scores) - 1, *made.potentials.transitions.shape))
         for labels, chance in probabilities(scores, made.potentials).items():
             wanted[np.arange(len(scores) - 1), labels[:-1], labels[1:]] += chance
@@ -82,7 +83,7 @@ def test_what_no_labelling_may_pass_is_named(made, seed):
 def test_paths_have_the_probability_of_the_labellings_that_take_them(way, made, seed):
     rng = np.random.default_rng(seed)
     found = sums_by(way, made.chains)
-    packed, start = found.chains.packing.packed, 0
+    packed, start = found.chains.packing.packed_index, 0
     places, labels, wanted = [], [], []
     for scores in made.scores:
         chances = probabilities(scores, made.potentials)
@@ -109,7 +110,7 @@ def test_paths_have_the_probability_of_the_labellings_that_take_them(way, made, 
 )
 def test_what_vanishes_beside_others_may_be_the_best_in_the_end(scores):
     keep = Potentials(np.array([[0.0, -np.inf], [-np.inf, 0.0]]), np.zeros(2), np.zeros(2))
-    found = sum_chains(Chains.of([np.array(scores, dtype=float)], keep))
+    found = sum_chains(Chains.from_scores([np.array(scores, dtype=float)], keep))
     assert found.log_z == pytest.approx([max(np.sum(scores, axis=0))])
     assert found.marginals[:, 1] == pytest.approx(np.ones(len(scores)), abs=1e-12)
 
@@ -130,7 +131,7 @@ def test_scores_far_apart_are_summed_in_logarithms():
     # The likely labels of both positions may not follow one another, and the way through the others costs 2,000 nats.
     scores = [np.array([[0.0, -2000.0], [-2000.0, 0.0]])]
     potentials = Potentials(np.array([[0.0, -np.inf], [-np.inf, 0.0]]), np.zeros(2), np.zeros(2))
-    found = sum_chains(Chains.of(scores, potentials))
+    found = sum_chains(Chains.from_scores(scores, potentials))
     assert found.by_sequence()[0] == pytest.approx(np.full((2, 2), 0.5))
     assert found.log_z[0] == pytest.approx(-2000 + np.log(2))
     assert found.joint(np.array([0]), np.array([1]))[0] == pytest.approx(np.eye(2) / 2)
@@ -139,7 +140,7 @@ def test_scores_far_apart_are_summed_in_logarithms():
 def test_a_sequence_without_an_allowed_labelling_is_named():
     shut = Potentials(np.full((2, 2), -np.inf), np.zeros(2), np.zeros(2))
     with pytest.raises(CalibError, match=r"Sequence 2 .* allowed"):
-        sum_chains(Chains.of([np.zeros((1, 2)), np.zeros((2, 2))], shut))
+        sum_chains(Chains.from_scores([np.zeros((1, 2)), np.zeros((2, 2))], shut))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -148,7 +149,7 @@ def test_samples_agree_with_the_probabilities_of_labellings(way):
     potentials = Potentials(rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3))
     potentials.transitions[1, 2] = -np.inf
     scores = [rng.normal(size=(n, 3)) for n in (3, 1, 2)]
-    found = sums_by(way, Chains.of(scores, potentials))
+    found = sums_by(way, Chains.from_scores(scores, potentials))
     for drawn, own in zip(found.sample(40_000, seed=1), scores, strict=True):
         for labels, chance in probabilities(own, potentials).items():
             share = (drawn == labels).all(axis=1).mean()
@@ -157,24 +158,26 @@ def test_samples_agree_with_the_probabilities_of_labellings(way):
 
 def test_samples_are_independent_of_how_many_are_drawn_together(monkeypatch):
     rng = np.random.default_rng(0)
-    chains = Chains.of([rng.normal(size=(n, 3)) for n in (3, 2)], Potentials(rng.normal(size=(3, 3)), np.zeros(3), np.zeros(3)))
+    chains = Chains.from_scores(
+        [rng.normal(size=(n, 3)) for n in (3, 2)], Potentials(rng.normal(size=(3, 3)), np.zeros(3), np.zeros(3))
+    )
     whole = sum_chains(chains).sample(20, seed=5)
     monkeypatch.setattr("spacy_calib.plugins.sequence.inference.best._CELLS", 1)
-    for found in (sum_chains(chains), sums_by("_logarithmic", chains)):
+    for found in (sum_chains(chains), sums_by("_sum_logarithms", chains)):
         assert [one.tolist() for one in found.sample(20, seed=5)] == [one.tolist() for one in whole]
 
 
 def test_marginals_of_many_labels_and_tokens_sum_to_one():
     rng = np.random.default_rng(0)
     potentials = Potentials(rng.normal(size=(600, 600)), rng.normal(size=600), rng.normal(size=600))
-    found = sum_chains(Chains.of([rng.normal(scale=4, size=(200, 600))], potentials))
+    found = sum_chains(Chains.from_scores([rng.normal(scale=4, size=(200, 600))], potentials))
     assert np.abs(found.marginals.sum(axis=1) - 1).max() < 1e-12
-    before, after = found.chains.packing.followed
+    before, after = found.chains.packing.neighbours
     assert found.joint(before[-1:], after[-1:]).sum() == pytest.approx(1, abs=1e-6)
 
 
 def test_no_sequences():
-    chains = Chains.of([], Potentials.none(3))
+    chains = Chains.from_scores([], Potentials.zeros(3))
     found = sum_chains(chains)
     assert found.by_sequence() == found.sample(3) == viterbi(chains) == k_best(chains, 2) == []
     assert found.marginals.shape == best_through(chains).shape == (0, 3)
@@ -188,7 +191,7 @@ def test_no_sequences():
 def test_huge_scores(size, made):
     """Those of one position decide, by far: all mass is on the best labelling."""
     scores = [one * size for one in made.scores]
-    chains = Chains.of(scores, made.potentials)
+    chains = Chains.from_scores(scores, made.potentials)
     found, best = sum_chains(chains), viterbi(chains)
     assert found.log_z == pytest.approx(chains.scores_of(best), rel=1e-12)
     for marginals, labels, own in zip(found.by_sequence(), best, made.scores, strict=True):
@@ -202,7 +205,7 @@ def test_one_way_alone(way):
     path, rng = [2, 0, 1, 1, 3], np.random.default_rng(0)
     scores = np.where(np.eye(4, dtype=bool)[path], rng.normal(scale=50, size=(5, 4)), -np.inf)
     potentials = Potentials(rng.normal(scale=50, size=(4, 4)), rng.normal(size=4), rng.normal(size=4))
-    chains = Chains.of([scores], potentials)
+    chains = Chains.from_scores([scores], potentials)
     found = sums_by(way, chains)
     total = sum(scores[i, label] for i, label in enumerate(path)) + potentials.starts[2] + potentials.ends[3]
     total += sum(potentials.transitions[pair] for pair in itertools.pairwise(path))
@@ -217,7 +220,7 @@ def test_one_way_alone(way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_one_label(way):
-    chains = Chains.of(
+    chains = Chains.from_scores(
         [np.array([[1.0], [2.0]]), np.array([[3.0]])], Potentials(np.full((1, 1), 0.5), np.array([10.0]), np.array([20.0]))
     )
     found = sums_by(way, chains)
@@ -232,11 +235,14 @@ def test_neighbours_in_a_batch_change_nothing(way):
     rng = np.random.default_rng(0)
     potentials = Potentials(*(rng.normal(size=shape).astype("f") for shape in ((30, 30), 30, 30)))
     scores = [rng.normal(scale=4, size=(n, 30)).astype("f") for n in (2, 300, 1, 40, 1)]
-    together = sums_by(way, Chains.of(scores, potentials))
+    together = sums_by(way, Chains.from_scores(scores, potentials))
     best, several = viterbi(together.chains), k_best(together.chains, 3)
     for i, own in enumerate(scores):
         alone = sums_by(
-            way, Chains.of([own.astype("float64")], Potentials(*(part.astype("float64") for part in vars(potentials).values())))
+            way,
+            Chains.from_scores(
+                [own.astype("float64")], Potentials(*(part.astype("float64") for part in vars(potentials).values()))
+            ),
         )
         assert together.by_sequence()[i] == pytest.approx(alone.marginals, abs=1e-12)
         assert together.log_z[i] == pytest.approx(alone.log_z[0], rel=1e-13)
@@ -247,10 +253,10 @@ def test_neighbours_in_a_batch_change_nothing(way):
 @pytest.mark.parametrize(
     ("scores", "potentials", "sentence"),
     [
-        ([np.zeros((2, 3))], Potentials.none(2), "2 labels in the potentials, 3 in the scores"),
-        ([np.zeros((2, 0))], Potentials.none(0), "at least one"),
-        ([np.array([[0.0, 0.0], [np.nan, 0.0]])], Potentials.none(2), "NaN"),
-        ([np.array([[np.inf, 0.0]])], Potentials.none(2), "NaN or infinity"),
+        ([np.zeros((2, 3))], Potentials.zeros(2), says("C321", wanted=2, given=3)),
+        ([np.zeros((2, 0))], Potentials.zeros(0), "at least one"),
+        ([np.array([[0.0, 0.0], [np.nan, 0.0]])], Potentials.zeros(2), "NaN"),
+        ([np.array([[np.inf, 0.0]])], Potentials.zeros(2), "NaN or infinity"),
         ([np.zeros((1, 2))], Potentials(np.array([[0, np.nan], [0, 0]]), np.zeros(2), np.zeros(2)), "NaN"),
         ([np.zeros((1, 2))], Potentials(np.zeros((2, 2)), np.array([np.nan, 0]), np.zeros(2)), "NaN"),
         ([np.zeros((2, 2))], Potentials(np.zeros((2, 2)), np.zeros(2), np.array([0, np.nan])), "NaN"),
@@ -258,4 +264,4 @@ def test_neighbours_in_a_batch_change_nothing(way):
 )
 def test_bad_scores(scores, potentials, sentence):
     with pytest.raises(CalibError, match=sentence):
-        Chains.of(scores, potentials)
+        Chains.from_scores(scores, potentials)

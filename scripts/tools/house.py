@@ -1,8 +1,8 @@
 """The house, read from the code: the rooms of the core and the plug-ins, what imports what, and the numbers that have limits.
 
-    python scripts/house.py                      tree and numbers
-    python scripts/house.py --against ../before  the numbers of two checkouts, beside each other
-    python scripts/house.py --svg docs/house.svg the drawing
+    python scripts/tools/house.py                      tree and numbers
+    python scripts/tools/house.py --against ../before  the numbers of two checkouts, beside each other
+    python scripts/tools/house.py --svg docs/house.svg the drawing
 
 A room is a folder or a module at the top of the package, a plug-in one in `plugins/`. A room imports another if one of its modules does (imports for
 type checkers alone do not count). A line of more than 128 characters counts as two. The lines of a function are counted without its docstring. Commands and
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # The rooms of the core in the order of the flow, which tests/test_imports.py holds: a room imports only rooms before it.
 BASE = ("about", "errors", "schema", "types", "optional")
 ROOMS = (
@@ -35,8 +35,8 @@ LIMITS = {"lines": 350, "methods": 20, "function": 60}
 LINE_LENGTH = 128
 # At most so much in all: what was there on 2026-11-27 and a little more, so that there is room to add something. A capability goes to the plug-ins.
 TOTALS = {
-    "entries at the top of the package": 20, "modules of the core": 204, "lines of the core": 32_000, "modules of plug-ins": 140,
-    "lines of plug-ins": 20_100, "commands": 13, "options": 200, "lines of tests": 60_900, "lines of scripts": 17_300,
+    "entries at the top of the package": 20, "modules of the core": 207, "lines of the core": 32_050, "modules of plug-ins": 140,
+    "lines of plug-ins": 20_100, "commands": 13, "options": 200, "lines of tests": 60_900, "lines of scripts": 16_750,
 }  # fmt: skip
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -356,7 +356,8 @@ def main() -> int:
     options = parser.parse_args()
     house = read_house(ROOT / "spacy_calib")
     if options.svg:
-        from house_drawing import drawing
+        sys.path.insert(0, str(ROOT / "scripts"))
+        from tools.house_drawing import drawing
 
         options.svg.write_text(drawing(house), encoding="utf8")
         return 0

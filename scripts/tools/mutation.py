@@ -1,6 +1,6 @@
 """Puts small faults into the package, one at a time, and asks whether the tests beside the changed module notice.
 
-    python scripts/mutation.py [FILE OR FOLDER ...] [--sample 60] [--seed 0] [--jobs 2] [--files 3]
+    python scripts/tools/mutation.py [FILE OR FOLDER ...] [--sample 60] [--seed 0] [--jobs 2] [--files 3]
 
 A mutant is the module with one expression changed: < to <=, + to -, and to or, a number to the next one, min to max, a condition to its
 opposite. Each is run in a fork of this process, which has imported what the package stands on but not the package, in a copy of the checkout,
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # Folders whose tests run most of what they run in other processes, or run everything.
 ELSEWHERE = ("spark", "docs", "scripts", "browser")
 COPIED = ("spacy_calib", "tests", "scripts", "configs", "docs", "setup.cfg", "pyproject.toml")

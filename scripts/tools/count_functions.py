@@ -1,6 +1,6 @@
 """How many functions of this package a reader meets who follows one Doc, or one fit, through it.
 
-    SPACY_CALIB_DATA=../shared/data python scripts/count_functions.py
+    SPACY_CALIB_DATA=../shared/data python scripts/tools/count_functions.py
 
 Counts the distinct functions that run, by `sys.setprofile`, and the modules that they are in; lambdas, comprehensions, class bodies and generated
 methods are not counted. One Doc: `nlp(text)` of en_core_web_sm with a `calib` pipe behind its tagger, fitted on EWT dev with the defaults of
@@ -22,10 +22,13 @@ from types import CodeType, FrameType
 from typing import Any
 
 import spacy
-from clocks import METHODS, bench_parser, fit_tagger_calib, gold_docs, texts_of
-from frame import MODEL, ewt_file, head, row
 
 import spacy_calib
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
+
+from clocks import METHODS, bench_parser, fit_tagger_calib, gold_docs, texts_of
+from frame import MODEL, ewt_file, head, row
 
 PACKAGE = str(Path(spacy_calib.__file__).parent) + os.sep
 NOT_COUNTED = {"<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}

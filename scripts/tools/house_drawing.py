@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import NamedTuple
 
-from house import BASE, NUMERICAL, PLUGINS, House, reached, shortened
+from tools.house import BASE, NUMERICAL, PLUGINS, House, reached, shortened
 
 
 class Box(NamedTuple):

@@ -1,7 +1,7 @@
 """Load damaged saved states whose checksum is right, predict with them and show them: every failure must be a sentence with a code.
 
-    python scripts/fuzz_state.py ./calibrated --cases 10000
-    python scripts/fuzz_state.py --cases 100 --bytes
+    python scripts/tools/fuzz_state.py ./calibrated --cases 10000
+    python scripts/tools/fuzz_state.py --cases 100 --bytes
 
 Each component of ours of these pipelines (none: of small ones of each kind, from the tests) is taken apart, one to three
 places of its saved state are changed at random (values, types, lengths, keys), and the state is put back with a checksum of its
@@ -29,11 +29,14 @@ from typing import Any
 import numpy as np
 import spacy
 import srsly
-from frame import ROOT, make_parser
 from spacy.language import Language
 
 from spacy_calib import CalibError
 from spacy_calib.cli.info_command import describe, show
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
+
+from frame import ROOT, make_parser
 
 TEXT = "the old dog saw Jordan in New York ."
 WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336", "C298", "C299")
@@ -141,29 +144,38 @@ def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
 
 def opened(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
-    outer = srsly.msgpack_loads(data)
-    if "body" in outer:
-        return {"state": srsly.msgpack_loads(outer["body"])}
-    model = srsly.msgpack_loads(outer["model"])
-    model["attrs"] = [{key: srsly.msgpack_loads(value) for key, value in attrs.items()} for attrs in model["attrs"]]
-    return {"cfg": srsly.json_loads(outer["cfg"]), "model": model}
+    outer: Any = srsly.msgpack_loads(data)
+    is_spacys = "body" not in outer
+    spacys = {"cfg": srsly.json_loads(outer["cfg"]), "model": outer["model"]} if is_spacys else {}
+    state = {"state": spacys} if is_spacys else srsly.msgpack_loads(outer["body"])
+    fields = state.get("state")
+    if isinstance(fields, dict) and "model" in fields:
+        model = srsly.msgpack_loads(fields["model"])
+        model["attrs"] = [{key: srsly.msgpack_loads(value) for key, value in attrs.items()} for attrs in model["attrs"]]
+        fields["model"] = model
+    return {"state": state}
 
 
 def closed(tree: dict[str, Any], data: bytes) -> bytes:
     """The bytes of such a tree. data (bytes): As they were; what is not in the tree is theirs."""
-    outer = srsly.msgpack_loads(data)
-    if "body" in outer:
-        body = srsly.msgpack_dumps(tree.get("state"))
-        return srsly.msgpack_dumps({**outer, "body": body, "crc": zlib.crc32(body)})
-    model = tree.get("model")
-    if isinstance(model, dict) and isinstance(model.get("attrs"), list):
-        attrs = [
-            {key: srsly.msgpack_dumps(value) for key, value in one.items()} if isinstance(one, dict) else one
-            for one in model["attrs"]
-        ]
-        model = {**model, "attrs": attrs}
-    held = {"cfg": srsly.json_dumps(tree.get("cfg")).encode("utf8"), "model": srsly.msgpack_dumps(model)}
-    return srsly.msgpack_dumps({**outer, **{key: value for key, value in held.items() if key in tree}})
+    outer: Any = srsly.msgpack_loads(data)
+    state = tree.get("state")
+    fields: Any = state.get("state") if isinstance(state, dict) else None
+    model = fields.get("model") if isinstance(fields, dict) else None
+    if isinstance(model, dict):
+        attrs = model.get("attrs")
+        if isinstance(attrs, list):
+            packed = (
+                {key: srsly.msgpack_dumps(value) for key, value in one.items()} if isinstance(one, dict) else one
+                for one in attrs
+            )
+            model["attrs"] = list(packed)
+        fields["model"] = srsly.msgpack_dumps(model)
+    if "body" not in outer:  # of spaCy's own form
+        packed_cfg = {"cfg": srsly.json_dumps(fields["cfg"]).encode("utf8")} if "cfg" in fields else {}
+        return srsly.msgpack_dumps({**outer, **fields, **packed_cfg})
+    body = srsly.msgpack_dumps(state)
+    return srsly.msgpack_dumps({**outer, "body": body, "crc": zlib.crc32(body)})
 
 
 class Fuzzer:

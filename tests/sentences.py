@@ -1,0 +1,35 @@
+"""The sentences of this package by their codes: tests pin codes and values; wordings only where a table is about them (`cli/test_beginner.py`)."""
+
+from __future__ import annotations
+
+import re
+import string
+from importlib import import_module
+from pathlib import Path
+
+import spacy_calib
+
+PACKAGE = Path(spacy_calib.__file__).parent
+# Modules with messages: those of the core, and of each plug-in that has its own.
+HOLDERS = {
+    path.parent.relative_to(PACKAGE).as_posix(): import_module(
+        ".".join(["spacy_calib", *path.relative_to(PACKAGE).with_suffix("").parts])
+    )
+    for path in sorted(PACKAGE.rglob("messages.py"))
+}
+MESSAGES = {code: sentence for holder in HOLDERS.values() for code, sentence in holder.MESSAGES.items()}
+WARNINGS = {code: sentence for holder in HOLDERS.values() for code, sentence in getattr(holder, "WARNINGS", {}).items()}
+
+
+def says(code: str, **values: object) -> re.Pattern[str]:
+    """The pattern of a sentence with these values, and any for its other fields."""
+    pattern = ""
+    for text, field, spec, conversion in string.Formatter().parse({**MESSAGES, **WARNINGS}[code]):
+        pattern += re.escape(text)
+        if field in values:
+            form = f"{{0{f'!{conversion}' if conversion else ''}:{spec}}}"
+            pattern += re.escape(form.format(values.pop(field)))
+        elif field is not None:
+            pattern += ".*?"
+    assert not values, f"{code} has no field {', '.join(values)}"
+    return re.compile(pattern, re.DOTALL)
