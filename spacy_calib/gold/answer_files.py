@@ -163,10 +163,14 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _checked(answer: TextAnswers) -> TextAnswers:
-    """RAISES ValueError: a text or a label is none, or no Unicode, or a queue wrote no value that a Doc can keep."""
+    """RAISES ValueError: a text, a label or an offset is none, or no Unicode, or a queue wrote no value that a Doc can keep."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
+    if "" in answer.cats:
+        raise ValueError("a label is empty")
+    if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
+        raise ValueError("a span does not begin and end at whole numbers")
     values = [answer.meta.get(key) for key in ("drawn", "doc")]
     if not all(
         value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)

@@ -48,7 +48,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
         if kind is None or control not in task[_CONTROLS]:
             skipped[f"regions of '{control}'" if kind else str(result.get("type") or "parts without type")] += 1
         elif kind == "choices":
-            chosen[control] += map(str, as_list(result["value"]["choices"]))
+            chosen[control] += as_list(result["value"]["choices"])
         else:
             value = result["value"]
             bounds = place_of(text, value["start"], value["end"], value.get("text"))

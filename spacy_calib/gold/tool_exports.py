@@ -94,7 +94,7 @@ def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any],
 
 def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
     """The categories that a person chose from all."""
-    return TextAnswers(text, cats=dict.fromkeys(map(str, names), True), whole=True, meta=dict(meta))
+    return TextAnswers(text, cats=dict.fromkeys(names, True), whole=True, meta=dict(meta))
 
 
 def _asked(text: str, meta: Mapping[str, Any]) -> list[Mark]:
@@ -200,7 +200,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
     marks = [Mark(*label) for label in labels if not isinstance(label, dict)]
     marks += _marks(text, [label for label in labels if isinstance(label, dict)], "start_offset", "end_offset")
-    cats: dict[str, bool | None] = dict.fromkeys(map(str, as_list(record.get("cats"))), True)
+    cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     return replace(answer_with_spans(text, marks, meta), cats=cats, skipped=skipped)
 
 
