@@ -120,15 +120,10 @@ class Normalization:
 
 # The form of a saved TokenCalibration; `make_part` checks its registered parts.
 TOKENS: dict[str, Form] = {
-    "maps": maybe(GROUPED),
-    "scaling": maybe(registered("@calib_scalings")),
-    "context": maybe(registered("@calib_contexts")),
-    "other": maybe(MAP),
-    "sets": maybe(registered("@calib_sets")),
-    "adaptations": maybe(listed(Adaptation.read)),
-    "recall_cutoffs": maybe(RecallCutoffs.read),
-    "label_cutoffs": maybe(Cutoffs.read),
-}
+    "maps": maybe(GROUPED), "scaling": maybe(registered("@calib_scalings")), "context": maybe(registered("@calib_contexts")),
+    "other": maybe(MAP), "sets": maybe(registered("@calib_sets")), "adaptations": maybe(listed(Adaptation.read)),
+    "recall_cutoffs": maybe(RecallCutoffs.read), "label_cutoffs": maybe(Cutoffs.read),
+}  # fmt: skip
 
 
 @dataclass(eq=False)
