@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
-from spacy_calib.gold.tool_exports import Mark, TextAnswers
+from spacy_calib.gold.tool_exports import TextAnswers, TextSpan
 from tests.answers import write
 
 TEXT = "Anna met Bob in Rome"
@@ -125,7 +125,7 @@ def test_label_studio_takes_the_last_annotation_that_stands_and_counts_as_a_brow
 
     task = {"data": {"text": "😀 Anna met Bob"}, "annotations": [told("Bob"), told("😀 Anna", "Bob"), told(cancelled=True)]}
     found = read_answers(write(tmp_path / "a.json", [task], array=True))[0]
-    assert list(found.spans) == [Mark(0, 6, "P"), Mark(11, 14, "P")]
+    assert list(found.spans) == [TextSpan(0, 6, "P"), TextSpan(11, 14, "P")]
 
 
 RIGHT = {"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner_manual"}
@@ -180,10 +180,10 @@ def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
 
 def test_what_was_said_later_counts():
     first, second = (
-        TextAnswers("a b", {Mark(0, 1, "P"): True}),
-        TextAnswers("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}),
+        TextAnswers("a b", {TextSpan(0, 1, "P"): True}),
+        TextAnswers("a b", {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}),
     )
-    assert first.joined(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
+    assert first.joined(second).spans == {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}
     assert first.joined(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
     assert [one.joined(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [

@@ -59,9 +59,8 @@ def asked_of(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
         Scored(pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), names=shown_columns(pipe), merged=merged_labels(pipe))
         for pipe in pipes
     ]
-    label_scores = [
-        score for score in scores if not score.annotation.compares_arcs
-    ]  # the score of an arc is not that of its label
+    # The score of an arc is not that of its label.
+    label_scores = [score for score in scores if not score.annotation.compares_arcs]
     return QueryAbilities(label_scores, "calib_coref" in factories, parses, nlp.vocab)
 
 

@@ -166,14 +166,14 @@ def expected_quality(
     """What `expect` returns. gold (Path | None): Labelled documents. check (bool): Whether DATA has gold to compare with."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
-    from ...gold.reading import Noted
+    from ...gold.reading import GoldSpanCounter
     from ...pipe.record.fit_record import read_record
     from .few_labels import Beside, Read, with_gold
     from .summary import Summed, checked_documents, corrected, true_values, without_trust
 
     annotation = get_annotation(pipe.fit_info.layer)
     record, labels = read_record(pipe), pipe.lookup.labels()
-    noted, summed, beside, seen, names = Noted(annotation), Summed(labels, record), None, None, Names(run.by)
+    noted, summed, beside, seen, names = GoldSpanCounter(annotation), Summed(labels, record), None, None, Names(run.by)
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:
@@ -253,10 +253,10 @@ def labelled_documents(
     RAISES C030: they have no labels of the component. C690: they were labelled because they were doubtful. C800 to C804: they say nothing. C075, C151: no token got a score, or the component knows none of the labels.
     """
     from ...gold.checks import EXPECTED
-    from ...gold.reading import Noted
+    from ...gold.reading import GoldSpanCounter
     from .few_labels import Read
 
-    noted, seen, says = Noted(annotation), Seen(pipe), GoldSays(pipe)
+    noted, seen, says = GoldSpanCounter(annotation), Seen(pipe), GoldSays(pipe)
     corpus = score(
         nlp,
         pipe,
