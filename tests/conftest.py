@@ -7,10 +7,12 @@ import gc
 import os
 import pickle
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import catalogue
@@ -175,6 +177,17 @@ def trained_bytes() -> dict[str, object]:
         return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
 
     return made_once("pipeline", train)
+
+
+@pytest.fixture(scope="session")
+def fuzz() -> Iterator[ModuleType]:
+    """scripts/tools/fuzz_state.py."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+    from tools import fuzz_state
+
+    yield fuzz_state
+    sys.path.remove(str(Path(__file__).parents[1] / "scripts"))
+    sys.modules.pop("tools.fuzz_state", None)
 
 
 def revive(saved: dict[str, object], **kwargs) -> Language:

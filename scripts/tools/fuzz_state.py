@@ -1,9 +1,9 @@
 """Load damaged saved states whose checksum is right, predict with them and show them: every failure must be a sentence with a code.
 
     python scripts/tools/fuzz_state.py ./calibrated --cases 10000
-    python scripts/tools/fuzz_state.py --made-up --cases 100 --bytes
+    python scripts/tools/fuzz_state.py --cases 100 --bytes
 
-Each component of ours of these pipelines (`--made-up`: of small ones of each kind, from the tests) is taken apart, one to three
+Each component of ours of these pipelines (none: of small ones of each kind, from the tests) is taken apart, one to three
 places of its saved state are changed at random (values, types, lengths, keys), and the state is put back with a checksum of its
 own; with `--bytes` its bytes are changed instead, and no checksum. Bad is an exception without a code, a score outside [0, 1], a
 refused load that leaves the pipe changed, a sentence that prints what was given at length, an accepted state that cannot be saved
@@ -144,7 +144,10 @@ def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
 
 def opened(data: bytes) -> dict[str, Any]:
     """What a component of ours saved, down to numbers and texts."""
-    state = srsly.msgpack_loads(srsly.msgpack_loads(data)["body"])
+    outer: Any = srsly.msgpack_loads(data)
+    is_spacys = "body" not in outer
+    spacys = {"cfg": srsly.json_loads(outer["cfg"]), "model": outer["model"]} if is_spacys else {}
+    state = {"state": spacys} if is_spacys else srsly.msgpack_loads(outer["body"])
     fields = state.get("state")
     if isinstance(fields, dict) and "model" in fields:
         model = srsly.msgpack_loads(fields["model"])
@@ -168,6 +171,9 @@ def closed(tree: dict[str, Any], data: bytes) -> bytes:
             )
             model["attrs"] = list(packed)
         fields["model"] = srsly.msgpack_dumps(model)
+    if "body" not in outer:  # of spaCy's own form
+        packed_cfg = {"cfg": srsly.json_dumps(fields["cfg"]).encode("utf8")} if "cfg" in fields else {}
+        return srsly.msgpack_dumps({**outer, **fields, **packed_cfg})
     body = srsly.msgpack_dumps(state)
     return srsly.msgpack_dumps({**outer, "body": body, "crc": zlib.crc32(body)})
 
@@ -277,32 +283,29 @@ def report(fuzzer: Fuzzer, title: str, seeds: range, totals: Counter[str]) -> in
     return sum(map(len, bad.values()))
 
 
-def fuzzers(paths: list[Path], made_up: bool, as_bytes: bool) -> Iterator[tuple[str, Fuzzer]]:
-    """A fuzzer, with a title, for each component of ours in these folders and in the made-up pipelines."""
+def fuzzers(paths: list[Path], as_bytes: bool) -> Iterator[tuple[str, Fuzzer]]:
+    """A fuzzer, with a title, for each component of ours in these folders, else for each kind of saved state of the tests."""
     for path in paths:
         nlp = spacy.load(path)
         for name in (name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in FACTORIES):
             yield f"{path.name}, {name}", Fuzzer(nlp, name, as_bytes=as_bytes)
-    if made_up:
+    if not paths:
         sys.path.insert(0, str(ROOT))
         from tests.plugins.test_damaged_states import STATES
 
-        for title, (make, name, made) in STATES.items():
-            yield title, Fuzzer(make(), name, made, as_bytes)
+        yield from ((title, Fuzzer(make(), name, made, as_bytes)) for title, (make, name, made) in STATES.items())
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser(__doc__)
-    parser.add_argument("pipelines", nargs="*", type=Path, help="folders of fitted pipelines")
-    parser.add_argument("--made-up", action="store_true", help="small pipelines of each kind, of the tests")
+    parser.add_argument("pipelines", nargs="*", type=Path, help="folders of fitted pipelines; none: small ones of each kind")
     parser.add_argument("--bytes", action="store_true", help="damage bytes, and leave the checksum as it was")
     parser.add_argument("--cases", type=int, default=10_000, help="of each component")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
     given = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    totals, n_bad, seeds = Counter[str](), 0, range(given.seed, given.seed + given.cases)
-    for title, fuzzer in fuzzers(given.pipelines, given.made_up, given.bytes):
-        n_bad += report(fuzzer, title, seeds, totals)
+    seeds, totals = range(given.seed, given.seed + given.cases), Counter[str]()
+    n_bad = sum(report(fuzzer, title, seeds, totals) for title, fuzzer in fuzzers(given.pipelines, given.bytes))
     print(f"in all: {totals.total():,} cases, " + ", ".join(f"{name} {n:,}" for name, n in totals.most_common()))
     print(f"{n_bad} bad")
     return 1 if n_bad else 0

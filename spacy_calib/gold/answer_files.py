@@ -165,10 +165,14 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _check_answer(answer: TextAnswers) -> TextAnswers:
-    """Return an answer unchanged. RAISES ValueError: a text, a label, or a value of our queue cannot be stored in a Doc."""
+    """Return an answer unchanged. RAISES ValueError: a text, a label, an offset, or a value of our queue cannot be stored in a Doc."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
+    if "" in answer.cats:
+        raise ValueError("a label is empty")
+    if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
+        raise ValueError("a span does not begin and end at whole numbers")
     values = [answer.meta.get(key) for key in ("drawn", "doc")]
     if not all(
         value is None or isinstance(value, (str, float)) or (isinstance(value, int) and abs(value) < _TOO_BIG)

@@ -50,7 +50,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
         if kind is None or control not in task[_CONTROLS]:
             skip_counts[f"regions of '{control}'" if kind else str(result.get("type") or "parts without type")] += 1
         elif kind == "choices":
-            choices[control] += map(str, as_list(result["value"]["choices"]))
+            choices[control] += as_list(result["value"]["choices"])
         else:
             value = result["value"]
             bounds = locate_words(text, value["start"], value["end"], value.get("text"))

@@ -93,7 +93,7 @@ def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, A
 
 def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
     """Return an answer with the categories of a text; all others are wrong."""
-    return TextAnswers(text, cats=dict.fromkeys(map(str, names), True), whole=True, meta=dict(meta))
+    return TextAnswers(text, cats=dict.fromkeys(names, True), whole=True, meta=dict(meta))
 
 
 def _proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
@@ -201,7 +201,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
     marks = [TextSpan(*label) for label in labels if not isinstance(label, dict)]
     marks += _marks(text, [label for label in labels if isinstance(label, dict)], "start_offset", "end_offset")
-    cats: dict[str, bool | None] = dict.fromkeys(map(str, as_list(record.get("cats"))), True)
+    cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     return replace(answer_with_spans(text, marks, meta), cats=cats, skipped=skipped)
 
 

@@ -29,7 +29,7 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
     values: dict[str, bool | None] = (
         {str(name): bool(value > 0.5) for name, value in cats.items()} if isinstance(cats, dict) else {}
     )
-    values |= {} if isinstance(cats, dict) else dict.fromkeys(map(str, as_list(cats)), True)
+    values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
     return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=_relations(record))
 
 
@@ -46,8 +46,8 @@ def _relations(record: dict[str, Any]) -> Counter[str]:
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
     """Read tokens with tags, with or without a prefix (B-, I-, E-, L-, S-, U-). RAISES ValueError: numbers as tags, or too few or many."""
     tokens, tags = record["tokens"], record[next(key for key in ("ner_tags", "tags", "labels") if key in record)]
-    if any(isinstance(tag, int) for tag in tags):
-        raise ValueError("its tags are numbers, whose names are not in the file: write the names in their stead")
+    if not all(isinstance(tag, str) for tag in tags):
+        raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")
     marks: list[TextSpan] = []
     start, continues = 0, False
     for token, tag in zip(tokens, tags, strict=True):

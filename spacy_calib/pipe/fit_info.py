@@ -12,6 +12,13 @@ from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import MAX_NUMBER, Serializable, dict_of, flag, list_of, maybe, number, record, saved_field, text, whole
 
+
+def _layer(value: Any, where: str) -> str:
+    layer: str = text(value, where)
+    unit_of(layer)  # refuses an unknown one
+    return layer
+
+
 _SHARE = maybe(number(0.0, 1.0))
 _SCALING = record(
     {"name": text, "biased": flag, "temperature": maybe(number(0.0, MAX_NUMBER)), "ridge": maybe(number()), "size": whole()}
@@ -120,7 +127,7 @@ class FitInfo(Serializable):
     """
 
     component: str = saved_field(text, "")
-    layer: str = saved_field(text, "")
+    layer: str = saved_field(_layer, "")
     threshold: float = saved_field(number(0.0, 1.0), 0.0)
     docs: int = saved_field(whole(), 0)
     unit: str = saved_field(text, DOCUMENT)

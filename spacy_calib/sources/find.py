@@ -8,7 +8,7 @@ from typing import Any
 from spacy.language import Language
 
 from ..calibration.registered import prototypes
-from ..errors import CalibError, calib_error
+from ..errors import CalibError, brief, calib_error
 from .base import Source, named_source
 
 _RULE, _SIDE, _VECTORS = (
@@ -67,7 +67,7 @@ def _current_labels(source: Source, component: Any, fit_labels: tuple[str, ...],
     if labels[: len(fit_labels)] == fit_labels:
         return labels
     removed_labels = [label for label in fit_labels if label not in set(labels)]
-    detail = f"'{removed_labels[0]}' is gone" if removed_labels else "their order is another one"
+    detail = f"'{brief(removed_labels[0])}' is gone" if removed_labels else "their order is another one"
     raise calib_error("C020", component=source.component, name=name, detail=detail)
 
 

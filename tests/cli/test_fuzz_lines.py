@@ -72,7 +72,7 @@ def test_a_component_that_fails_is_a_sentence(n_process, text, code, words):
     nlp.add_pipe("fails_at_words")
     examples = [Example(nlp.make_doc(text), nlp.make_doc(text))]
     with pytest.raises(CalibError, match=words) as error:
-        list(run_pipes(nlp, examples, nlp.pipe_names, silent=True, what="", n_process=n_process))
+        list(run_pipes(nlp, examples, nlp.pipe_names, silent=True, title="", n_process=n_process))
     assert error.value.code == code
 
 

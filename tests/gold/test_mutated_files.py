@@ -13,6 +13,7 @@ import os
 import random
 import warnings
 
+import pytest
 import spacy
 
 from spacy_calib.cli.shared.examples import read_examples
@@ -55,30 +56,21 @@ def mutated_json(rng, value):
     return value
 
 
-def mutated_bytes(rng, data):
-    place = rng.randrange(len(data))
-    change = rng.choice(("cut", "flip", "insert", "drop"))
-    if change == "cut":
-        return data[:place]
-    piece = bytes([rng.randrange(256)])
-    return data[:place] + {"flip": piece, "insert": piece + data[place : place + 1], "drop": b""}[change] + data[place + 1 :]
-
-
-def mutated(rng, name):
+def mutated(rng, name, fuzz):
     data = (TOOLS / name).read_bytes()
     if name in OTHERS or rng.random() < 0.25:
-        return mutated_bytes(rng, data)
+        return fuzz.damaged_bytes(data, rng)
     text = data.decode()
     if name.endswith(".json"):
         return json.dumps(mutated_json(rng, json.loads(text))).encode()
     return "\n".join(json.dumps(mutated_json(rng, json.loads(line))) for line in text.splitlines()).encode()
 
 
-def test_mutated_files_are_read_or_refused_in_a_sentence(tmp_path):
+def test_mutated_files_are_read_or_refused_in_a_sentence(fuzz, tmp_path):
     rng, nlp, n_read = random.Random(0), spacy.blank("en"), 0
     for number in range(N_MUTATIONS):
         name = rng.choice((*JSON_FILES, *OTHERS))
-        data = mutated(rng, name)
+        data = mutated(rng, name, fuzz)
         file = tmp_path / f"{number}{(TOOLS / name).suffix}"
         file.write_bytes(data)
         try:
@@ -102,3 +94,23 @@ def test_mutated_files_are_read_or_refused_in_a_sentence(tmp_path):
         assert code != "C053", (name, data, sentence)
         file.unlink()
     assert 0 < n_read < N_MUTATIONS
+
+
+TEXT = "Anna left"
+FAULTS = {
+    "an end that is true": ({"text": TEXT, "entities": [[0, True, "PER"]]}, "a span does not begin and end at whole numbers"),
+    "a category that is null": ({"id": 1, "text": TEXT, "label": [[0, 4, "PER"]], "cats": [None]}, "a label or a text is none"),
+    "a category that is a number": ({"text": TEXT, "cats": 3}, "a label or a text is none"),
+    "a category without a name": ({"text": TEXT, "cats": {"": 1}}, "a label is empty"),
+    "a tag that is a list": ({"tokens": ["Anna", "left"], "ner_tags": [[], "O"]}, "its tags are numbers, .* or no names"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_label_or_offset_is_refused(fault, tmp_path):
+    """Each of these was read as a label or an offset of its own."""
+    record, why = FAULTS[fault]
+    file = tmp_path / "answers.jsonl"
+    file.write_text(json.dumps(record))
+    with pytest.raises(CalibError, match=f"C692.*{why}"):
+        read_examples(spacy.blank("en"), file, False)

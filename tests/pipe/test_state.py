@@ -68,6 +68,7 @@ DAMAGE = [
     ("isotonic", "maps.groups.counts", lambda of: of.astype(float), "counts' is not an array of whole numbers"),
     ("isotonic", "labels", lambda labels: labels[:-1], "5 tags are judged by groups, there are 4 labels"),
     ("isotonic", "labels", lambda labels: "DET", "'state.labels' is not a list"),
+    ("isotonic", "fit_info.layer", lambda layer: "x", "layer must be one of arc, .*but 'x' was given"),
     ("isotonic", "fit_info.pairs", lambda n: "many", "'state.fit_info.pairs' is not a whole number"),
     ("isotonic", "fit_info.threshold", lambda n: float("nan"), "fit_info.threshold"),
     ("isotonic", "fit_info.table.0.raw", lambda n: "x", r"'state.fit_info.table\[0\].raw' is not a number from 0 to 1"),

@@ -2,4 +2,3 @@
 
 from tests.cli.conftest import *  # noqa: F403
 from tests.cli.test_documents import articles  # noqa: F401
-from tests.pipe.conftest import fuzz  # noqa: F401
