@@ -50,15 +50,15 @@ _PICTURES = (".png", ".svg")
 
 
 QUERY_HELP = (
-    "What is counted (may be repeated): a label (PERSON), a token pattern of spaCy's Matcher as JSON "
+    "Query (may be repeated): a label (PERSON), a token pattern of spaCy's Matcher as JSON "
     '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})'
 )
-NAME_HELP = "What the query is called in tables and titles; as often as --query, in the same order"
-BY_HELP = "A row for each value of this key of the lines of .jsonl, or of their meta"
-PER_HELP = "Show counts for each N tokens, on the screen and in the picture"
-GOLD_HELP = "A few labelled documents, picked at random from such texts: they correct the counts"
-Unit = Annotated[str | None, option("What is counted", "-u", words=UNITS, show_default="entity of an entity label, else token")]
-Every = Annotated[str | None, option("The values are dates: a row for each period", words=PERIODS)]
+NAME_HELP = "Name of the query in tables and titles; as often as --query, in the same order"
+BY_HELP = "Count separately for each value of this key of the lines of .jsonl, or of their meta"
+PER_HELP = "Show counts per N tokens, on the screen and in the picture"
+GOLD_HELP = "A few labelled documents, picked at random from such texts, to correct the counts"
+Unit = Annotated[str | None, option("Unit to count", "-u", words=UNITS, show_default="entity for an entity label, else token")]
+Every = Annotated[str | None, option("Period of the rows, if the values of --by are dates", words=PERIODS)]
 
 
 @command(example="./calibrated texts.jsonl --query NOUN --by year --plot nouns.png")
@@ -73,8 +73,8 @@ def count(
     every: Every = None,
     per: Annotated[int | None, option(PER_HELP, metavar="N")] = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
-    confidence: Annotated[float, option("How often an interval holds the true number")] = 0.95,
-    draws: Annotated[int, option("Clusterings of each document, for what entities do")] = 200,
+    confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
+    draws: Annotated[int, option("Sampled clusterings per document, for queries about what entities do")] = 200,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
@@ -91,8 +91,8 @@ def count(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Count the documents, entities or tokens that satisfy a query: how many the pipeline found, how many are to be expected by
-    its calibrated probabilities, and the interval that holds the true number, for each year or what else texts are counted by.
+    Count the documents, entities or tokens that satisfy a query: the number in the output of the pipeline, the expected number by
+    its calibrated probabilities, and an interval for the true number, also for each year or another key.
 
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed", "gold" (labelled
         documents; None without), "gold_among" (texts that are among them), "drift" (prefix of a pipe -> whether the texts are like its fit data, as of `expect`), and "queries":

@@ -44,16 +44,13 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from .few_labels import Read
 
-GOLD_HELP = "A few labelled documents, picked at random from such texts: they correct what the scores say"
-BY_HELP = (
-    "Tell it, too, of each part of the texts that shares a value of this key: of Doc.user_data, of the lines of .jsonl, or a function of "
-    "calib_keys"
-)
+GOLD_HELP = "A few labelled documents, picked at random from such texts, to correct the estimate"
+BY_HELP = "Also estimate for each slice of texts that share a value of this key: of Doc.user_data, of lines of .jsonl, or a function of calib_keys"
 
 
 FailOn = Annotated[
     str | None,
-    option("Exit code 1 where the texts are not like the fit data: drift, unclear (too few to tell), or drift,unclear"),
+    option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few to tell), or drift,unclear"),
 ]
 
 
@@ -87,9 +84,9 @@ def expect(
     attr: OnlyAttr = None,
     columns: Columns = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
-    confidence: Annotated[float, option("How often an interval holds the true value")] = 0.95,
+    confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("The expected accuracy of every document too")] = False,
+    per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
     check: Annotated[bool, option("Compare with the gold in DATA")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
@@ -103,11 +100,11 @@ def expect(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Tell the accuracy (and precision, recall and F of entities) to be expected on texts without gold, with an interval, and
-    whether the texts are like those the pipe was fitted on: where they are not, the numbers cannot be trusted.
+    Estimate the accuracy (and precision, recall and F of entities) on texts without gold, with an interval, and test whether the
+    texts are like those of the fit: the estimates cannot be trusted if they are not.
 
-    With --gold, a few labelled documents tell by how much the scores are off (prediction-powered inference): the numbers then
-    hold for other texts too, and stand beside what the labelled documents alone would say.
+    With --gold, a few labelled documents correct the estimates (prediction-powered inference), which then hold for other texts
+    too; they are printed next to the estimate from the labelled documents only.
 
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (see `SourceLookup.weights_changed`), "learned_from" ("unit" and "n" of the documents behind the intervals), and what `expectations` gives, or `with_gold` with "seen" of the labelled documents;

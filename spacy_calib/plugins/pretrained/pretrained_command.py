@@ -28,7 +28,7 @@ _COLUMNS = (
     TableColumn("Licence", "licence", str, "l"),
 )
 Components = Annotated[
-    list[str] | None, option("Component to calibrate (repeat it for each)", "--component", "-C", show_default="all")
+    list[str] | None, option("Component to calibrate (may be repeated)", "--component", "-C", show_default="all")
 ]
 
 
@@ -38,17 +38,17 @@ def pretrained(
     output: Annotated[Path | None, argument("OUTPUT", "Folder for the calibrated pipeline")] = None,
     *,
     component: Components = None,
-    card: Annotated[str | None, option("Use this card (name, JSON file, or universal: entities of any language)")] = None,
-    precision: Annotated[float | None, option("Precision of what is accepted, as a mean of sources left out", "-p")] = None,
-    by: Annotated[str | None, option("Score parts of speech alone, in a pipe calib_pos", words=("pos",))] = None,
-    list_cards: Annotated[bool, option("List the cards that there are", "--list")] = False,
+    card: Annotated[str | None, option("Card to use: a name, a JSON file, or universal (entities of any language)")] = None,
+    precision: Annotated[float | None, option("Mean precision of accepted entities on left-out sources", "-p")] = None,
+    by: Annotated[str | None, option("Score only parts of speech, in a pipe calib_pos", words=("pos",))] = None,
+    list_cards: Annotated[bool, option("List all cards", "--list")] = False,
     format: Format = "table",
     force: Force = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Write a stock pipeline with calibrated scores that need no gold of yours. A
-    card says what they were fitted on, and how well they do elsewhere.
+    Write a stock pipeline with calibrated scores that need no gold of your own.
+    A card documents what they were fitted on, and how well they do elsewhere.
 
     RETURNS (dict): "cards": what there is, or what was used; "output": the folder.
     RAISES C830: neither both folders nor --list. CalibError: every other fault of the input.

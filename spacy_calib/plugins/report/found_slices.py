@@ -22,7 +22,7 @@ def found_sections(
     evaluation: Evaluation,
     paths: Sequence[Path] = (),
     *,
-    find_slices: Annotated[bool, option("Search for parts of the data whose scores are off")] = False,
+    find_slices: Annotated[bool, option("Search for slices of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
     """Yield the slices found of each pipe and unit, with "examples". RAISES C610: there are too few documents."""
     from ...gold.keys import fields_of

@@ -25,12 +25,12 @@ KINDS = ("reliability", "top", "groups", "errors", "coverage")
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 Kind = Annotated[
     str | None,
-    option("Which picture", "-k", words=(*KINDS, "all"), show_default="reliability; in a folder all, beside --tag none"),
+    option("Picture to draw", "-k", words=(*KINDS, "all"), show_default="reliability; all in a folder, none with --tag"),
 ]
-Tags = Annotated[list[str] | None, option("A picture of this tag (may be repeated)", "--tag", "-T")]
+Tags = Annotated[list[str] | None, option("Draw a picture for this tag (may be repeated)", "--tag", "-T")]
 Unit = Annotated[
     str | None,
-    option("What pictures are of", "-u", words=tuple(UNITS), show_default="entity or document where the pipe scores them"),
+    option("Unit of the pictures", "-u", words=tuple(UNITS), show_default="entity or document if the pipe scores them"),
 ]
 
 

@@ -24,7 +24,7 @@ def view(
     *,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
-    port: Annotated[int | None, option("Port of the page at 127.0.0.1", show_default="a free one")] = None,
+    port: Annotated[int | None, option("Port of the page on 127.0.0.1", show_default="a free one")] = None,
     format: Format = "table",
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -32,8 +32,8 @@ def view(
 ) -> dict[str, Any]:
     """
     Show in the browser how sure a calibrated pipeline is of any text that you type. Words and entities are shaded by calibrated
-    or raw probability, those below a cut-off are underlined, and the page tells what else they could be and whether the text is
-    unlike those of the fit. The page can be reached from this machine alone (127.0.0.1). No text is kept. Ctrl-C ends it.
+    or raw probability, those below a cut-off are underlined, and the page shows alternatives and whether the text is unlike
+    those of the fit. Only this machine can open the page (127.0.0.1). No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": where the page was.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: every other fault of the input.

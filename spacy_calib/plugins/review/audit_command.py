@@ -43,7 +43,9 @@ def audit(
     model: Annotated[str, argument("MODEL", "Pipeline with the trained component, calibrated or not")],
     data: Gold,
     *,
-    component: Annotated[str | None, option("Component whose scores doubt the gold", "-C", show_default="tagger")] = None,
+    component: Annotated[
+        str | None, option("Component whose scores are compared with the gold", "-C", show_default="tagger")
+    ] = None,
     label_map: LabelMap = None,
     top: Top = None,
     output: QueueFile = None,
@@ -57,9 +59,8 @@ def audit(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    List gold labels that are probably wrong, the likeliest first, each with what it would rather be, and write them as a queue
-    for an annotation tool. Scores are calibrated on the gold itself, but no label is doubted by what was learned from its own
-    document.
+    List gold labels that are probably wrong, most likely first, each with the label that is more likely, and write them as a queue
+    for an annotation tool. Scores are calibrated on the gold itself, by cross-validation over its documents.
 
     RETURNS (dict): "component", "unit"; "labels": gold labels looked at; "doubted": those of which something else is likelier, "kinds": how many of each kind;
         "expected_wrong": see `plugins.review.audit.expected_wrong`; "ranked": the doubted ones, see `plugins.review.queue.formats.record_of`.

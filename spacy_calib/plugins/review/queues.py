@@ -36,12 +36,14 @@ MIN_WORDS = 3
 
 
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
-FORMAT_HELP = "What is printed: table or json; or the queue in a form for programs and annotation tools, which goes to --output where one is given"
-OUTPUT_HELP = "File for the queue; without --format by its suffix: .json (all that was found), .jsonl or .csv"
-WORDS_HELP = "Leave out what has fewer words (with a letter or a digit)"
+FORMAT_HELP = (
+    "Format of the printed result: table, json, or a form for annotation tools, which goes to --output if that is given"
+)
+OUTPUT_HELP = "File for the queue; without --format by its suffix: .json (all results), .jsonl or .csv"
+WORDS_HELP = "Leave out units with fewer words (with a letter or a digit)"
 
-Unit = Annotated[str | None, option("What is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
-Top = Annotated[int | None, option("How many", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
+Unit = Annotated[str | None, option("Unit to rank", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Top = Annotated[int | None, option("Number of rows", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
 MinWords = Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS} for sentences; else 0")]
 QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]
 QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv", *TOOLS))]

@@ -51,7 +51,7 @@ _DRAWN = ("calibrated", "raw", "margin", "entropy", "random")
 _WIDTH = 70
 
 
-NOT_ACCEPTED_HELP = "Only entities below the cut-off that `calib threshold --apply` found for them"
+NOT_ACCEPTED_HELP = "Only entities below their cut-off of `calib threshold --apply`"
 
 
 @command(example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl")
@@ -59,10 +59,10 @@ def rank(
     model: CalibratedModel,
     data: Texts,
     *,
-    order: Annotated[str, option("What the order goes by", words=tuple(REVIEW))] = "calibrated",
-    repeats: Annotated[bool, option("Keep repeats: the same place of a sentence that occurs again")] = False,
+    order: Annotated[str, option("Sort key", words=tuple(REVIEW))] = "calibrated",
+    repeats: Annotated[bool, option("Keep the rows of repeated sentences")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
-    plot: Annotated[Path | None, option("PNG or SVG: errors found against share reviewed; needs gold")] = None,
+    plot: Annotated[Path | None, option("PNG or SVG file: errors found against share reviewed; needs gold")] = None,
     unit: Unit = None,
     top: Top = None,
     min_words: MinWords = None,
@@ -81,7 +81,7 @@ def rank(
 ) -> dict[str, Any]:
     """
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
-    With gold it tells how soon each order finds the errors.
+    With gold it shows how soon each order finds the errors.
 
     RETURNS (dict): "pipe", "unit", "order"; what is known of the orders, see `plugins.review.queue.findings.findings`; "seen": see `pairs.seen_texts.SeenShare`; "accepted",
         "too_short" and "repeats": units that the queue leaves out; "ranked": the units of the queue, see `plugins.review.queue.formats.record_of`; a sequence

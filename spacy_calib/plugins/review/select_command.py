@@ -54,21 +54,21 @@ RARE_SHARE = 0.01
 
 SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 PURPOSE_HELP = (
-    "What the labels are for. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one drawn at "
-    "random from each of --top equal parts of all documents, sorted by doubt (the shortest ones, a tenth of the words, are left out)"
+    "Purpose of the labels: train (doubtful sentences to train on), or adapt (whole documents for `adapt` and `expect --gold`, a random "
+    "sample stratified by doubt, without the shortest documents)"
 )
-OUTPUT_HELP = "File for the batch; without --format by its suffix: .json (all that is told), .jsonl, .csv, or .spacy (with the predicted annotation)"
+OUTPUT_HELP = "File for the batch; without --format by its suffix: .json (all results), .jsonl, .csv, or .spacy (with the predicted annotation)"
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
 UNIT_DEFAULT = "sentence; document with --for adapt, and for text categories"
-TAGS_DEFAULT = "the rarest, together 1 % of the fit's tokens"
-MAX_HELP = "Choose at most that many words; expected errors, or P(rare tag), then count per word"
-PER_DOC_HELP = "Choose at most that many sentences of one document, taking documents in turn"
+TAGS_DEFAULT = "the rarest tags, together 1 % of the fit's tokens"
+MAX_HELP = "Choose at most so many words; expected errors, or P(rare tag), then count per word"
+PER_DOC_HELP = "Choose at most so many sentences per document"
 
-Unit = Annotated[str | None, option("What is labelled as one piece", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
-Order = Annotated[str | None, option("What makes a text worth labelling", words=tuple(LABEL), show_default="least-confident")]
+Unit = Annotated[str | None, option("Unit to label", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
+Order = Annotated[str | None, option("Why a text is chosen", words=tuple(LABEL), show_default="least-confident")]
 Tags = Annotated[
     list[str] | None,
-    option("Beside --order rare-tag, the tag to look for; may be repeated", "--tag", "-T", show_default=TAGS_DEFAULT),
+    option("Tag to look for with --order rare-tag (may be repeated)", "--tag", "-T", show_default=TAGS_DEFAULT),
 ]
 
 
@@ -80,14 +80,14 @@ def select(
     purpose: Annotated[str, option(PURPOSE_HELP, "--for", words=PURPOSES)] = "train",
     unit: Unit = None,
     order: Order = None,
-    top: Annotated[int | None, option("How many", "--top", "--n", "-n", show_default=N_DEFAULT)] = None,
+    top: Annotated[int | None, option("Number of rows", "--top", "--n", "-n", show_default=N_DEFAULT)] = None,
     max_words: Annotated[int | None, option(MAX_HELP)] = None,
     min_words: Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS}")] = None,
     tags: Tags = None,
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
-    seed: Annotated[int, option("Seed of what is drawn at random (--order random, --for adapt)")] = 0,
+    seed: Annotated[int, option("Seed of random samples (--order random, --for adapt)")] = 0,
     exclude: Annotated[
-        list[Path] | None, option("Texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
+        list[Path] | None, option("Texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
     ] = None,
     output: Annotated[Path | None, option(OUTPUT_HELP, "-o")] = None,
     format: QueueFormat = "table",
@@ -103,9 +103,9 @@ def select(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Choose from unlabelled texts what is worth labelling next: the sentences whose labels are most likely wrong, or that hold
-    rare tags, each with the reason. Or draw documents at random that stand for all, to adapt to texts of a new kind or to
-    estimate the accuracy on them (--for adapt).
+    Choose unlabelled texts to label next: the sentences whose labels are most likely wrong, or that contain rare tags, each with
+    the reason; or a stratified random sample of documents, to adapt to a new domain or to estimate the accuracy on it
+    (--for adapt).
 
     RETURNS (dict): "pipe", "attr", "for", "order" ("spread" for documents to adapt to), "unit", "per_word", "tags" that were hunted; "pool" and "batch": "units", "words",
         "expected_errors", "docs", of a linker "entities"; "excluded": units of the pool whose text is labelled already, None where no labelled texts were given; "rows": see `plugins.review.queue.formats.record_of`.
