@@ -50,7 +50,7 @@ BY_HELP = "Also estimate by the value of this key: of Doc.user_data, of the line
 
 FailOn = Annotated[
     str | None,
-    option("Exit code 1 if the texts are not like the fit data: drift, unclear (too few texts), or drift,unclear"),
+    option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear"),
 ]
 
 
@@ -86,7 +86,7 @@ def expect(
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("Also estimate the accuracy of every document")] = False,
+    per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
     check: Annotated[bool, option("Compare with the gold in DATA")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
