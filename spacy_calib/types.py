@@ -213,10 +213,10 @@ class Pairs:
     n_units (int): Number of tokens (documents, entities), including those without a pair.
     RAISES C001: scores or hits out of range. C002: arrays of different lengths.
 
-    >>> import numpy as np
-    >>> pairs = Pairs(np.array([0, 0, 1]), np.array([2, 0, 2]), np.array([0.7, 0.2, 0.9]), np.array([True, False, True]), 2)
-    >>> pairs.take(pairs.scores > 0.5).rows.tolist()
-    [0, 1]
+        >>> import numpy as np
+        >>> pairs = Pairs(np.array([0, 0, 1]), np.array([2, 0, 2]), np.array([0.7, 0.2, 0.9]), np.array([True, False, True]), 2)
+        >>> pairs.take(pairs.scores > 0.5).rows.tolist()
+        [0, 1]
     """
 
     rows: Ints
@@ -271,10 +271,10 @@ class Groups(Serializable):
     counts (Ints): Gold frequency of each tag, shape (n_tags,).
     n_singletons (int): Number of groups at the front that hold one tag each, whatever its frequency ("O" of entities).
 
-    >>> import numpy as np
-    >>> groups = Groups(("frequent", "rare"), np.array([0, 1, 1]), counts=np.array([90, 4, 6]))
-    >>> groups.find(np.array([2, 0, 7])).tolist(), groups.tags_in(1).tolist(), groups.sizes
-    ([1, 0, -1], [2, 1], [1, 2])
+        >>> import numpy as np
+        >>> groups = Groups(("frequent", "rare"), np.array([0, 1, 1]), counts=np.array([90, 4, 6]))
+        >>> groups.find(np.array([2, 0, 7])).tolist(), groups.tags_in(1).tolist(), groups.sizes
+        ([1, 0, -1], [2, 1], [1, 2])
     """
 
     names: tuple[str, ...] = saved_field(tuple_of(text))

@@ -90,12 +90,9 @@ def choose_plan(selector: Selector, inputs: ChoiceInputs, progress: Progress = U
     best = ranking[pick(trials)]
     left_out = {plan.name: plan.why for plan in plans if plan.why and plan.name not in {trial["candidate"] for trial in trials}}
     table = {
-        "chosen": best.name,
-        "pairs": len(data.kept_indices),
-        "documents": len(np.unique(data.kept_documents)),
-        "trials": trials,
-        "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
-    }
+        "chosen": best.name, "pairs": len(data.kept_indices), "documents": len(np.unique(data.kept_documents)),
+        "trials": trials, "left_out": [{"candidate": name, "why": why} for name, why in left_out.items()],
+    }  # fmt: skip
     contexts = [None, *(plan.context for plan in plans if plan.context is not None)]
     return replace(best, context=best.context or contexts[-1], table=table)
 

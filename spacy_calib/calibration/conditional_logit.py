@@ -1,6 +1,6 @@
 """The conditional logit: which of several options is right, by features of each (McFadden 1974). No Docs are needed.
 
-The options of one choice are a *stretch* of consecutive rows; `starts` are the first rows of stretches, and the end of the last.
+The options of one choice are a *stretch* of consecutive rows; `starts` are their first rows, and the end of the last.
 """
 
 from __future__ import annotations

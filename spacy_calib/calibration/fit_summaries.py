@@ -20,27 +20,16 @@ SELECTION = record(
 
 _SHARE = number(0.0, 1.0)
 
-_JUDGED = record(
-    {
-        "expected": _SHARE,
-        "log_loss": number(0.0),
-        "ece": _SHARE,
-        "gap": record({"value": number(), "low": maybe(number()), "high": maybe(number())}),
-    }
-)
+_GAP = record({"value": number(), "low": maybe(number()), "high": maybe(number())})
+_EVALUATION = maybe(record({"expected": _SHARE, "log_loss": number(0.0), "ece": _SHARE, "gap": _GAP}))
 
 # The saved form of `AdaptationFit.describe`.
 ADAPTED = record(
     {
-        "entries": whole(),
-        "right": whole(),
-        "leading": plain(Line),
-        "other": plain(Line),
-        "offsets": dict_of(number()),
-        "before": maybe(_JUDGED),
-        "after": maybe(_JUDGED),
+        "entries": whole(), "right": whole(), "leading": plain(Line), "other": plain(Line), "offsets": dict_of(number()),
+        "before": _EVALUATION, "after": _EVALUATION,
     }
-)
+)  # fmt: skip
 
 # A loss that rises by less than this share does not count as worse.
 _MATERIAL = 0.01

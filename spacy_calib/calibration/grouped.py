@@ -35,16 +35,11 @@ class GroupFit(Serializable):
 # The form of a saved GroupedRecalibrator; `make_part` checks its maps.
 GROUPED = record(
     {
-        "prototype": MAP,
-        "groups": Groups.read,
-        "pooled": MAP,
-        "pooled_fit": GroupFit.read,
-        "maps": list_of(maybe(MAP)),
-        "fits": list_of(GroupFit.read),
-        "pooling": maybe(registered_part("@calib_poolings")),
+        "prototype": MAP, "groups": Groups.read, "pooled": MAP, "pooled_fit": GroupFit.read, "maps": list_of(maybe(MAP)),
+        "fits": list_of(GroupFit.read), "pooling": maybe(registered_part("@calib_poolings")),
     },
     lambda fields: lengths(dict.fromkeys(("maps", "fits"), len(fields["groups"])), fields),
-)
+)  # fmt: skip
 
 
 class GroupedRecalibrator:

@@ -20,22 +20,10 @@ if TYPE_CHECKING:
 # The prefix of the registered names of this package.
 OURS = "spacy-calib."
 _NAMES = (
-    "calib_sources",
-    "calib_scores",
-    "calib_groupings",
-    "calib_scalings",
-    "calib_recalibrators",
-    "calib_poolings",
-    "calib_selections",
-    "calib_sets",
-    "calib_contexts",
-    "calib_metrics",
-    "calib_forecasters",
-    "calib_events",
-    "calib_keys",
-    "calib_asks",
-    "calib_readers",
-)
+    "calib_sources", "calib_scores", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_poolings",
+    "calib_selections", "calib_sets", "calib_contexts", "calib_metrics", "calib_forecasters", "calib_events", "calib_keys",
+    "calib_asks", "calib_readers",
+)  # fmt: skip
 
 
 @cache

@@ -37,8 +37,8 @@ def is_enough(unit: str, n_units: int) -> bool:
 class Replacement(Serializable):
     """The comparison of a new fit with the present calibration: mean log losses of the same units, and the winner.
 
-    present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None): That of the
-        present scores with an adaptation; None with a single document. error (float): Standard error, by document, of the
+    present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None): That of
+        the present scores with an adaptation; None with a single document. error (float): Standard error, by document, of the
         difference between the fit and the better one of the others. units (int): Number of units. unit (str): What they are.
     winner (str): PRESENT, ADAPTED or FIT.
     """
@@ -85,8 +85,8 @@ def compare_scores(
 ) -> Replacement | None:
     """Compare scores on the units that have all of them; None if there are no such units.
 
-    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, NaN without one. documents (Ints): Document of
-        each unit, ascending. unit (str): What the units are.
+    scores (Mapping): PRESENT, FIT and perhaps ADAPTED -> score of each of n units, NaN without one. documents (Ints): Document
+        of each unit, ascending. unit (str): What the units are.
     """
     index = np.flatnonzero(np.all([~np.isnan(values) for values in scores.values()], axis=0))
     if not len(index):

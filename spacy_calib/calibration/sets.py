@@ -227,15 +227,9 @@ class ConformalSets:
         tokens = int(self._fitted_cuts()[2].tokens.sum())
         unreached_labels = [labels[column] for column in self.unreached().tolist()] if self.coverage == "tag" else []
         return {
-            "alpha": self.alpha,
-            "coverage": self.coverage,
-            "nonempty": self.nonempty,
-            "tokens": tokens,
-            "tags": len(labels),
-            "out_of_reach": self.out_of_reach_,
-            "empty": self.empty_,
-            "unreached": unreached_labels,
-        }
+            "alpha": self.alpha, "coverage": self.coverage, "nonempty": self.nonempty, "tokens": tokens, "tags": len(labels),
+            "out_of_reach": self.out_of_reach_, "empty": self.empty_, "unreached": unreached_labels,
+        }  # fmt: skip
 
     def clone(self) -> ConformalSets:
         return type(self)(**self.settings())

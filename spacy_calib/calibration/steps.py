@@ -87,13 +87,8 @@ class Predictions:
         if not len(rows):
             return self
         order = np.argsort(np.append(self.rows, rows), kind="stable")
-        new: dict[str, NDArray[Any]] = {
-            "rows": rows,
-            "tags": tags,
-            "raw": raw,
-            "scores": raw,
-            "levels": np.full(len(rows), OUTPUT_ONLY, dtype=np.int8),
-        }
+        levels = np.full(len(rows), OUTPUT_ONLY, dtype=np.int8)
+        new: dict[str, NDArray[Any]] = {"rows": rows, "tags": tags, "raw": raw, "scores": raw, "levels": levels}
         old = self if self.levels is not None else self.replace_unchecked(levels=np.full(len(self), KEPT, dtype=np.int8))
         return self.replace_unchecked(**{name: np.append(getattr(old, name), column)[order] for name, column in new.items()})
 

@@ -97,7 +97,7 @@ def check_shares(**settings: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off): a suggestion, no guarantee."""
+    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off), without guarantee."""
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
@@ -161,7 +161,7 @@ def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
-    """Return the number of spans kept at each cut-off over the design effect (Kish 1965). right, documents: By falling score."""
+    """Return the number of spans kept at each cut-off over the design effect (Kish 1965). Spans are by falling score."""
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
@@ -194,7 +194,7 @@ def binomial_p_values(share: Floats, size: Floats, precision: float) -> Floats:
 
 
 def prediction_interval(share: float, size: float, new_size: float, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval of the share of `new_size` spans, given `share` of `size` (beta-binomial, Jeffreys' prior)."""
+    """Return the prediction interval of the share of `new_size` spans, given `share` of `size` (beta-binomial)."""
     from scipy.stats import betabinom
 
     n_new = max(1, round(new_size))

@@ -28,7 +28,7 @@ Begin with fit.
 # Name -> line of help. The command NAME is the function NAME of the module NAME_command of this folder.
 COMMANDS = {
     "fit": "Learn calibrated probabilities from held-out gold",
-    "adapt": "Adapt a calibration to a new domain with a few labelled documents",
+    "adapt": "Adapt a calibration to a new domain with a few documents",
     "evaluate": "Show how well scores are calibrated: table, page, pictures",
     "threshold": "Find cut-offs for a precision or a recall of entities",
     "info": "Show the settings and the fit data of a calibrated pipeline",

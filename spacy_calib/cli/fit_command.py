@@ -75,7 +75,7 @@ DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation
 EVENT_HELP = "What counts as right: entities by exact tokens (article: a leading one may differ), type or overlap; arcs by head, or (arc) by head and label"
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
 Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
-Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; of parsers head")]
+Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; for parsers head")]
 Unit = Annotated[
     str | None,
     option(

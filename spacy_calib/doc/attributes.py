@@ -252,10 +252,10 @@ def register(attr: str = DEFAULT_ATTR) -> None:
     RAISES C001: no Python identifier. C112: a keyword, or a name that spaCy uses itself. C025: another extension has one of the
         names.
 
-    >>> from spacy.tokens import Token
-    >>> register("second")
-    >>> Token.has_extension("second_score")
-    True
+        >>> from spacy.tokens import Token
+        >>> register("second")
+        >>> Token.has_extension("second_score")
+        True
     """
     check_attr(attr)
     extensions: list[tuple[Any, str, Any]] = [(Doc, attr, doc_view)]

@@ -94,6 +94,14 @@ class DocCalib(dict):
 
         Entries below the threshold are 0, rows of tokens without values NaN.
         labels (list[str]): Labels of the columns; other tags are dropped. calibrated (bool): False for raw scores.
+
+            >>> import numpy as np, spacy
+            >>> nlp, source = spacy.blank("en"), {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A", "B"]}
+            >>> calib = nlp.add_pipe("calib", config={"source": source})  # not fitted: its scores are raw
+            >>> doc = Doc(nlp.vocab, ["Hi", "there"], tags=["B", "A"])
+            >>> doc.tensor = np.array([[0.2, 0.8], [0.995, 0.005]])
+            >>> calib(doc)._.calib.to_dense(["A", "B"]).tolist()
+            [[0.2, 0.8], [0.995, 0.0]]
         """
         dense = np.where(self.scored[:, None], np.zeros((len(self.scored), len(labels))), np.nan)
         column = {label: i for i, label in enumerate(labels)}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import WARNINGS, CalibError, brief, calib_error
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import MisplacedError
-from .tool_exports import Mark, TextAnswers, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
+from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
 from .training_forms import TAGS, read_document, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
@@ -22,13 +22,13 @@ _MANY_CATEGORIES = 1000
 
 
 class Tool(NamedTuple):
-    """wrote (Callable): Whether a record is one of its. read (Callable): Of a record the answers of each person; None where nobody answered."""
+    """A tool. wrote (Callable): Record -> whether the tool wrote it. read (Callable): Record -> answers of each person, or None."""
 
     wrote: Callable[[dict[str, Any]], bool]
     read: Callable[[dict[str, Any]], Iterable[TextAnswers] | TextAnswers | None]
 
 
-# By what only its records have.
+# Name -> tool, recognized by the fields of its records.
 TOOLS = {
     "Prodigy": Tool(lambda record: "text" in record and record.get("answer") in ("accept", "reject", "ignore"), read_prodigy),
     "Label Studio": Tool(is_task, read_task),
@@ -58,9 +58,9 @@ TOOLS = {
 
 
 def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
-    """What a tool exported, one answer for each text and person, in the order of the file.
+    """Read the export of a tool, one answer for each text and person, in the order of the file.
 
-    labels (Collection[str]): Of the pipeline; they tell which of several questions is about them.
+    labels (Collection[str]): The labels of the pipeline, to select the questions about them.
     RAISES C692: the file, or a record of it, cannot be read. C082, C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of
     its text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
     """
@@ -136,7 +136,7 @@ def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
 
 
 def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n_read: int) -> None:
-    """Warn (CW61) of texts that are left out. RAISES C785: they are all."""
+    """Warn (CW61) of texts that are left out. RAISES C785: all of them are."""
     if not misplaced:
         return
     where, error = misplaced[0]
@@ -150,8 +150,10 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
     try:
         answers = TOOLS[tool].read(record)
-        checked = [_checked(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
-        outside = next(((mark, answer.text) for answer in checked for mark in answer.spans if not _inside(mark, answer)), None)
+        answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
+        outside = next(
+            ((mark, answer.text) for answer in answer_list for mark in answer.spans if not _is_inside(mark, answer)), None
+        )
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
         raise calib_error(
             "C692", path=file, why=f"{where} is not as {tool} writes it ({type(error).__name__}: {error})"
@@ -159,11 +161,11 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
     if outside is not None:
         (start, end, label), text = outside
         raise calib_error("C695", path=file, where=where, start=start, end=end, n=len(text), label=label)
-    return [replace(answer, where=where) for answer in checked]
+    return [replace(answer, where=where) for answer in answer_list]
 
 
-def _checked(answer: TextAnswers) -> TextAnswers:
-    """RAISES ValueError: a text, a label or an offset is none, or no Unicode, or a queue wrote no value that a Doc can keep."""
+def _check_answer(answer: TextAnswers) -> TextAnswers:
+    """Return an answer unchanged. RAISES ValueError: a text, a label, an offset, or a value of our queue cannot be stored in a Doc."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
@@ -182,14 +184,14 @@ def _checked(answer: TextAnswers) -> TextAnswers:
     return answer
 
 
-def _inside(mark: Mark, answer: TextAnswers) -> bool:
+def _is_inside(mark: TextSpan, answer: TextAnswers) -> bool:
     if not mark.label and answer.spans[mark] is not None:
         raise ValueError("a label is empty")
     return 0 <= mark.start < mark.end <= len(answer.text) and bool(answer.text[mark.start : mark.end].strip())
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The records of an array, of an object that lists them, or of lines. RAISES C692: it is no JSON. C082: what is listed are no records."""
+    """Yield (position, record) of a JSON array, of an object with a list, or of lines. RAISES C692: not JSON. C788: not records."""
     where = "it"
     try:
         text = file.read_text(encoding="utf-8-sig")

@@ -1,4 +1,4 @@
-"""Answers of people -> gold Docs, with the rejected labels in span groups, which DocBin keeps."""
+"""Answers of people -> gold Docs, with the rejected labels in span groups, which a DocBin saves."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from ..types import OUTSIDE, Ints
 from .answer_files import read_answers
 from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
 from .keys import DOC_KEY, DRAWN_KEY
-from .tool_exports import Mark, TextAnswers
+from .tool_exports import TextAnswers, TextSpan
 
-# Of spans where no component of the pipeline names another key, as in spaCy's own.
+# Key of span groups if no component has another one, as in spaCy.
 _SPANS_KEY = "sc"
 
 
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield a gold Doc for each text with answers, with the tokens of the pipeline, cut where an answer begins or ends.
+    """Yield a gold Doc for each text with answers, with the tokens of the pipeline, split where an answer begins or ends.
 
-    Its user data says how the text was sampled. RAISES C692 to C696: see `gold.answer_files`.
+    Its user data contains how the text was sampled. RAISES C692 to C696: the file cannot be read.
     """
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
     keys, answers = _span_keys(nlp), read_answers(file, labels)
     of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
     is_open, has_spans = any(map(_leaves_open, answers)), any(person_answer.spans for person_answer in answers)
-    if n := sum(len(_torn(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
+    if n := sum(len(_ambiguous_spans(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):
         warnings.warn(WARNINGS["CW55"].format(n=n, path=file), stacklevel=2)
-    cuts: dict[str, set[Mark]] = defaultdict(set)
+    cuts: dict[str, set[TextSpan]] = defaultdict(set)
     for answer in answers:
         cuts[answer.text] |= {mark._replace(label="") for mark in answer.spans}
     for answer in answers:
@@ -60,30 +60,30 @@ def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 
 
 def _span_keys(nlp: Language) -> list[str]:
-    """Return the keys of span groups that components write or read."""
+    """Return the keys of the span groups that components write or read."""
     keys = [getattr(pipe, "key", None) for _, pipe in nlp.components]
     keys += [getattr(getattr(pipe, "source", None), "spans_key", None) for _, pipe in nlp.components]
     return list(dict.fromkeys([*(key for key in keys if isinstance(key, str) and key), _SPANS_KEY]))
 
 
 def _are_identities(nlp: Language, labels: Collection[str]) -> bool:
-    """Return whether a label is an identity of a knowledge base of the pipeline, or NIL."""
+    """Return whether any label is an identity in a knowledge base of the pipeline, or NIL."""
     bases = [pipe.kb for _, pipe in nlp.components if isinstance(pipe, EntityLinker)]
     return any(label == EntityLinker.NIL or getattr(kb, "contains_entity", bool)(label) for kb in bases for label in labels)
 
 
 def _leaves_open(answer: TextAnswers) -> bool:
-    """Return whether a label of some span was rejected without another accepted."""
+    """Return whether a span has a rejected label and no accepted one."""
     right = {mark[:2] for mark, is_right in answer.spans.items() if is_right}
     return any(mark[:2] not in right for mark, is_right in answer.spans.items() if is_right is False)
 
 
 class AnswerForm(NamedTuple):
-    """What all answers of a file have in common.
+    """Properties of all answers of a file.
 
-    keys (Iterable[str]): Of the span groups. of_links (bool): Whether labels are identities, too. is_open (bool): Whether some answer leaves a label
-    open; then for tokens and links only what was asked about is known. has_spans (bool): Whether it is about spans, beside categories. labels (Collection):
-    Of the pipeline.
+    keys (Iterable[str]): Keys of the span groups. of_links (bool): Whether labels are identities. is_open (bool): Whether a span has
+    only rejected labels; then for tokens and links only the answers are known. has_spans (bool): Whether answers are about spans,
+    not only about categories. labels (Collection): The labels of the pipeline.
     """
 
     keys: Iterable[str] = (_SPANS_KEY,)
@@ -93,10 +93,10 @@ class AnswerForm(NamedTuple):
     labels: Collection[str] = ()
 
 
-def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[Mark] = ()) -> Doc:
-    """Return a Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
+def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[TextSpan] = ()) -> Doc:
+    """Return a gold Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
 
-    cuts (Iterable): Further marks, at whose ends tokens end. RAISES ValueError: spaCy cannot take the text.
+    cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
@@ -131,9 +131,9 @@ def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerFo
         doc.spans[REJECTED] = wrong
         if single and form.is_open:
             doc.spans[REJECTED_TOKENS] = [span for span in wrong if len(span) == 1]
-    torn = _torn(answer)
+    ambiguous_spans = _ambiguous_spans(answer)
     for span in right if single else ():
-        if len(span) == 1 and (span.start_char, span.end_char) not in torn:
+        if len(span) == 1 and (span.start_char, span.end_char) not in ambiguous_spans:
             _set_label(span[0], span.label_)
     return doc
 
@@ -147,12 +147,15 @@ def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
 
 
 def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
-    """Return (entities, spans of which none can be taken): of spans that overlap the one whose label the pipeline knows is taken, if there is one alone."""
+    """Split spans into entities and spans that exclude each other.
+
+    Of overlapping spans the one with a label of the pipeline is taken, if there is exactly one.
+    """
     entities, doubtful = [], []
     depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))
     for span in spans:
-        place, is_known = slice(span.start, span.end), span.label_ in labels
-        is_single, others_known = depth[place].max() == 1, depth_of_known[place].max() > is_known
+        tokens, is_known = slice(span.start, span.end), span.label_ in labels
+        is_single, others_known = depth[tokens].max() == 1, depth_of_known[tokens].max() > is_known
         if is_single or (is_known and not others_known):
             entities.append(span)
         elif is_known or not others_known:
@@ -160,17 +163,15 @@ def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tupl
     return entities, doubtful
 
 
-def _torn(answer: TextAnswers) -> set[tuple[int, int]]:
-    """Return the places where two labels were accepted."""
-    places = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
-    return {place for place, n in places.items() if n > 1}
+def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
+    """Return (start, end) of the spans with two accepted labels."""
+    counts = Counter(_trim(answer.text, mark) for mark, is_right in answer.spans.items() if is_right)
+    return {offsets for offsets, n in counts.items() if n > 1}
 
 
 def _set_label(token: Any, label: str) -> None:
     token.tag_ = token.lemma_ = label
-    has_features = all(
-        part.count("=") == 1 for part in label.split("|")
-    )  # as features are; another label may have these signs too
+    has_features = all(part.count("=") == 1 for part in label.split("|"))  # other labels may contain "=" or "|", too
     feats = Morphology.feats_to_dict(label) if has_features else {}
     pos = feats.pop("POS", label)
     if pos in IDS:
@@ -179,20 +180,20 @@ def _set_label(token: Any, label: str) -> None:
         token.set_morph(Morphology.dict_to_feats(feats))
 
 
-def _trim(text: str, mark: Mark) -> tuple[int, int]:
-    """Return the mark without white space around it."""
+def _trim(text: str, mark: TextSpan) -> tuple[int, int]:
+    """Return (start, end) of a mark without white space at its ends."""
     stretch = text[mark.start : mark.end]
     return mark.start + len(stretch) - len(stretch.lstrip()), mark.end - len(stretch) + len(stretch.rstrip())
 
 
-def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
-    """Split tokens where a mark begins or ends."""
-    text = doc.text  # which spaCy joins anew each time
-    cuts = sorted({place for mark in marks for place in _trim(text, mark)})
+def _cut_at(doc: Doc, marks: Iterable[TextSpan]) -> Doc:
+    """Split the tokens of a Doc where a mark begins or ends."""
+    text = doc.text  # spaCy joins it anew each time
+    cuts = sorted({offset for mark in marks for offset in _trim(text, mark)})
     words, spaces = [], []
     for token in doc:
         first, end_cut = bisect_right(cuts, token.idx), bisect_left(cuts, token.idx + len(token))
-        offsets = [place - token.idx for place in cuts[first:end_cut]]
+        offsets = [cut - token.idx for cut in cuts[first:end_cut]]
         for start, end in zip([0, *offsets], [*offsets, len(token)], strict=True):
             words.append(token.text[start:end])
             spaces.append(end == len(token) and bool(token.whitespace_))
@@ -200,7 +201,7 @@ def _cut_at(doc: Doc, marks: Iterable[Mark]) -> Doc:
 
 
 def write_gold_names(doc: Doc, annotation: Annotation) -> None:
-    """Replace the predicted labels of a Doc by what the gold calls them, so that what people correct is gold; without a map nothing changes."""
+    """Replace the predicted labels of a Doc by their gold names, for correction by people; do nothing without a label map."""
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table

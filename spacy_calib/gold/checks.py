@@ -1,4 +1,4 @@
-"""Whether gold says anything of the scores of a component: asked before every fit, adaptation and evaluation."""
+"""Checks before every fit, adaptation and evaluation that gold can evaluate the scores of a component."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 LEMMA = "lemma"
 
-# That a label or an error is nowhere says something where scores let expect so many.
+# Minimum number expected by the scores before the absence of a label or of errors is an error.
 EXPECTED = 5.0
-# Fewer errors than this share of those expected are remarkable.
-_FEW = 0.1
-# Of fewer units all may well be right.
-_UNITS = 20
-# Scores no farther apart are equal: which is the likeliest, rounding decides.
+# Fewer errors than this share of the expected number are reported.
+_MIN_ERROR_SHARE = 0.1
+# With fewer units all may be right.
+_MIN_UNITS = 20
+# Scores that differ by less are equal up to rounding.
 _TIE = 1e-3
-# Texts that leave a category out, and texts that have it: with so many of each, it is named only where it applies.
-_TEXTS = 5
-_DOCUMENTS_WANTED = (
+# Minimum numbers of texts that have a category, and that leave it out, to infer that it is listed only if it applies.
+_MIN_TEXTS = 5
+_GIVE_DOCUMENTS = (
     "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or join sentences by "
     "`python -m spacy convert -n 10`)"
 )
 
 
 class GoldWatch:
-    """Notes, as gold Docs pass, what pairs of scores and answers do not show: categories that are left out, and heads.
+    """Checks of gold Docs that pairs of scores and answers do not allow: categories that are left out, and heads.
 
-    annotation (Annotation): Of the component.
+    annotation (Annotation): The annotation of the component.
     """
 
     def __init__(self, annotation: Annotation):
@@ -55,7 +55,7 @@ class GoldWatch:
         self._n_texts = self._n_arcs = self._n_own_heads = 0
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each noted as it passes."""
+        """Yield the examples unchanged, and count the gold of each."""
         for example in examples:
             if self._cats is not None:
                 values = self._cats.values(example.reference)
@@ -69,13 +69,13 @@ class GoldWatch:
             yield example
 
     def check(self, component: str) -> None:
-        """RAISES C801: categories are named only where texts have them. C802: every token is its own head."""
+        """Check the counted gold. RAISES C801: texts list only the categories that they have. C802: every token is its own head."""
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         names = [
             name
             for name, n in self._present.most_common()
-            if not self._absent[name] and n >= _TEXTS and self._n_texts - n >= _TEXTS
+            if not self._absent[name] and n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS
         ]
         if self._present and (names or not self._absent):
             names = names or list(self._present)
@@ -84,7 +84,7 @@ class GoldWatch:
 
 
 def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | None:
-    """`check_outcomes` of what a fit or an adaptation read."""
+    """Check the gold of a fit or an adaptation, as `check_outcomes` does."""
     source, data, spans = inputs.source, inputs.data, inputs.spans
     watch.check(source.name)
     names = [*source.labels, *source.annotation.no_label_names, ""]
@@ -96,18 +96,18 @@ def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | No
 
 
 def check_corpus(
-    watch: GoldWatch, layer: str, component: str, corpus: ScoredCorpus, least: float = 0.0
+    watch: GoldWatch, layer: str, component: str, corpus: ScoredCorpus, min_expected: float = 0.0
 ) -> dict[str, Any] | None:
-    """`check_outcomes` of a scored corpus. layer (str): Of the pipe."""
+    """Check the gold of a scored corpus, as `check_outcomes` does. layer (str): Name of the annotation."""
     watch.check(component)
-    known = np.flatnonzero(corpus.gold >= 0)
-    gold = [corpus.names[place] for place in np.unique(corpus.gold[known]).tolist()]
+    has_gold = np.flatnonzero(corpus.gold >= 0)
+    gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
     annotation = get_annotation(layer)
-    if plain_name(layer) == LEMMA and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in known.tolist()):
+    if plain_name(layer) == LEMMA and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()):
         gold = gold[:1]
-    spans = None if len(known) else corpus.span_pairs(corpus.names).pairs
+    spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs
     agrees = not (corpus.right == WRONG).any()
-    return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, least, agrees)
+    return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
 
 
 def check_outcomes(
@@ -116,75 +116,79 @@ def check_outcomes(
     pairs: Pairs,
     gold: Sequence[str],
     spans: Pairs | None = None,
-    least: float = 0.0,
+    min_expected: float = 0.0,
     agrees: bool = False,
 ) -> dict[str, Any] | None:
-    """Check that gold has each outcome of what is calibrated, and is not the component's own output.
+    """Check that gold has several outcomes, and is not a copy of the component's output.
 
-    pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct labels of these units. spans (Pairs | None): Spans with answers, where
-        no token has gold. least (float): So many units with a label the scores must let expect where the gold has none at all, so that it is refused.
-        agrees (bool): Whether what stands on the Docs is all right: the likeliest label by itself may be another one.
-    RETURNS (dict | None): What CW65 names, where errors are far fewer than the scores let expect.
-    RAISES C800: all have the same label. C803: nothing is right. C804: nothing is wrong, where scores let expect errors.
+    pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct labels of these units.
+    spans (Pairs | None): Spans with answers, if no token has gold.
+    min_expected (float): Expected number of units with a label from which gold without any label is an error.
+    agrees (bool): Whether all labels on the Docs are right, though the top label of the scores may differ from them.
+    RETURNS (dict | None): The values of the warning CW65, if there are far fewer errors than expected by the scores.
+    RAISES C800: all units have the same label. C803: nothing is right. C804: nothing is wrong, though the scores expect errors.
     """
     if len(gold) == 1 and pairs.n_units > 1 and _is_one_outcome(annotation, gold[0]):
-        others = pairs.n_units - float(pairs.scores[pairs.hits].sum())
+        n_other = pairs.n_units - float(pairs.scores[pairs.hits].sum())
         is_none, is_open = gold[0] in (OUTSIDE, *annotation.no_label_names), plain_name(annotation.name) in OPEN
-        if others >= (EXPECTED if is_open else least if is_none else 0.0):
-            raise calib_error("C800", component=component, **_one_outcome(annotation, gold[0], pairs.n_units))
-    judged, unit = (pairs, f"{annotation.unit}s") if spans is None else (spans, annotation.span_words[1])
-    if not judged.hits.any() and (expected := float(judged.scores.sum())) >= EXPECTED:
-        raise calib_error("C803", component=component, unit=unit, n=f"{judged.n_units:,}", expected=f"{expected:,.0f}")
-    n_errors, expected = _errors(judged, annotation.overlapping and spans is None)
-    n = len(judged) if annotation.overlapping else judged.n_units
+        if n_other >= (EXPECTED if is_open else min_expected if is_none else 0.0):
+            raise calib_error("C800", component=component, **_describe_outcome(annotation, gold[0], pairs.n_units))
+    decisive_pairs, unit = (pairs, f"{annotation.unit}s") if spans is None else (spans, annotation.span_words[1])
+    if not decisive_pairs.hits.any() and (n_right := float(decisive_pairs.scores.sum())) >= EXPECTED:
+        raise calib_error("C803", component=component, unit=unit, n=f"{decisive_pairs.n_units:,}", expected=f"{n_right:,.0f}")
+    n_errors, n_expected = _count_errors(decisive_pairs, annotation.overlapping and spans is None)
+    n = len(decisive_pairs) if annotation.overlapping else decisive_pairs.n_units
     unit = f"pairs of {annotation.unit} and label" if annotation.overlapping else unit
-    values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{expected:,.0f}"}
-    is_few = n_errors < _FEW * expected and n >= _UNITS
-    if is_few and (not n_errors or agrees) and expected >= EXPECTED:
+    values = {"component": component, "unit": unit, "n": f"{n:,}", "expected": f"{n_expected:,.0f}"}
+    is_few = n_errors < _MIN_ERROR_SHARE * n_expected and n >= _MIN_UNITS
+    if is_few and (not n_errors or agrees) and n_expected >= EXPECTED:
         raise calib_error("C804", **values)
     return {**values, "errors": f"{n_errors:,}"} if n_errors and is_few else None
 
 
 def _is_one_outcome(annotation: Annotation, label: str) -> bool:
-    """Whether gold that has no label but this one has one outcome: not where a unit may have several, or where labels are not compared."""
+    """Return whether gold with a single label has a single outcome; not if labels are not compared, as for heads."""
     if annotation.overlapping:
         return label in (OUTSIDE, *annotation.no_label_names)
     return not annotation.any_label and (plain_name(annotation.name) != LINK or label == NIL)
 
 
-def _one_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
-    """What C800 names."""
+def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, str]:
+    """Return the values of the error C800."""
     name = plain_name(annotation.name)
     if name == "sent" and label == "I":
         return {
-            "what": f"No gold document holds a sentence start behind its first token ({n:,} tokens)",
-            "mend": _DOCUMENTS_WANTED,
+            "what": f"No gold document has a sentence start after its first token ({n:,} tokens)",
+            "mend": _GIVE_DOCUMENTS,
         }
     if label in (OUTSIDE, *annotation.no_label_names):
-        several = annotation.span_words[1] if annotation.unit == TOKEN else "categories"
+        plural = annotation.span_words[1] if annotation.unit == TOKEN else "categories"
         return {
-            "what": f"The gold has no {several} ({n:,} {annotation.unit}s)",
-            "mend": f"give gold in which people marked {several}",
+            "what": f"The gold has no {plural} ({n:,} {annotation.unit}s)",
+            "mend": f"give gold in which people marked {plural}",
         }
-    named = "is the word itself, or formed alike" if name == LEMMA else f"is {brief(label)!r}"
-    return {"what": f"The gold {name} of all {n:,} {annotation.unit}s {named}", "mend": f"give data annotated with {name}"}
+    description = "is the word itself, or formed alike" if name == LEMMA else f"is {brief(label)!r}"
+    return {
+        "what": f"The gold {name} of all {n:,} {annotation.unit}s {description}",
+        "mend": f"give data annotated with {name}",
+    }
 
 
-def _errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
-    """(wrong decisions, those that the scores let expect); not where the two likeliest labels have equal scores, as those of an untrained component.
+def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
+    """Return the number of wrong decisions, and that expected by the scores, without units whose two top labels have equal scores.
 
-    Where labels overlap: by the cut-off that fits the answers best, of .5 and the lowest right score.
+    Overlapping labels are decided by the cut-off with fewer errors: .5 or the minimum score of right labels.
     """
     if not overlapping:
         top = top_pairs(pairs)
         highest = np.full(pairs.rows.max(initial=-1) + 1, np.inf)
         highest[pairs.rows[top]] = pairs.scores[top]
-        n_likeliest = np.bincount(pairs.rows[pairs.scores >= highest[pairs.rows] - _TIE], minlength=len(highest))
-        clear = top[n_likeliest[pairs.rows[top]] == 1]
+        n_top = np.bincount(pairs.rows[pairs.scores >= highest[pairs.rows] - _TIE], minlength=len(highest))
+        clear = top[n_top[pairs.rows[top]] == 1]
         return int(np.count_nonzero(~pairs.hits[clear])), float((1 - pairs.scores[clear]).sum())
     counts = []
     for cutoff in (0.5, pairs.scores[pairs.hits].min(initial=1.0)):
         is_decided = pairs.scores >= cutoff
-        expected = np.where(is_decided, 1 - pairs.scores, pairs.scores).sum()
-        counts.append((int(np.count_nonzero(is_decided != pairs.hits)), float(expected)))
+        error_scores = np.where(is_decided, 1 - pairs.scores, pairs.scores).sum()
+        counts.append((int(np.count_nonzero(is_decided != pairs.hits)), float(error_scores)))
     return min(counts)

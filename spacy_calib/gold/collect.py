@@ -1,6 +1,6 @@
-"""Collects a scored corpus from Docs that a calib pipe has scored: a few dozen bytes a token.
+"""Collection of the scores of a calib pipe and of gold from Docs, in a few dozen bytes per token.
 
-Where a label is of a whole document, the document is a row, as a token is elsewhere, and its text is the word.
+For document labels each row is a document, not a token, and its text is stored as the word.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from .keys import ORIGIN
 from .reading import document_of
 
 
-class _Names:
-    """Labels as small numbers, in order of occurrence."""
+class _LabelNumbers:
+    """Numbers of labels, in order of occurrence."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         self.numbers: dict[str, int] = {}
-        self._of_hash: dict[int, int] = {}
+        self._number_by_hash: dict[int, int] = {}
         for label in labels:
             self.number(label)
 
     def number(self, name: str) -> int:
         result = self.numbers.setdefault(name, len(self.numbers))
-        if name:  # the hash of "" is 0, which stands for no label
-            self._of_hash[get_string_id(name)] = result
+        if name:  # the hash of "" is 0, which means no label
+            self._number_by_hash[get_string_id(name)] = result
         return result
 
-    def of_strings(self, names: NDArray[Any]) -> Ints:
+    def numbers_of(self, names: NDArray[Any]) -> Ints:
         for name in sorted({*names.tolist()} - self.numbers.keys()):
             self.number(name)
         return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
 
-    def of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
-        """Return -1 for no label (0). in_doc (Hashes): Label hash of each unit of the Doc."""
-        for key in sorted({*hashes.tolist()} - self._of_hash.keys() - {0}):
+    def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
+        """Return the number of each label hash, -1 for no label (0). in_doc (Hashes): Label hash of each unit of the Doc."""
+        for key in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
             name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
-            self._of_hash[key] = self.number(name)
-        return np.array([self._of_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
+            self._number_by_hash[key] = self.number(name)
+        return np.array([self._number_by_hash.get(key, -1) for key in hashes.tolist()], dtype=np.intp)
 
 
 _TOKENS = {
@@ -67,27 +67,30 @@ _SPANS = {
     "right": np.int8, "accept": np.int8,
 }  # fmt: skip
 _Columns = dict[str, Any]
-# Docs whose columns wait to be joined: many small arrays take more room than what is in them.
-_WAITING = 500
+# Maximum number of Docs whose columns are not concatenated yet: many small arrays take more memory than their content.
+_MAX_BUFFERED = 500
 
 
 def scored_corpus(examples: Iterable[Example], attr: str, annotation: Annotation, labels: Sequence[str] = ()) -> ScoredCorpus:
-    """Collect what a calib pipe wrote on the predicted Docs, and compare it with the gold. labels: Those of the source."""
+    """Collect the scores of a calib pipe on predicted Docs, and compare its labels with the gold.
+
+    attr (str): The pipe's attribute. labels (Sequence[str]): The labels of the source.
+    """
     collector = Collector(attr, annotation, labels)
     collector.add(examples)
     return collector.take()
 
 
 class Collector:
-    """Collects what a calib pipe wrote on Docs. Arguments: see `scored_corpus`."""
+    """Collects the scores of a calib pipe from batches of Docs. attr (str): Its attribute. labels: The labels of the source."""
 
     def __init__(self, attr: str, annotation: Annotation, labels: Sequence[str] = ()):
         self._attr, self._annotation, self._labels = attr, annotation, labels
         self._begin()
 
     def _begin(self) -> None:
-        self._names = _Names(self._labels)
-        self._tokens, self._scores, self._spans = _Growing(_TOKENS), _Growing(_SCORES), _Growing(_SPANS)
+        self._names = _LabelNumbers(self._labels)
+        self._tokens, self._scores, self._spans = _ColumnBuffer(_TOKENS), _ColumnBuffer(_SCORES), _ColumnBuffer(_SPANS)
         self._words: dict[str, str] = {}  # one string for each word, not one for each token
         self._origins: list[dict[str, Any]] = []
         self._documents, self._doc_documents = DocumentNumbers(), array("q")
@@ -95,11 +98,10 @@ class Collector:
 
     @property
     def n_docs(self) -> int:
-        """Docs since the last `take`."""
+        """Number of Docs since the last `take`."""
         return len(self._origins)
 
     def add(self, examples: Iterable[Example]) -> None:
-        """Collect the next Docs."""
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
             number = self.n_docs
@@ -119,7 +121,7 @@ class Collector:
             self._origins.append(example.reference.user_data.get(ORIGIN, {}))
 
     def take(self) -> ScoredCorpus:
-        """Return what was collected since the last `take`."""
+        """Return the corpus of the Docs since the last call."""
         corpus = ScoredCorpus(
             names=tuple(self._names.numbers),
             n_docs=self.n_docs,
@@ -135,23 +137,23 @@ class Collector:
         return corpus
 
 
-class _Growing:
-    """Columns that grow Doc by Doc. dtypes (dict): Name of each column -> type."""
+class _ColumnBuffer:
+    """Columns to which Docs are appended. dtypes (dict): Name of each column -> type."""
 
     def __init__(self, dtypes: dict[str, Any]):
         self._dtypes = dtypes
         self._parts: list[_Columns] = []
-        self._waiting: list[_Columns] = []
+        self._buffer: list[_Columns] = []
 
     def append(self, columns: _Columns) -> None:
-        self._waiting.append(columns)
-        if len(self._waiting) == _WAITING:
-            self._parts.append(self._join(self._waiting))
-            self._waiting = []
+        self._buffer.append(columns)
+        if len(self._buffer) == _MAX_BUFFERED:
+            self._parts.append(self._join(self._buffer))
+            self._buffer = []
 
     def join_all(self) -> _Columns:
-        """Return the columns of all Docs, which are given away."""
-        return self._join([*self._parts, *self._waiting])
+        """Return the columns of all Docs, and empty the buffer."""
+        return self._join([*self._parts, *self._buffer])
 
     def _join(self, parts: Sequence[_Columns]) -> _Columns:
         return {
@@ -168,24 +170,24 @@ def _tokens_of(
     annotation: Annotation,
     gold: Hashes,
     scores: _Columns,
-    names: _Names,
+    names: _LabelNumbers,
 ) -> _Columns:
     doc, reference = example.predicted, example.reference
     hashes = annotation.hashes(doc)
-    labels = names.of_hashes(hashes, annotation, doc, hashes)
-    raw, calibrated = _carried_scores(doc, view, attr, annotation.unit, scores, labels)
-    rows, whole = np.arange(len(hashes)), annotation.unit != TOKEN
+    labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
+    raw, calibrated = _predicted_label_scores(doc, view, attr, annotation.unit, scores, labels)
+    rows, is_document = np.arange(len(hashes)), annotation.unit != TOKEN
     right = _hits(example, annotation, gold, rows, hashes)
     right[hashes == 0] = UNKNOWN
     return {
         "docs": np.full(len(rows), number),
         "words": np.array([*texts_of(annotation, doc), None], dtype=object)[:-1],
-        "spaces": np.zeros(len(rows), dtype=bool) if whole else doc.to_array(["SPACY"]).reshape(-1),
-        "starts": np.ones(len(rows), dtype=bool) if whole else _sentence_starts(doc, reference),
+        "spaces": np.zeros(len(rows), dtype=bool) if is_document else doc.to_array(["SPACY"]).reshape(-1),
+        "starts": np.ones(len(rows), dtype=bool) if is_document else _sentence_starts(doc, reference),
         "labels": labels,
         "raw": raw,
         "calibrated": calibrated,
-        "gold": names.of_hashes(
+        "gold": names.numbers_of_hashes(
             np.where(gold == ONLY_REJECTED, 0, gold), annotation.gold, reference, annotation.gold_hashes(reference)
         ),
         "right": right,
@@ -193,15 +195,15 @@ def _tokens_of(
 
 
 def _scores_of(
-    view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _Names, n_labels: int
+    view: DocCalib, example: Example, annotation: Annotation, gold: Hashes, names: _LabelNumbers, n_labels: int
 ) -> _Columns:
-    """n_labels (int): Number of the source's labels; they are the first names, so that their numbers are columns."""
+    """Return the entries of a Doc. n_labels (int): Number of the source's labels, whose numbers are their columns."""
     hits = _hits(example, annotation, gold, view.rows, map_unique(view.tags, get_string_id))
-    places = names.of_strings(view.tags)
+    tags = names.numbers_of(view.tags)
     return {
         "rows": view.rows,
-        "tags": places,
-        "columns": np.where(view.columns >= 0, view.columns, np.where(places < n_labels, places, -1)),
+        "tags": tags,
+        "columns": np.where(view.columns >= 0, view.columns, np.where(tags < n_labels, tags, -1)),
         "tag_raw": view.raw,
         "tag_calibrated": view.calibrated,
         "hits": hits,
@@ -209,18 +211,18 @@ def _scores_of(
 
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
-    """Return whether each label is right, UNKNOWN without gold. gold (Hashes): `aligned_gold`."""
+    """Return 1 for a right label, 0 for a wrong one, UNKNOWN without gold. gold (Hashes): Gold label of each unit."""
     if annotation.compares_arcs or annotation.overlapping or annotation.rejected_labels(example) is not None:
-        has_gold, right = (judge(example, rows, hashes) for judge in (annotation.is_known, annotation.is_gold))
+        has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
         has_gold, right = gold[rows] != 0, gold[rows] == hashes
     return np.where(has_gold, right, UNKNOWN).astype(np.int8)
 
 
-def _carried_scores(
+def _predicted_label_scores(
     doc: Doc, view: DocCalib | None, attr: str, unit: str, scores: _Columns, labels: Ints
 ) -> tuple[Floats, Floats]:
-    """Return (raw, calibrated) of each unit's label, NaN for none."""
+    """Return the raw and calibrated score of each unit's label, NaN for none."""
     raw, calibrated = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     if view is None:
         return raw, calibrated
@@ -236,7 +238,7 @@ def _carried_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Return which tokens begin sentences, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
+    """Return whether each token starts a sentence, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference
@@ -245,7 +247,7 @@ def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
     return starts
 
 
-def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _Names) -> _Columns:
+def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _LabelNumbers) -> _Columns:
     keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
     return {
         "docs": np.full(len(keys), number),

@@ -1,7 +1,8 @@
 """CoNLL-U files -> gold Docs whose text is the text of the file.
 
-spaCy's converter joins the syntactic words of a sentence. Where these do not spell a multiword token (French "du" is annotated as "de" and "le"), no such
-text exists. These words are merged, with the labels that `spacy convert --merge-subtokens` gives them; "do" and "n't" spell their token and stay two words.
+spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du" is
+annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" spell their
+token and stay two words.
 """
 
 from __future__ import annotations
@@ -27,40 +28,40 @@ _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(?P<id>.*\S))?")
 _TEXT = re.compile(r"#\s*text\s*=\s?(?P<text>.*)")
 _MULTIWORD = re.compile(r"(\d+)-(\d+)$")
 _NO_SPACE = "SpaceAfter=No"
-# An entity's tag in the last column; the number behind a label counts mentions.
+# An entity's tag in the last column; the number after a label counts mentions.
 _ENTITY = re.compile(r"(?:(?<=\|)|^)(?P<tag>(?:name|NE)=[BILU]-)(?P<label>[^|\s]+?)(?:-\d+)?(?=\||$)")
 # Columns of a row.
 _ID, _FORM, _UPOS, _FEATS, _HEAD, _MISC, _N_COLUMNS = 0, 1, 3, 5, 6, 9, 10
-# So many words of a file, and such a share of them, are joined where the tokenizer sees one: in English one in 400 is, in French one in 30.
-_FEWEST_JOINED, _SHARE_JOINED = 10, 0.01
+# Minimum number and share of adjacent words that the tokenizer does not split, for a warning: English has .0025, French .03.
+_MIN_JOINED, _MIN_SHARE_JOINED = 10, 0.01
 Row = list[str]
 
 
 def read_conllu(vocab: Vocab, file: Path) -> Iterator[tuple[SourceDocument, Doc]]:
-    """Read the documents of a CoNLL-U file (`# newdoc`), or its sentences where it marks none.
+    """Yield the documents of a CoNLL-U file (`# newdoc`), or its sentences if it marks none.
 
-    Warns (CW60) of sentences whose words are not those of their `# text` comment.
-    RAISES C161: it is no CoNLL-U, or not UTF-8.
+    Warns (CW60) of sentences whose words differ from their `# text` comment.
+    RAISES C161: the file is not CoNLL-U, or not UTF-8.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
         blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if re.search(r"^\d", block, re.MULTILINE)]
         names: dict[str, str] = {}
-        restored, unlike = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
-        sentences = _convert("\n\n".join(restored)) if blocks else []
+        new_blocks, other_texts = zip(*(_restore_text(block, names) for block in blocks), strict=True) if blocks else ((), ())
+        sentences = _convert("\n\n".join(new_blocks)) if blocks else []
     except UnicodeDecodeError as error:
         raise calib_error("C161", path=file, why=str(error), mend="save it as UTF-8") from None
     except Exception as error:
         why, mend = _fault_in(text, error)
         raise calib_error("C161", path=file, why=why, mend=mend) from None
-    if any(unlike):
-        first = brief(next(filter(None, unlike)))
-        n = sum(map(bool, unlike))
+    if any(other_texts):
+        first = brief(next(filter(None, other_texts)))
+        n = sum(map(bool, other_texts))
         warnings.warn(WARNINGS["CW60"].format(n=f"{n:,}", of=f"{len(blocks):,}", path=file, text=first), stacklevel=2)
     pairs = zip(_documents_of(file, blocks), sentences, strict=True)
-    grouped = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
-    doc_bin = DocBin(docs=[Doc.from_docs(parts) for _, parts in grouped], store_user_data=True)
-    for (document, _), doc in zip(grouped, doc_bin.get_docs(vocab), strict=True):
+    documents = [(document, [doc for _, doc in parts]) for document, parts in groupby(pairs, lambda pair: pair[0])]
+    doc_bin = DocBin(docs=[Doc.from_docs(parts) for _, parts in documents], store_user_data=True)
+    for (document, _), doc in zip(documents, doc_bin.get_docs(vocab), strict=True):
         if names and doc.ents:
             doc.ents = [Span(doc, ent.start, ent.end, label=names.get(ent.label_, ent.label_)) for ent in doc.ents]
         yield document, doc
@@ -71,7 +72,7 @@ def _convert(text: str) -> list[Doc]:
 
 
 def _fault_in(text: str, error: Exception) -> tuple[str, str]:
-    """Return (why a text is no CoNLL-U that spaCy reads, with its line; what to do)."""
+    """Return why spaCy cannot read a text as CoNLL-U, with the line, and what to do."""
     lines = text.split("\n")
     n_words, first = 0, 0
     for number, line in enumerate(lines, 1):
@@ -86,12 +87,12 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
                 "write ten columns between tabs, _ for an empty one",
             )
         if bounds := _MULTIWORD.match(row[_ID]):
-            ids = {other.split("\t")[0] for other in takewhile(str.strip, lines[first:])}
+            ids = {line.split("\t")[0] for line in takewhile(str.strip, lines[first:])}
             if not ids.issuperset(map(str, range(int(bounds[1]), int(bounds[2]) + 1))):
                 return f"line {number} has a multiword token {bounds[0]} without its words", "write its words on the next lines"
         if not row[_ID].isdecimal():
             continue
-        n_words = sum(other.split("\t")[0].isdecimal() for other in takewhile(str.strip, lines[first:]))
+        n_words = sum(line.split("\t")[0].isdecimal() for line in takewhile(str.strip, lines[first:]))
         if row[_UPOS] not in (*IDS, "_"):
             return (
                 f"line {number} has the UPOS {brief(row[_UPOS])!r}",
@@ -108,7 +109,7 @@ def _fault_in(text: str, error: Exception) -> tuple[str, str]:
 
 
 def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]:
-    """The document of each sentence; a sentence outside of documents is one by itself."""
+    """Yield the document of each sentence; a sentence before the first document is a document of its own."""
     document, n_documents = None, 0
     for number, block in enumerate(blocks):
         for mark in filter(None, map(_NEW_DOCUMENT.match, block.splitlines())):
@@ -118,7 +119,12 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 
 
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
-    """Entity labels that the converter would cut off get a name in capitals, noted in `names`. RETURNS: (the block with spaces as in its `# text`, and no multiword token that its words spell; that text if the words are others, else "")."""
+    """Change a sentence so that the converter keeps its text and entity labels.
+
+    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter would
+    cut off get a name in capitals. names (dict): New name -> label; the new names are added.
+    RETURNS (tuple): The block, and the text of the comment if its words differ, else "".
+    """
     lines = block.splitlines()
     text = next((comment["text"].strip() for comment in map(_TEXT.match, lines) if comment), "")
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
@@ -127,24 +133,24 @@ def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     for row in rows:
         row[_MISC] = _ENTITY.sub(lambda match: _capital_name(match, names), row[_MISC])
     ranges = {int(bounds[1]): int(bounds[2]) for row in rows if (bounds := _MULTIWORD.match(row[_ID]))}
-    inside = {number for first, last in ranges.items() for number in range(first, last + 1)}
+    part_ids = {number for first, last in ranges.items() for number in range(first, last + 1)}
     words = {int(row[_ID]): row for row in rows if row[_ID].isdecimal()}
-    tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in inside)]
+    tokens = [row for row in rows if _MULTIWORD.match(row[_ID]) or (row[_ID].isdecimal() and int(row[_ID]) not in part_ids)]
     agrees = not text or _set_spaces(tokens, text)
-    spelled = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
-    kept = ["\t".join(row) for row in rows if not any(row is token for token in spelled)]
-    return "\n".join(kept), "" if agrees else text
+    split_tokens = [row for row in tokens if (bounds := _MULTIWORD.match(row[_ID])) and _split(row, _parts(words, bounds))]
+    new_rows = ["\t".join(row) for row in rows if not any(row is token for token in split_tokens)]
+    return "\n".join(new_rows), "" if agrees else text
 
 
 def _capital_name(match: re.Match[str], names: dict[str, str]) -> str:
     if not re.fullmatch("[A-Z_]+", label := match["label"]):
-        capital = next((name for name, of in names.items() if of == label), f"CALIB_{'X' * (len(names) + 1)}_")
+        capital = next((name for name, full_label in names.items() if full_label == label), f"CALIB_{'X' * (len(names) + 1)}_")
         names[capital], label = label, capital
     return f"{match['tag']}{label}"
 
 
 def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
-    """RAISES ValueError: the words of a multiword token are missing."""
+    """Return the rows of the words of a multiword token. RAISES ValueError: one is missing."""
     numbers = range(int(bounds[1]), int(bounds[2]) + 1)
     if not numbers or not words.keys() >= set(numbers):
         raise ValueError(f"a multiword token {bounds[0]} without its words")
@@ -152,7 +158,7 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set which tokens a space follows in the text; False if the text is not that of the tokens. The last token keeps what its row says."""
+    """Set whether a space follows each token except the last one, by the text. RETURNS (bool): Whether the text has these tokens."""
     starts, end = [], 0
     for token in tokens:
         start = end + len(text[end:]) - len(text[end:].lstrip())
@@ -167,15 +173,17 @@ def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
 
 def _set_space(row: Row, follows: bool) -> None:
     if follows is (_NO_SPACE in row[_MISC]):
-        others = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
-        row[_MISC] = "|".join(others if follows else [*others, _NO_SPACE]) or "_"
+        other_fields = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
+        row[_MISC] = "|".join(other_fields if follows else [*other_fields, _NO_SPACE]) or "_"
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Whether the parts spell the token, whatever its case and apostrophes; they are then written as it is, and followed by a space as it is."""
+    """Give the words of a multiword token its form and spacing. RETURNS (bool): False if they do not spell it, but for case and apostrophes."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
-    spelled, written = (word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form))
-    if sum(sizes) != len(form) or spelled != written:
+    joined_form, token_form = (
+        word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)
+    )
+    if sum(sizes) != len(form) or joined_form != token_form:
         return False
     for part, end, size in zip(parts, accumulate(sizes), sizes, strict=True):
         part[_FORM] = form[end - size : end]
@@ -184,19 +192,19 @@ def _split(token: Row, parts: Sequence[Row]) -> bool:
 
 
 def with_joined_words(examples: Iterable[Example], file: Path) -> Iterator[Example]:
-    """The examples of a DocBin. Warns (CW62) behind the last one where contractions were taken apart when the file was made: their text is lost."""
+    """Yield the examples of a DocBin; after the last one warn (CW62) if the file has the words of contractions in place of their text."""
     n_words = n_spaces = n_joined = 0
     first = ""
     for example in examples:
         words = list(example.reference)
         spaces = example.reference.to_array(["SPACY"]).reshape(-1)
         starts = {token.idx for token in example.predicted} if len(words) else set()
-        for place in np.flatnonzero(spaces[:-1] == 0).tolist():
-            word, following = words[place], words[place + 1]
+        for i in np.flatnonzero(spaces[:-1] == 0).tolist():
+            word, following = words[i], words[i + 1]
             if word.text[-1:].isalpha() and following.text[:1].isalpha() and following.idx not in starts:
                 n_joined, first = n_joined + 1, first or word.text + following.text
         n_words, n_spaces = n_words + len(words), n_spaces + int(spaces.sum())
         yield example
-    if n_joined >= max(_FEWEST_JOINED, _SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
+    if n_joined >= max(_MIN_JOINED, _MIN_SHARE_JOINED * n_words) and 2 * n_spaces > n_words:
         share = f"{100 * n_joined / n_words:.1f}"
         warnings.warn(WARNINGS["CW62"].format(share=share, path=file, first=brief(first)), stacklevel=2)

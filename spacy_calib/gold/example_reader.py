@@ -1,4 +1,4 @@
-"""Examples -> the pairs and spans to fit on, with gold."""
+"""Reading of the scores of Examples, and their pairing with gold: the data of a fit."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ _BATCH = 128
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """What a batch of Docs gave.
+    """The scores and gold of a batch of Docs.
 
-    n_rows (list[int]): Rows of each Doc.
+    n_rows (list[int]): Number of rows of each Doc.
     n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row, and whether a sentence does.
-    gold (Ints), unlabelled (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
-    pairs (Pairs): The entries, with gold or without. known (NDArray[bool]): Whether it is known that each hits or misses.
-    spans (Spans | None), span_hits (Ints): Those found, with 1, 0 or -1 for each. words (Words | None): The words of the tokens.
+    gold (Ints), lacks_gold (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
+    pairs (Pairs): All entries. is_known (NDArray[bool]): Whether the gold decides about each.
+    spans (Spans | None), span_hits (Ints): Predicted spans, with 1, 0 or -1 for each. words (Words | None): Words of the tokens.
     """
 
     n_rows: list[int]
     n_spans: Ints
     starts: NDArray[np.bool_]
     gold: Ints
-    unlabelled: NDArray[np.bool_]
+    lacks_gold: NDArray[np.bool_]
     pairs: Pairs
-    known: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
     spans: Spans | None
     span_hits: Ints
     words: Words | None
 
 
 class ExampleReader:
-    """Reads the marginals of predicted Docs and pairs them with gold, batch by batch; no Doc is kept.
+    """Pairs the scores of predicted Docs with gold, batch by batch, without keeping Docs in memory.
 
-    source (BoundSource): With the labels of now. lowest (float): Entries below this score are left out.
-    event (str): When a span counts as right, see `annotations.span_events`.
-    words_of (Callable | None): What to keep of the tokens of some predicted Docs; None keeps nothing.
-    in_runs (bool): Whether few long documents are cut into runs of sentences, each a document then.
+    source (BoundSource): The source, updated if the component gets new labels. lowest (float): Minimum score of entries.
+    event (str): When a span is right, a key of EVENTS.
+    words_of (Callable | None): Predicted Docs -> the words of their tokens; None for no words.
+    in_runs (bool): Whether few long documents are cut into runs of sentences, which then are the documents.
     counts, span_counts (Counter): Gold frequency of each label. documents (list[int]): The document of each Doc.
-    unit (str), files (Sequence[int]): What a document is, and the number of the gold file of each, once `data` is made.
-    n_gold, n_unknown, n_with_gold (int): Tokens with gold, those whose label the component does not know, those with a column.
-    why_missing (str): Why the last document that could not be read could not; "" where all were read.
+    unit (str), files (Sequence[int]): What a document is, and the number of each document's gold file; set by `data`.
+    n_gold, n_unknown, n_with_gold (int): Number of tokens with gold, with an unknown gold label, and used for the fit.
+    why_missing (str): Why the last unreadable Doc could not be read; "" if all were read.
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class ExampleReader:
         self._span_confusions: Counter[tuple[str, str]] = Counter()
 
     def read_all(self, examples: Iterable[Example]) -> ExampleReader:
-        """Read examples; itself. RAISES C024, C040, C041: what the source found is no probability."""
+        """Read examples, and return the reader. RAISES C024, C040, C041: the scores are not probabilities."""
         for batch in util.minibatch(examples, size=_BATCH):
-            self._read(batch)
+            self._read_batch(batch)
         return self
 
-    def _read(self, batch: Sequence[Example]) -> None:
+    def _read_batch(self, batch: Sequence[Example]) -> None:
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         docs_to_count = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count(docs_to_count))
@@ -121,7 +121,7 @@ class ExampleReader:
             self.documents.append(self._numbers.number(document))
             if self.documents[-1] == len(self._files):
                 self._files.append(document.file)
-            # Without known sentences the whole Doc is one.
+            # A Doc without sentence annotation is one sentence.
             sentences = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
             starts.append(count_begins(self.annotation, example, sentences) > 0)
         batch_data = _Batch(
@@ -138,18 +138,18 @@ class ExampleReader:
         self._batches.append(batch_data)
 
     def _count_confusions(self, examples: Sequence[Example], spans: Spans) -> None:
-        """Count which gold labels the predicted spans stand for. spans (Spans): Of these examples."""
-        chosen, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
-        keys = list(zip(chosen.starts.tolist(), chosen.ends.tolist(), chosen.labels.tolist(), strict=True))
+        """Count the gold labels of the spans on the predicted Docs."""
+        spans_on_docs, labels = spans.take(np.flatnonzero(spans.on_doc)), self.source.span_labels
+        keys = list(zip(spans_on_docs.starts.tolist(), spans_on_docs.ends.tolist(), spans_on_docs.labels.tolist(), strict=True))
         offset = 0
         for example in examples if has_types(self.annotation) else ():
             end = offset + len(example.predicted)
-            inside = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
-            self._span_confusions.update(span_confusions(self.annotation, example, inside))
+            doc_spans = [(start - offset, last - offset, labels[label]) for start, last, label in keys if offset <= start < end]
+            self._span_confusions.update(span_confusions(self.annotation, example, doc_spans))
             offset = end
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """The fields of a batch that are about its rows and entries."""
+        """Return the fields of a batch for its rows and entries."""
         marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.no_label_names))
@@ -158,11 +158,11 @@ class ExampleReader:
         n_unknown = gold.n_unknown - int(np.count_nonzero(hashes == ONLY_REJECTED))
         self.n_unknown += 0 if self.annotation.any_label else n_unknown
         self.n_with_gold += int(np.count_nonzero(gold.columns != -2))
-        # Tokens to which the source gives no score are left out, as if they had no gold.
+        # Tokens without a score are left out, as those without gold.
         silent = find_silent(scores, marginals.rows)
         columns = gold.columns.copy()
         columns[silent] = -2
-        # White space, and units before the first one that may carry a label, have no gold to be missing.
+        # White space, and units before the first one that can have a label, do not count as lacking gold.
         n_units, first = self.annotation.n_units, self.annotation.first
         may_have_gold = [
             ~is_blank(self.annotation, eg.predicted) & (np.arange(n_units(eg.predicted)) >= first) for eg in examples
@@ -171,18 +171,18 @@ class ExampleReader:
         without_gold[silent] = False
         hits, is_known = _hits_of(self.annotation, examples, marginals, columns, self.source.labels)
         pairs = Pairs(marginals.rows, marginals.tags, marginals.scores, hits, len(columns))
-        return {"gold": columns, "unlabelled": without_gold, "pairs": pairs, "known": is_known}
+        return {"gold": columns, "lacks_gold": without_gold, "pairs": pairs, "is_known": is_known}
 
     def data(self, threshold: float) -> tuple[FitData, SpanData | None]:
-        """All tokens that were read, and all spans; None for a source of token labels alone. threshold (float): See FitData.
+        """Return the fit data of tokens and of spans (None for a source without spans), and set `unit` and `files`.
 
-        Where few long documents are cut into runs of sentences, each run is a document; sets `unit` and `files`.
+        threshold (float): Minimum score of pairs, as in FitData.
         """
-        gold, without_gold, is_known = (self._joined(name) for name in ("gold", "unlabelled", "known"))
+        gold, without_gold, is_known = (self._concatenate(name) for name in ("gold", "lacks_gold", "is_known"))
         pairs = concatenate([batch.pairs for batch in self._batches])
-        documents = np.repeat(np.array(self.documents, dtype=np.intp), self._joined("n_rows"))
+        documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
         self.unit, self.files = self._numbers.unit, self._files
-        runs = runs_of(documents, self._joined("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        runs = runs_of(documents, self._concatenate("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
         if runs is not None:
             self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
             self.files = [self._files[document] for document in documents[firsts].tolist()]
@@ -203,19 +203,19 @@ class ExampleReader:
         return data, self._spans(documents) if self.source.span_labels else None
 
     def _spans(self, documents: Ints) -> SpanData:
-        """All spans. documents (Ints): The document of each row."""
+        """Return the data of all spans. documents (Ints): The document of each row."""
         batches = [batch for batch in self._batches if batch.spans is not None]
         spans = stack_spans(
             [batch.spans for batch in batches if batch.spans is not None], [len(batch.gold) for batch in self._batches]
         )
-        n_gold = np.bincount(documents, self._joined("n_spans"), len(self.files)).astype(np.intp)
+        n_gold = np.bincount(documents, self._concatenate("n_spans"), len(self.files)).astype(np.intp)
         raw = self.source.source.raw_span_scores(spans)
-        return SpanData(spans, raw, self._joined("span_hits"), documents[spans.starts], n_gold)
+        return SpanData(spans, raw, self._concatenate("span_hits"), documents[spans.starts], n_gold)
 
     def unknown_gold(self) -> UnknownGold:
-        """The gold labels that the component does not know, and what it predicts for them."""
+        """Return the gold labels that the component does not know, and its predictions for them."""
         labels = self.source.labels
-        # Hashes of other things than labels (lemmas, where edit trees are counted) are left out.
+        # Hashes that are not labels are left out: lemmas, if edit trees are counted.
         names = {get_string_id(label): label for label in self.counts}
         confusions_by_name = {
             (labels[column] if column >= 0 else "", names[key]): n
@@ -225,18 +225,19 @@ class ExampleReader:
         unknown = UnknownGold.from_confusions(confusions_by_name, self.n_unknown, self.counts, labels)
         return unknown_spans(self.annotation, self.source.span_labels, self._span_confusions, unknown)
 
-    def _joined(self, name: str) -> NDArray[Any]:
-        """A field of all batches as one array."""
-        kind = np.bool_ if name in ("unlabelled", "known", "starts") else np.intp
+    def _concatenate(self, name: str) -> NDArray[Any]:
+        """Concatenate a field of all batches."""
+        kind = np.bool_ if name in ("lacks_gold", "is_known", "starts") else np.intp
         return np.concatenate([np.zeros(0, dtype=kind), *(getattr(batch, name) for batch in self._batches)]).astype(kind)
 
 
 def unknown_spans(
     annotation: Annotation, labels: Sequence[str], confusions: Mapping[tuple[str, str], int], of_tokens: UnknownGold
 ) -> UnknownGold:
-    """What is known of gold labels that a component does not know, with the names that its spans show for its labels.
+    """Return the unknown gold labels with the probable names of the component's labels in the gold, by overlapping spans.
 
-    labels (Sequence[str]): Of the component's spans. confusions (Mapping): See `span_confusions`. of_tokens (UnknownGold): Of tokens, if these have gold.
+    labels (Sequence[str]): The component's span labels. confusions (Mapping): (predicted, gold) label -> number of gold spans.
+    of_tokens (UnknownGold): The unknown labels of tokens, if these have gold.
     """
     if not has_types(annotation) or not confusions:
         return of_tokens
@@ -247,8 +248,8 @@ def unknown_spans(
         gold[name] += n
         if name not in names.values():
             unknown[label, name] += n
-    unmatched = [label for label in labels if names[label] not in gold]
-    pairs = likely_names(unmatched, list(dict.fromkeys(name for _, name in unknown)), confusions)
+    absent_labels = [label for label in labels if names[label] not in gold]
+    pairs = likely_names(absent_labels, list(dict.fromkeys(name for _, name in unknown)), confusions)
     if of_tokens.n:
         return replace(of_tokens, counterparts=pairs)
     of_spans = UnknownGold.from_confusions(unknown, unknown.total(), gold, list(names))
@@ -256,21 +257,21 @@ def unknown_spans(
 
 
 def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tuple[int, int]]:
-    """(column of the top label or -1, gold hash) -> number of tokens. gold, hashes: Of each token's gold label."""
+    """Count tokens by (column of the top label or -1, gold hash). gold, hashes: Column and hash of each token's gold label."""
     order = np.argsort(marginals.scores, kind="stable")
-    likeliest = np.full(len(gold), -1)
-    likeliest[marginals.rows[order]] = marginals.tags[order]  # the last one stays
+    top_columns = np.full(len(gold), -1)
+    top_columns[marginals.rows[order]] = marginals.tags[order]  # the last, highest one remains
     has_gold = gold != -2
-    return Counter(zip(likeliest[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
+    return Counter(zip(top_columns[has_gold].tolist(), hashes[has_gold].tolist(), strict=True))
 
 
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(whether each entry's tag is gold, whether that is known). gold (Ints): Column of each unit, -2 for one left out."""
+    """Return for each entry whether its label is right, and whether the gold decides. gold (Ints): Column of units, -2 to leave out."""
     takes_part = gold[marginals.rows] != -2
-    answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
-    if not (annotation.overlapping or annotation.compares_arcs or answers):
+    has_answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
+    if not (annotation.overlapping or annotation.compares_arcs or has_answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])
@@ -279,22 +280,23 @@ def _hits_of(
         (eg, marginals.rows[first:last] - start, hashes[first:last])
         for eg, start, first, last in zip(examples, starts[:-1], bounds[:-1], bounds[1:], strict=True)
     ]
-    hits, is_known = (np.concatenate([ask(*part) for part in parts]) for ask in (annotation.is_gold, annotation.is_known))
+    hits, is_known = (
+        np.concatenate([compare(*part) for part in parts]) for compare in (annotation.is_gold, annotation.is_known)
+    )
     return hits, is_known & takes_part
 
 
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
-    """Whether each span is right: 1 or 0, and -1 where its gold is not known.
+    """Return 1 for each right span, 0 for a wrong one, -1 without gold.
 
-    spans (Spans): In the tokens of the predicted Docs, one example after the other; candidates of a Doc follow its chosen spans.
-    labels (Sequence[str]): Of the spans.
+    spans (Spans): By tokens of the predicted Docs, counted through all examples. labels (Sequence[str]): The labels of spans.
     """
     hashes = label_hashes(labels).tolist()
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
-    of_example = np.searchsorted(bounds, spans.starts, side="right") - 1
+    example_of_span = np.searchsorted(bounds, spans.starts, side="right") - 1
     hits = np.full(len(spans), -1, dtype=np.intp)
-    for number in np.unique(of_example).tolist():
-        indices = np.flatnonzero(of_example == number)
+    for number in np.unique(example_of_span).tolist():
+        indices = np.flatnonzero(example_of_span == number)
         start = int(bounds[number])
         keys = zip(
             (spans.starts[indices] - start).tolist(),
@@ -310,7 +312,7 @@ def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Sp
 
 @dataclass(frozen=True)
 class GoldColumns:
-    """columns (Ints): For `pair_up`. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
+    """The gold column of each token, and counts. n_gold, n_unknown (int): Tokens with gold, and with unknown gold labels."""
 
     columns: Ints
     n_gold: int
@@ -320,8 +322,8 @@ class GoldColumns:
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
     """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
 
-    gold (Hashes): Gold hash of each token, 0 for none. Where marginals have their own names (lemmas), the column is that of the
-    entry with the gold name.
+    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), the column is that of the entry
+    with the gold name.
     """
     has_gold = gold != 0
     if marginals.names is None:
@@ -334,8 +336,8 @@ def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> G
 
 
 def count_begins(annotation: Annotation, example: Example, spans: Iterable[Span]) -> Ints:
-    """Return how many of these gold spans begin in each predicted unit."""
+    """Return the number of gold spans that begin in each predicted unit."""
     n_units = annotation.n_units(example.predicted)
-    places = [token.idx for token in example.predicted][:n_units]
-    rows = np.searchsorted(places, [span.start_char for span in spans], side="right") - 1
+    offsets = [token.idx for token in example.predicted][:n_units]
+    rows = np.searchsorted(offsets, [span.start_char for span in spans], side="right") - 1
     return np.bincount(np.maximum(rows, 0), minlength=n_units).astype(np.intp)

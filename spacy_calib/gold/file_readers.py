@@ -1,4 +1,4 @@
-"""What reads gold, by the suffix of a file: the readers of this package, and those that other packages add."""
+"""Readers of gold files by suffix: those of this package, and those that other packages register."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ FileReader = Callable[[Language, Path], Iterable[Doc]]
 
 
 def docbin_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the Docs of a DocBin. RAISES ValueError and others: what spaCy says of the file."""
+    """Yield the Docs of a DocBin. RAISES ValueError and others: errors of spaCy."""
     yield from Corpus(file).read_docbin(nlp.vocab, [file])
 
 
 def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-    """Yield the documents of a CoNLL-U file. RAISES C161: it is none."""
+    """Yield the documents of a CoNLL-U file. RAISES C161: it cannot be read as CoNLL-U."""
     for document, doc in read_conllu(nlp.vocab, file):
         doc.user_data[DOC_KEY] = document
         yield doc
 
 
-# Gold of whole documents. A folder is read as the first of these that it has files of.
+# Readers of annotated documents. A folder is read with the first of these that it has files for.
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
-# What people answered about texts.
+# Readers of answers about texts.
 ANSWER_READERS: dict[str, FileReader] = {".jsonl": answered_docs, ".json": answered_docs}
-# What files begin with that no reader takes -> what they are, and what to do.
+# First bytes of files that no reader can read -> what they are, and what to do.
 _UNPACK = "unpack it, and give what is in it"
 _UTF8 = "save it as UTF-8"
 _OTHER_BYTES = {
@@ -48,33 +48,35 @@ _OTHER_BYTES = {
     b"\xff\xfe": ("it is text in UTF-16", _UTF8),
     b"\xfe\xff": ("it is text in UTF-16", _UTF8),
 }
-# Entry points of other packages: the name is what files end in, ".tsv" or ".tsv.gz", the value a FileReader.
+# Entry points of other packages: the name is the suffix, ".tsv" or ".tsv.gz", the value a FileReader.
 ENTRY_POINTS = "spacy_calib_gold"
 
 
 def added_readers() -> dict[str, EntryPoint]:
-    """Find the readers that other packages add, by suffix. None of them replaces one of ours."""
+    """Return suffix -> entry point for the readers of other packages, which cannot replace ours."""
     points = sorted(entry_points_of(ENTRY_POINTS), key=lambda point: point.name)
     ours = {*DOCUMENT_READERS, *ANSWER_READERS}
     return {point.name: point for point in points if point.name.startswith(".") and point.name not in ours}
 
 
 def gold_suffixes() -> tuple[str, ...]:
-    """List what files of whole gold documents end in, ours first."""
+    """Return the suffixes of files of annotated documents, ours first."""
     return (*DOCUMENT_READERS, *added_readers())
 
 
 def file_reader(file: Path) -> FileReader:
-    """Return what reads a file of gold. RAISES C053: nothing reads its suffix. C105: a package adds its reader, which cannot be imported. C787: it is
-    compressed, or in another encoding.
+    """Return the reader of a gold file by its suffix.
+
+    RAISES C053: no reader has this suffix. C105: the reader of another package cannot be imported. C787: the file is compressed,
+    or in another encoding.
     """
     for readers in (DOCUMENT_READERS, ANSWER_READERS):
         if file.suffix in readers:
             check_bytes(file)
             return readers[file.suffix]
-    added = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
-    if added:
-        return _load_reader(added[max(added, key=len)])
+    candidates = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
+    if candidates:
+        return _load_reader(candidates[max(candidates, key=len)])
     check_bytes(file)
     *suffixes, last = (*gold_suffixes(), *ANSWER_READERS)
     raise calib_error("C053", path=file, why=f"its name does not end in {', '.join(suffixes)} or {last}", mend=advise_on(file))
@@ -92,22 +94,22 @@ def check_entities(doc: Doc, file: Path) -> Doc:
 
 
 def check_bytes(file: Path) -> None:
-    """RAISES C787: a file is compressed, or is not in UTF-8 by its first bytes."""
+    """Check the first bytes of a file. RAISES C787: it is compressed, or not in UTF-8."""
     try:
-        with file.open("rb") as opened:
-            head = opened.read(6)
+        with file.open("rb") as stream:
+            head = stream.read(6)
     except OSError:
-        return  # whoever reads it says so
+        return  # its reader reports the error
     for beginning, (why, mend) in _OTHER_BYTES.items():
         if head.startswith(beginning):
             raise calib_error("C787", path=file, why=why, mend=mend)
 
 
 def advise_on(file: Path) -> str:
-    """Return what to do with a file that is no DocBin."""
+    """Return what to do with a file that is not a DocBin, for messages."""
     try:
-        with file.open("rb") as opened:
-            is_json = opened.read(64).lstrip()[:1] in (b"{", b"[")
+        with file.open("rb") as stream:
+            is_json = stream.read(64).lstrip()[:1] in (b"{", b"[")
     except OSError:
         is_json = False
     if is_json:
@@ -118,14 +120,14 @@ def advise_on(file: Path) -> str:
 
 
 def _load_reader(point: EntryPoint) -> FileReader:
-    """RAISES C105: it cannot be imported, or is no function."""
+    """Load the reader of another package. RAISES C105: it cannot be imported, or is not a function."""
     thing = f"The reader of {point.name} files"
     reader = load_point(point, thing)
     if not callable(reader):
         raise calib_error("C105", thing=thing, value=point.value, why=f"it is no function: {brief(repr(reader))}")
 
-    def checked_docs(nlp: Language, file: Path) -> Iterator[Doc]:
-        """RAISES C748: the reader fails, or gives something else than Docs with the vocab of nlp."""
+    def read_checked(nlp: Language, file: Path) -> Iterator[Doc]:
+        """Yield the Docs of the reader. RAISES C748: it fails, or yields something else than Docs with the vocab of nlp."""
         try:
             for doc in reader(nlp, file):
                 if not isinstance(doc, Doc) or doc.vocab is not nlp.vocab:
@@ -136,4 +138,4 @@ def _load_reader(point: EntryPoint) -> FileReader:
         except Exception as error:
             raise calib_error("C748", path=file, value=point.value, why=f"{type(error).__name__}: {error}") from None
 
-    return checked_docs
+    return read_checked

@@ -1,4 +1,4 @@
-"""What of the gold takes no part in a fit or an evaluation: counted once, reported in the same words by every command."""
+"""Counts of the gold that a fit or an evaluation leaves out, and the sentences that report them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorten_list
 from .contradictions import CATS, NER, GoldConflicts
 
-# Name of an annotation -> the layer under which its conflicts are counted, and what is counted.
+# Name of an annotation -> the layer of its conflicts in GoldConflicts, and the unit for messages.
 _COUNTED = {
     **dict.fromkeys(("ner", "biluo", "ent_type"), (NER, "entities")),
     **{name.lower(): (name, "tokens") for name in ("TAG", "POS", "LEMMA", "MORPH", "DEP")},
@@ -25,16 +25,19 @@ _COUNTED = {
     "sent": ("SENT_START", "tokens"),
     "link": ("link", "entity links"),
 }
-# Texts with fewer small letters may well have no capital one.
-_LETTERS = 5000
+# Minimum number of lower-case letters of texts without capital letters for a message.
+_MIN_LETTERS = 5000
 
 
 @dataclass(frozen=True)
 class DroppedGold:
-    """layer (str): Name of the annotation. unit (str): What carries a label. documents, without_gold (int): Gold Docs, and those without this annotation
-    among others that have it. tokens, left_out (int): Predicted tokens of Docs with gold; those that align with no single gold token. lower_case (bool):
-    Whether tokens have labels and no gold text has a capital letter, where there are so many small ones that this is no chance. unused (Mapping): Type that the gold never uses -> predicted spans.
-    conflicts (GoldConflicts): Of texts that were given more than once.
+    """The gold that is left out, counted.
+
+    layer (str): Name of the annotation. unit (str): What has a label, "token" or "document". documents, without_gold (int): Gold
+    Docs, and those without this annotation if others have it. tokens, left_out (int): Predicted tokens of Docs with gold, and those
+    without exactly one aligned gold token. lower_case (bool): Whether long gold texts with token labels have no capital letter.
+    unused_types (Mapping): Type that the gold never uses -> number of predicted spans. conflicts (GoldConflicts): Differences
+    between several annotations of a text.
     """
 
     layer: str
@@ -44,14 +47,14 @@ class DroppedGold:
     tokens: int
     left_out: int
     lower_case: bool
-    unused: Mapping[str, int] = field(default_factory=dict)
+    unused_types: Mapping[str, int] = field(default_factory=dict)
     conflicts: GoldConflicts = field(default_factory=GoldConflicts)
 
     @classmethod
     def from_examples(cls, annotation: Annotation, examples: Iterable[Example]) -> DroppedGold:
-        """annotation (Annotation): Of the predicted Docs."""
+        """Count what examples leave out. annotation (Annotation): The annotation of the predicted Docs."""
         gold, with_gold, n_documents, n_small, n_capital = annotation.gold, [], 0, 0, 0
-        unused: Counter[str] = Counter()
+        unused_types: Counter[str] = Counter()
         conflicts = GoldConflicts()
         confusions: Counter[tuple[str, str]] = Counter()
         scheme: LabelScheme | None = None
@@ -61,33 +64,33 @@ class DroppedGold:
             if annotation.n_units(doc) <= annotation.first or doc.text.isspace():
                 continue
             n_documents += 1
-            if (labels := get_label_comparison(doc, annotation.name)) is not None:
-                scheme, spans = labels.scheme, list(annotation.spans_on(example.predicted))
-                unused.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
+            if (comparison := get_label_comparison(doc, annotation.name)) is not None:
+                scheme, spans = comparison.scheme, list(annotation.spans_on(example.predicted))
+                unused_types.update(span.label_ for span in spans if span.label_ in scheme.unused_labels)
                 confusions += span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in spans])
             if has_gold(gold, doc):
                 with_gold.append(example)
                 n_small += sum(map(str.islower, doc.text))
                 n_capital += sum(map(str.isupper, doc.text))
         for label in () if scheme is None else likely_names(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
-            unused.pop(label, None)  # reported already, with the gold's probable name of it
-        misaligned = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
+            unused_types.pop(label, None)  # reported already, with its probable name in the gold
+        token_counts = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
-        lower_case = annotation.unit == TOKEN and n_small >= _LETTERS and not n_capital
+        lower_case = annotation.unit == TOKEN and n_small >= _MIN_LETTERS and not n_capital
         return cls(
             plain_name(annotation.name),
             annotation.unit,
             n_documents,
             without_gold,
             lower_case=lower_case,
-            **misaligned,
-            unused=unused,
+            **token_counts,
+            unused_types=unused_types,
             conflicts=conflicts,
         )
 
     def sentences(self) -> list[str]:
-        """A sentence for each kind of loss."""
-        sentences = self._of_conflicts()
+        """Return a sentence for each kind of gold that is left out."""
+        sentences = self._conflict_sentences()
         if self.without_gold:
             mend = (
                 ": if a text has none of the categories, give each of them the value 0 there" if self.unit == DOCUMENT else ""
@@ -100,10 +103,10 @@ class DroppedGold:
                 f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
                 "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
             )
-        if self.unused:
-            names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused).most_common()])
+        if self.unused_types:
+            names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused_types).most_common()])
             sentences.append(
-                f"{sum(self.unused.values()):,} predictions have a type that the gold never uses ({names}) and are not judged; --all-types counts them as wrong"
+                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not judged; --all-types counts them as wrong"
             )
         if self.lower_case:
             sentences.append(
@@ -111,19 +114,19 @@ class DroppedGold:
             )
         return sentences
 
-    def _of_conflicts(self) -> list[str]:
-        """Sentences about texts that were given more than once, and about spans of one annotation that exclude each other."""
+    def _conflict_sentences(self) -> list[str]:
+        """Return sentences about texts with several annotations, and about entities that overlap."""
         sentences, conflicts = [], self.conflicts
         layer, units = _COUNTED.get(self.layer, (self.layer.replace(FOUND_PREFIX, SPANS_PREFIX), "labels"))
-        compared, differing = conflicts.compared[layer], conflicts.differing[layer]
-        if conflicts.copies or compared:
+        n_compared, n_differing = conflicts.compared[layer], conflicts.differing[layer]
+        if conflicts.copies or n_compared:
             times = f"{conflicts.copies:,} {'text was' if conflicts.copies == 1 else 'texts were'} given again"
             differ = (
-                f"; annotators differ on {differing:,} of {compared:,} {units} ({100 * differing / compared:.1f} %)"
-                if compared
+                f"; annotators differ on {n_differing:,} of {n_compared:,} {units} ({100 * n_differing / n_compared:.1f} %)"
+                if n_compared
                 else ""
             )
-            unknown = ", which are unknown and take no part" if differing else ""
+            unknown = ", which are unknown and take no part" if n_differing else ""
             sentences.append(
                 f"{times} (in several files, by several people or in several records): gold that agrees counts once{differ}{unknown}"
             )

@@ -1,6 +1,7 @@
-"""Places in a text as annotation tools count them -> characters, compared with the words that the tool says are there.
+"""Conversion of the offsets that annotation tools count to characters, checked by the words that the tool exports.
 
-A browser counts UTF-16 units, takes "\\r\\n" for one character, and shows "&amp;" as "&"; or a line end became one after the tool had counted two.
+A browser counts UTF-16 units, counts "\\r\\n" as one character, and shows "&amp;" as "&"; or two characters of a line end became one
+after the tool had counted.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-# A piece of a text that a tool may count otherwise than by its characters.
+# A piece of a text that a tool may count differently.
 _PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
-# How line ends, entities, and characters beyond the basic plane are counted; as they are comes first.
+# Ways of counting line ends, entities, and characters beyond the basic plane; plain characters come first.
 _VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
 
 
 class MisplacedError(Exception):
-    """The words at a place are not those that the tool marked. words (str): What it marked. start, end (int): Where. actual (str): What is there."""
+    """The text at an offset differs from the words that the tool exports. words (str): These. actual (str): The text from start to end."""
 
     def __init__(self, words: str, start: int, end: int, actual: str):
         super().__init__(words)
         self.words, self.start, self.end, self.actual = words, start, end, actual
 
 
-def place_of(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
-    """Find the characters of a stretch that a tool counted in its own way, by its words if known. RAISES MisplacedError."""
+def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
+    """Convert the start and end that a tool counted to character offsets, by its words if known. RAISES MisplacedError: not found."""
     if not isinstance(words, str):
         return start, end
     if text[start:end] == words:
@@ -35,30 +36,30 @@ def place_of(text: str, start: int, end: int, words: Any = None) -> tuple[int, i
     stretches = [
         (starts[start], starts[end]) for starts in (_starts(text, *view) for view in _VIEWS) if 0 <= start <= end < len(starts)
     ]
-    for normalize in (str, _plain):
+    for normalize in (str, _normalize):
         for first, last in stretches:
             if normalize(text[first:last]) == normalize(words):
                 return first, last
     raise MisplacedError(words, start, end, text[start:end])
 
 
-def is_placed(text: str, start: int, end: int, words: str) -> bool:
-    """Whether the words are where a tool says they are."""
+def has_words_at(text: str, start: int, end: int, words: str) -> bool:
+    """Return whether a text has words at the offsets that a tool counted, in any way of counting."""
     try:
-        place_of(text, start, end, words)
+        locate_words(text, start, end, words)
     except MisplacedError:
         return False
     return True
 
 
-def _plain(words: str) -> str:
-    """The words without the ways in which white space and entities are written."""
+def _normalize(words: str) -> str:
+    """Normalize white space and entities."""
     return " ".join(html.unescape(words).replace("\\n", "\n").split())
 
 
 @lru_cache(maxsize=2 * len(_VIEWS))
 def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]:
-    """The character with which each unit of a view begins, and the end of the text."""
+    """Return the character offset of each unit of a way of counting, and the end of the text."""
     starts: list[int] = []
     for piece in _PIECE.finditer(text):
         display = piece[0]
@@ -67,9 +68,9 @@ def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]
         elif line_ends == "two" and display == "\n":
             display = "\r\n"
         display = html.unescape(display) if unescape else display
-        whole = len(display) == len(piece[0])
+        keeps_length = len(display) == len(piece[0])
         for i, character in enumerate(display):
-            starts += [piece.start() + i * whole] * (2 if utf16 and character > "\uffff" else 1)
+            starts += [piece.start() + i * keeps_length] * (2 if utf16 and character > "\uffff" else 1)
     return [*starts, len(text)]
 
 

@@ -1,7 +1,6 @@
 """Gold files -> Examples as `spacy evaluate` reads them, each with the source document that it belongs to.
 
-spaCy's own reader forgets documents: with gold preprocessing, sentences lose the user data of their Doc. Of what goes by, digests of
-documents and sentences can be noted.
+spaCy's reader loses the documents: with gold preprocessing, sentences have no user data of their Doc.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from .keys import DOC_KEY
 
 @dataclass(frozen=True)
 class GoldReader:
-    """How files are read.
+    """Settings for reading gold files.
 
     gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of
-        the user data that must name the document; None reads "calib_document" where it is there. arrays (Collection):
-        Keys of arrays or lists with a row for each token of the file; the predicted Doc gets them too.
+        the user data that must name the document; None reads "calib_document" if it exists. arrays (Collection): Keys of
+        arrays or lists in the user data, with a row for each token, which are copied to predicted Docs.
     """
 
     gold_preproc: bool = False
@@ -46,16 +45,16 @@ class GoldReader:
     arrays: Collection[str] = ()
 
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
-        """The Examples of one file; `document_of` gives their documents.
+        """Yield the Examples of one file; `document_of` returns the document of each.
 
-        RAISES C053, C105: see `file_reader`. C160: a Doc without the key. C161: no CoNLL-U. C692 to C696: no answers. C748: see `added_readers`.
-            ValueError and others: what spaCy says of the file.
+        RAISES C053, C105: no reader for the file. C160: a Doc without the key. C161: not CoNLL-U. C692 to C696: unreadable
+        answers. C748: the reader of another package fails. ValueError and others: errors of spaCy.
         """
         docs = file_reader(file)(nlp, file)
         yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.suffix in ANSWER_READERS else docs, file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """The Examples of gold Docs. references: None for what takes no part. file (Path): Where they stand. RAISES C160: a Doc without the key."""
+        """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out. RAISES C160: a Doc without the key."""
         examples = self._examples_of(nlp, references, file)
         return with_joined_words(examples, file) if file.suffix == ".spacy" else examples
 
@@ -65,24 +64,24 @@ class GoldReader:
             if reference is None:
                 continue
             conflicts = reference.user_data.pop(CONFLICTS, None)
-            # Sentences have no span groups, in which answers stand.
-            whole = not self.gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
-            make = corpus.make_examples if whole else corpus.make_examples_gold_preproc
+            # Sentences have no span groups, which contain answers.
+            is_whole = not self.gold_preproc or any(key.startswith((REJECTED, UNKNOWN)) for key in reference.spans)
+            make = corpus.make_examples if is_whole else corpus.make_examples_gold_preproc
             document = self._document(reference, file, number)
             arrays = {key: reference.user_data[key] for key in self.arrays if key in reference.user_data}
-            # What the document is filed under holds for its sentences.
-            filed = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
+            # Sentences get the names and values of their document.
+            fields = {key: value for key, value in reference.user_data.items() if isinstance(value, (str, int, float))}
             for example in self._with_arrays(nlp, reference, arrays) if arrays else make(nlp, [reference]):
-                example.reference.user_data.update({**filed, DOC_KEY: document})
-                if conflicts is not None:  # of a text with several sentences it stands on the first one
+                example.reference.user_data.update({**fields, DOC_KEY: document})
+                if conflicts is not None:  # of several sentences the first one gets it
                     example.reference.user_data[CONFLICTS], conflicts = conflicts, None
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
-        """The document of the Doc with this number in its file. Numbers name documents of one file, texts of all."""
+        """Return the document of the Doc with this number in its file. A number as its key is local to the file, a string is not."""
         key = self.doc_key or DOC_KEY
-        named = _named(doc, key)
-        if self.doc_key is not None and named is None:
+        document = _document_under(doc, key)
+        if self.doc_key is not None and document is None:
             raise calib_error(
                 "C160",
                 key=key,
@@ -90,11 +89,11 @@ class GoldReader:
                 text=doc.text[:40],
                 given="nothing" if key not in doc.user_data else type(doc.user_data[key]).__name__,
             )
-        if named is None or isinstance(named.key, int):
+        if document is None or isinstance(document.key, int):
             return SourceDocument(
-                _unit_of(doc) if named is None else DOCUMENT, (shown_path(file), number if named is None else named)
+                _unit_of(doc) if document is None else DOCUMENT, (shown_path(file), number if document is None else document)
             )
-        return named
+        return document
 
     def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
         parts = reference.sents if self.gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
@@ -109,32 +108,32 @@ class GoldReader:
 
 
 def document_of(example: Example) -> SourceDocument:
-    """The document that an Example belongs to, by its gold Doc's user data; one of its own where these name none."""
+    """Return the document of an Example by the user data of its gold Doc; a new document if there is none."""
     doc = example.reference
-    return _named(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _Alone())
+    return _document_under(doc, DOC_KEY) or SourceDocument(_unit_of(doc), _UniqueKey())
 
 
 def from_files(files: Iterable[Iterable[Example]]) -> Iterator[Example]:
-    """The examples of several files of gold. Documents of two files are two, and a fit can compare the files."""
+    """Yield the examples of several gold files, each with the number of its file; documents of two files are never the same."""
     for number, examples in enumerate(files):
         for example in examples:
             example.reference.user_data[DOC_KEY] = document_of(example)._replace(file=number)
             yield example
 
 
-class _Alone:
-    """A key that no other document has."""
+class _UniqueKey:
+    """The key of a document that no other document has."""
 
 
-def _named(doc: Doc, key: str) -> SourceDocument | None:
-    given = doc.user_data.get(key)
-    if isinstance(given, SourceDocument) or given is None:
-        return given
-    return SourceDocument(DOCUMENT, given) if isinstance(given, (str, int)) else None
+def _document_under(doc: Doc, key: str) -> SourceDocument | None:
+    value = doc.user_data.get(key)
+    if isinstance(value, SourceDocument) or value is None:
+        return value
+    return SourceDocument(DOCUMENT, value) if isinstance(value, (str, int)) else None
 
 
 def _unit_of(doc: Doc) -> str:
-    """What an unnamed Doc is to resampling: a sentence if it has one sentence start or no words, else "doc"."""
+    """Return the resampling unit of a Doc without a document: "sentence" if it has one sentence start or no words, else "doc"."""
     if not doc.text.strip():
         return SENTENCE
     return SENTENCE if np.count_nonzero(doc.to_array(["SENT_START"]) == 1) == 1 and doc.has_annotation("SENT_START") else DOC
@@ -147,12 +146,12 @@ def visible_files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def gold_files(folder: Path) -> list[Path]:
-    """The gold files in a folder and below: its DocBins, or where it has none its CoNLL-U files, or those that an added reader reads."""
+    """Return the gold files in and below a folder, of one type: DocBins, else CoNLL-U, else those that another package reads."""
     return next(filter(None, (visible_files(folder, suffix) for suffix in gold_suffixes())), [])
 
 
 class TextWatch:
-    """Remembers which texts it has seen, as digests. annotation (Annotation): Only gold Docs with it count."""
+    """Digests of the documents and sentences of examples. annotation (Annotation): Only gold Docs that have it count."""
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation
@@ -163,7 +162,7 @@ class TextWatch:
         self._n_documents = 0
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each noted as it passes."""
+        """Yield the examples unchanged, and record each."""
         for example in examples:
             doc = example.reference
             if has_gold(self.annotation, doc):
@@ -177,7 +176,6 @@ class TextWatch:
             yield example
 
     def units(self) -> TextUnits:
-        """What was seen so far."""
         return TextUnits(
             np.array(self._digests, dtype=np.uint64),
             np.array(self._words, dtype=np.intp),
@@ -186,22 +184,22 @@ class TextWatch:
         )
 
 
-class Noted:
-    """Counts each passing example's gold spans, and digests its text. n_gold (int): Sum of the counts taken so far."""
+class GoldSpanCounter:
+    """Number of gold spans and digest of the text of each example. n_gold (int): Sum of the numbers taken so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
         self._gold, self._digests = array("q"), array("Q")
 
     def over(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The examples, each noted as it passes."""
+        """Yield the examples unchanged, and record each."""
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
             self._digests.append(digest(example.reference.text))
             yield example
 
     def take(self) -> tuple[Ints, list[int]]:
-        """(numbers of gold spans, digests) of the examples since the last `take`."""
+        """Return the numbers of gold spans and the digests of the examples since the last call."""
         gold, digests = np.array(self._gold, dtype=np.intp), self._digests.tolist()
         self._gold, self._digests = array("q"), array("Q")
         self.n_gold += int(gold.sum())
@@ -209,7 +207,7 @@ class Noted:
 
 
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
-    """The texts of the gold Docs with this annotation."""
+    """Return the digests of the documents and sentences of gold Docs with an annotation."""
     watch = TextWatch(annotation)
     deque(watch.over(examples), maxlen=0)
     return watch.units()

@@ -1,6 +1,6 @@
-"""Records that annotation tools export -> answers of people: what they found right, what wrong, and of which texts they told all.
+"""Records that annotation tools export -> answers of people: labels that are right, labels that are wrong, and complete texts.
 
-Sources: Prodigy, "Annotation interfaces"; Label Studio, see `label_studio`; doccano, exports of sequence labeling and text
+Sources: Prodigy, "Annotation interfaces"; Label Studio: module `label_studio`; doccano, exports of sequence labeling and text
 classification, old and new; Argilla, exports of version 1 (`to_dict`) and 2 (`records.to_list`).
 """
 
@@ -13,20 +13,20 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..errors import calib_error
-from .places import place_of
+from .places import locate_words
 
 # Views of Prodigy that show the spans or the label to be accepted or rejected, and no others.
 _BINARY = ("ner", "spans", "classification")
-# Units of our queues whose text is shown with all that stands in it.
+# Units of our queues whose text is shown with all its labels.
 _WHOLE_UNITS = ("sentence", "document")
 # What tells that a queue of ours wrote what stands beside a text. Anybody's own keys may be called as ours.
 QUEUE_MARK = {"queue": "spacy-calib"}
-# How units came into a queue: the doubtful ones first, or sampled with equal probability.
+# How units were sampled for a queue: the doubtful ones first, or with equal probability.
 BY_DOUBT, AT_RANDOM = "doubt", "random"
 
 
-class Mark(NamedTuple):
-    """A labelled stretch of a text, in characters."""
+class TextSpan(NamedTuple):
+    """A labelled span of a text, by character offsets."""
 
     start: int
     end: int
@@ -35,15 +35,16 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class TextAnswers:
-    """What people say of a text.
+    """The answers of a person about a text.
 
-    spans (dict): Stretch -> whether it is right, None where that is unknown. cats (dict): Category -> whether the text has it, or None. whole (bool): Whether
-    nothing else is right, so that what is not there is wrong; else it is unknown. meta (dict): What a queue of ours wrote beside the text, see `tasks.Task`. where (str): In the file. person (str): Who answered, "" where the tool does not say. agreed (bool): Whether it is agreed or ground-truth
-    annotation. skipped (Counter): What came with the answer and is no label.
+    spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if unknown.
+    whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): What a queue of ours wrote with the
+    text, such as how it was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if unknown. agreed (bool): Whether it is
+    agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not labels.
     """
 
     text: str
-    spans: dict[Mark, bool | None] = field(default_factory=dict)
+    spans: dict[TextSpan, bool | None] = field(default_factory=dict)
     cats: dict[str, bool | None] = field(default_factory=dict)
     whole: bool = False
     meta: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class TextAnswers:
         return self.whole and bool(self.spans or not self.cats)
 
     def contradicts(self, later: TextAnswers) -> bool:
-        """Whether both cannot be right."""
+        """Return whether two answers about a text cannot both be right."""
         if any(
             getattr(self, kind)[name] != right
             for kind in ("spans", "cats")
@@ -70,15 +71,13 @@ class TextAnswers:
         return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
     def add(self, later: TextAnswers) -> TextAnswers:
-        """Return both together: what was said of the same text later counts where they differ, and a doubtful text stays one. The spans and categories
-        of this object change, as a text may have thousands of answers.
-        """
+        """Merge a later answer about the same text into this one, in place: it takes precedence. A text sampled by doubt remains one."""
         if later.has_all_spans:
             return later
         self.spans.update(later.spans)
         self.cats.update(later.cats)
-        doubted = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
-        return replace(self, meta={**self.meta, **later.meta, **doubted}, agreed=self.agreed or later.agreed)
+        sampling = {"drawn": BY_DOUBT} if BY_DOUBT in (self.meta.get("drawn"), later.meta.get("drawn")) else {}
+        return replace(self, meta={**self.meta, **later.meta, **sampling}, agreed=self.agreed or later.agreed)
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:
@@ -86,39 +85,39 @@ def queue_meta(meta: Any) -> dict[str, Any]:
     return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
 
 
-def answer_with_spans(text: str, marks: Sequence[Mark], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """The spans a person left. Missing spans that we asked for are wrong; if we asked for one alone, others are unknown. meta: See `queue_meta`."""
-    spans: dict[Mark, bool | None] = {**dict.fromkeys(_asked(text, meta), False), **dict.fromkeys(marks, True)}
+def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
+    """Return an answer with right spans; other spans that our queue proposed are wrong. If it proposed a single one, others are unknown. meta: See `queue_meta`."""
+    spans: dict[TextSpan, bool | None] = {**dict.fromkeys(_proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
 def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -> TextAnswers:
-    """The categories that a person chose from all."""
+    """Return an answer with the categories of a text; all others are wrong."""
     return TextAnswers(text, cats=dict.fromkeys(names, True), whole=True, meta=dict(meta))
 
 
-def _asked(text: str, meta: Mapping[str, Any]) -> list[Mark]:
-    """The spans that our queue asked for, one alone or each of a text, see `formats`; [] where it did not."""
-    asked = meta.get("asked")
-    words = meta.get("focus") if isinstance(asked, str) else None  # of a whole text the focus is one of its words
-    parts = [span.split(" ", 2) for span in as_list(asked)]
-    return [Mark(*place_of(text, int(start), int(end), words), label) for start, end, label in parts]
+def _proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
+    """Return the spans that our queue proposed for a text, "start end label" in its metadata."""
+    proposals = meta.get("asked")
+    words = meta.get("focus") if isinstance(proposals, str) else None  # for several spans the focus is any word of the text
+    parts = [span.split(" ", 2) for span in as_list(proposals)]
+    return [TextSpan(*locate_words(text, int(start), int(end), words), label) for start, end, label in parts]
 
 
 def as_list(value: Any) -> list[Any]:
-    """What tools write as a list, or as the single thing that would be in it."""
+    """Return a list of the values of a field: a list, a single value, or none."""
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[Mark]:
-    return [Mark(*place_of(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
+def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
+    return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
 
 
 # Prodigy
 
 
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
-    """Of a record of Prodigy; None where nobody answered."""
+    """Read a record of Prodigy; None if nobody answered."""
     answer = _prodigy_answer(record)
     person = next(
         (str(record[key]) for key in ("_annotator_id", "_session_id", "_input_hash") if record.get(key) is not None), ""
@@ -144,8 +143,10 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
         return TextAnswers(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(text, _with_words(record))
     if not right:
-        wrong = _asked(text, meta) or marks
-        return TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None  # of several, it does not say which
+        wrong = _proposed_spans(text, meta) or marks
+        return (
+            TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
+        )  # several spans: any of them may be wrong
     whole = meta.get("unit") in _WHOLE_UNITS or record.get("_view_id") not in _BINARY
     answers = answer_with_spans(text, marks, meta, whole=whole)
     # a span may have an answer of its own
@@ -159,9 +160,9 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
 
 
 def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """The spans of a record, each with the words of its tokens where the record has them and it is made of whole tokens."""
+    """Return the spans of a record, with the text of their tokens if the record has tokens that fit."""
     tokens, spans = record.get("tokens") or (), record.get("spans") or ()
-    starts, ends = ({token[side]: place for place, token in enumerate(tokens)} for side in ("start", "end"))
+    starts, ends = ({token[side]: i for i, token in enumerate(tokens)} for side in ("start", "end"))
     pieces = [
         [token["text"], " " * (following["start"] > token["end"])]
         for token, following in zip(tokens, [*tokens[1:], *tokens[-1:]], strict=True)
@@ -176,7 +177,7 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
-    """Name the view of old exports, which do not: where single spans are rejected, they were asked about one by one."""
+    """Add the view that old exports lack: if single spans are rejected, each was shown alone."""
     if any(record.get("answer") == "reject" and record.get("spans") and "options" not in record for _, record in records):
         for _, record in records:
             record.setdefault("_view_id", _BINARY[0])
@@ -186,7 +187,7 @@ def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def read_doccano(record: dict[str, Any]) -> TextAnswers:
-    """Of a record of doccano. RAISES ValueError: its labels are numbers."""
+    """Read a record of doccano. RAISES ValueError: its labels are numbers."""
     meta = queue_meta(record) or queue_meta(record.get("meta"))  # some versions write its keys beside the text
     text, labels = (
         record["text"],
@@ -198,7 +199,7 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
     skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
     if labels and isinstance(labels[0], str):
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
-    marks = [Mark(*label) for label in labels if not isinstance(label, dict)]
+    marks = [TextSpan(*label) for label in labels if not isinstance(label, dict)]
     marks += _marks(text, [label for label in labels if isinstance(label, dict)], "start_offset", "end_offset")
     cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
     return replace(answer_with_spans(text, marks, meta), cats=cats, skipped=skipped)
@@ -208,20 +209,20 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
 
 
 def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
-    """Yield what each person said of a record of Argilla."""
+    """Yield the answers of each person in a record of Argilla."""
     meta = queue_meta(record.get("metadata"))
     if "responses" not in record:
         values = [] if record.get("status") == "Discarded" else [record["annotation"]]
         answers = [_argilla_value(record["text"], value, meta) for value in values if value is not None]
         yield from (replace(answer, person=str(record.get("annotation_agent") or "")) for answer in answers)
         return
-    fields, said = record["fields"], defaultdict(list)
+    fields, values_by_person = record["fields"], defaultdict(list)
     for question, responses in record["responses"].items():
         for response in responses or ():
             if response.get("status") in (None, "submitted") and response["value"] is not None:
-                said[str(response.get("user_id") or "")].append((question, response["value"]))
+                values_by_person[str(response.get("user_id") or "")].append((question, response["value"]))
     text: Any = fields["text"] if "text" in fields else next(iter(fields.values()), None)
-    for person, values_by_question in said.items():
+    for person, values_by_question in values_by_person.items():
         answers = [_argilla_value(text, value, meta) for question, value in values_by_question if question in record[QUESTIONS]]
         spans, cats = (
             {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
@@ -236,42 +237,42 @@ def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
     if values and not isinstance(values[0], dict):
-        return answer_with_spans(text, [Mark(start, end, label) for label, start, end in values], meta)
+        return answer_with_spans(text, [TextSpan(start, end, label) for label, start, end in values], meta)
     return answer_with_spans(text, _marks(text, values), meta)
 
 
-# Key under which a record is told which of its questions ask for labels.
+# Key added to records: the questions that ask for labels.
 QUESTIONS = "calib_questions"
 
 
 def name_questions(records: list[tuple[str, dict[str, Any]]], labels: Collection[str]) -> None:
-    """Note which questions of the records of Argilla ask for labels: those about spans, with several values, and of those with a text `choose_questions`."""
-    asked = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
+    """Add to records of Argilla which questions ask for labels: those with spans or lists, and those that `choose_questions` selects."""
+    all_responses = [record["responses"] for _, record in records if isinstance(record.get("responses"), dict)]
     for fields in (record["fields"] for _, record in records if isinstance(record.get("fields"), dict)):
         if "text" not in fields and len(fields) > 1:
             raise calib_error("C786", fields=", ".join(fields))
     texts: dict[str, Counter[str]] = defaultdict(Counter)
-    others: set[str] = set()
-    for question, given in (item for responses in asked for item in responses.items()):
-        for value in (response["value"] for response in given or ()):
+    list_questions: set[str] = set()
+    for question, responses in (item for questions in all_responses for item in questions.items()):
+        for value in (response["value"] for response in responses or ()):
             if isinstance(value, str):
                 texts[question][value] += 1
             elif isinstance(value, (list, tuple)) and all(
-                isinstance(one, str) or (isinstance(one, dict) and "label" in one) for one in value
+                isinstance(item, str) or (isinstance(item, dict) and "label" in item) for item in value
             ):
-                others.add(question)
-    questions = others | (choose_questions(texts, labels) if not others or labels else set())
+                list_questions.add(question)
+    questions = list_questions | (choose_questions(texts, labels) if not list_questions or labels else set())
     for _, record in records:
         if isinstance(record.get("responses"), dict):
             record[QUESTIONS] = questions
 
 
 def choose_questions(candidates: Mapping[str, Counter[str]], labels: Collection[str]) -> set[str]:
-    """Return which of these questions ask for labels: those with a label of the pipeline, else the one called so, else those whose answers repeat.
+    """Return the questions that ask for labels: with a label of the pipeline, else with a typical name, else with repeated answers.
 
-    candidates (Mapping): Question -> its answers. labels (Collection[str]): Of the pipeline.
+    candidates (Mapping): Question -> its answers. labels (Collection[str]): The labels of the pipeline.
     """
-    known = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
-    named = {name for name in ("label", "labels", "category") if name in candidates}
-    repeated = {name for name, values in candidates.items() if values.total() > len(values)}
-    return known or (set(candidates) if len(candidates) < 2 else named or repeated)
+    with_labels = {name for name, values in candidates.items() if not values.keys().isdisjoint(labels)}
+    typical = {name for name in ("label", "labels", "category") if name in candidates}
+    repetitive = {name for name, values in candidates.items() if values.total() > len(values)}
+    return with_labels or (set(candidates) if len(candidates) < 2 else typical or repetitive)

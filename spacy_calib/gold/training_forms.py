@@ -1,4 +1,4 @@
-"""Forms in which people keep gold of their own -> answers about whole texts.
+"""Common formats of training data -> answers about whole texts.
 
 - spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities": ...}`; a list of such lists,
   the lines of a file, or the "annotations" of NER Annotator.
@@ -12,17 +12,19 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from .tool_exports import Mark, TextAnswers, answer_with_spans, as_list
+from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list
 
-# Keys under which tags of the tokens of a line stand.
+# Keys of the tags of tokens.
 TAGS = {"ner_tags", "tags", "labels"}
 _RELATIONS = ("relations", "links", "heads", "deps")
 
 
 def read_training(record: dict[str, Any]) -> TextAnswers:
-    """Of spaCy's training data."""
+    """Read a record of spaCy's training data."""
     spans = as_list(record.get("entities"))
-    marks = [Mark(span["start"], span["end"], span["label"]) if isinstance(span, dict) else Mark(*span[:3]) for span in spans]
+    marks = [
+        TextSpan(span["start"], span["end"], span["label"]) if isinstance(span, dict) else TextSpan(*span[:3]) for span in spans
+    ]
     cats = record.get("cats") or {}
     values: dict[str, bool | None] = (
         {str(name): bool(value > 0.5) for name, value in cats.items()} if isinstance(cats, dict) else {}
@@ -32,8 +34,8 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
 
 
 def read_document(record: dict[str, Any]) -> TextAnswers:
-    """Of UBIAI."""
-    marks = [Mark(span["start"], span["end"], span["entityLabel"]) for span in record["tokens"] if span.get("entityLabel")]
+    """Read a record of UBIAI."""
+    marks = [TextSpan(span["start"], span["end"], span["entityLabel"]) for span in record["tokens"] if span.get("entityLabel")]
     return replace(answer_with_spans(record["document"], marks, {}), skipped=_relations(record))
 
 
@@ -42,18 +44,18 @@ def _relations(record: dict[str, Any]) -> Counter[str]:
 
 
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
-    """Of tokens and their tags, with a prefix (B-, I-, E-, L-, S-, U-) or without. RAISES ValueError: tags are numbers, or not as many as tokens."""
+    """Read tokens with tags, with or without a prefix (B-, I-, E-, L-, S-, U-). RAISES ValueError: numbers as tags, or too few or many."""
     tokens, tags = record["tokens"], record[next(key for key in ("ner_tags", "tags", "labels") if key in record)]
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")
-    marks: list[Mark] = []
-    start, goes_on = 0, False
+    marks: list[TextSpan] = []
+    start, continues = 0, False
     for token, tag in zip(tokens, tags, strict=True):
         prefix, _, label = tag.partition("-") if tag[1:2] == "-" else ("I", "", "" if tag in ("O", "_", "") else tag)
-        if goes_on and label == marks[-1].label and prefix in "IEL":
+        if continues and label == marks[-1].label and prefix in "IEL":
             marks[-1] = marks[-1]._replace(end=start + len(token))
         elif label:
-            marks.append(Mark(start, start + len(token), label))
-        goes_on = bool(label) and prefix not in "ELSU"
+            marks.append(TextSpan(start, start + len(token), label))
+        continues = bool(label) and prefix not in "ELSU"
         start += len(token) + 1
     return answer_with_spans(" ".join(tokens), marks, {})

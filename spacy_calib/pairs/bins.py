@@ -45,8 +45,8 @@ def equal_mass_edges(scores: Floats, weights: Floats | None = None, *, n_bins: i
     """Return the edges of B bins of about equal counts, or of bins of beta pairs, that never split equal scores.
 
     The bin of a value is (2 * n_below + n_equal) * B // (2 * N), counted over the scores: the adaptive bins of
-    Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and a
-    smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
+    Nguyen & O'Connor (2015, section 3.1) with a rule for ties. With a bin size it is (2 * n_below + n_equal) // (2 * beta), and
+    a smaller last bin merges into the one before (their Algorithm 1, which leaves the order of equal scores open; without ties
     the bins are Algorithm 1's).
 
     scores (Floats): N scores, in any order. weights (Floats | None): One per score, above 0. n_bins (int): B.

@@ -146,7 +146,7 @@ class UnknownGold:
         return cls(n, min(1.0, n / n_labelled) if n_labelled else 0.0, list(labels), pairs, counterparts)
 
     def message_fields(self) -> dict[str, Any]:
-        """Return the fields of messages. "map": as `--map` takes it, from each label to the gold label that most often replaces it."""
+        """Return the fields of messages. "map": in the form of `--map`, label -> gold label that most often replaces it."""
         counts: Counter[str] = Counter()
         for _, gold_label, n in self.pairs:
             counts[gold_label] += n

@@ -139,12 +139,12 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
         RAISES C120: the pipe is not in this pipeline, or its component is missing or has other weights than at the fit.
         C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
 
-        >>> import spacy
-        >>> nlp, other_nlp = spacy.blank("en"), spacy.blank("en")
-        >>> calib = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A",
-        "B"]}})
-        >>> other_nlp.add_pipe("calib", source=nlp).attach(other_nlp)
-        <Calibrator 'calib' of scores on the Doc (tag), not fitted>
+            >>> import spacy
+            >>> nlp, other_nlp = spacy.blank("en"), spacy.blank("en")
+            >>> source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A", "B"]}
+            >>> calib = nlp.add_pipe("calib", config={"source": source})
+            >>> other_nlp.add_pipe("calib", source=nlp).attach(other_nlp)
+            <Calibrator 'calib' of scores on the Doc, not fitted>
         """
         self._check_prefix(nlp)
         self.lookup = self.lookup.in_pipeline(nlp)

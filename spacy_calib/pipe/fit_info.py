@@ -12,6 +12,7 @@ from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..pairs.documents import DOCUMENT
 from ..schema import MAX_NUMBER, Serializable, dict_of, flag, list_of, maybe, number, record, saved_field, text, whole
 
+
 def _layer(value: Any, where: str) -> str:
     layer: str = text(value, where)
     unit_of(layer)  # refuses an unknown one

@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 class StateFormat(NamedTuple):
-    """A kind of saved state: its name in files, and the codes of errors made by `error` for an unreadable or older state."""
+    """A kind of saved state: its name in files, and the codes of the errors that `error` makes (unreadable, other version)."""
 
     format: str
     unreadable: str

@@ -59,8 +59,8 @@ class MappedScores:
             index = np.flatnonzero(columns == new)
             for old in np.flatnonzero(self._column == new).tolist():
                 old_scores = self.inner.scores_at(rows[index], np.full(len(index), old))
-                combined = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
-                scores[index] = np.where(np.isnan(scores[index]), old_scores, combined)
+                new_scores = np.fmax(scores[index], old_scores) if self._highest else scores[index] + np.nan_to_num(old_scores)
+                scores[index] = np.where(np.isnan(scores[index]), old_scores, new_scores)
         return np.minimum(scores, 1.0)
 
 

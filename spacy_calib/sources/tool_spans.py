@@ -47,6 +47,12 @@ def spans_from(
     beside (Sequence[str]): Keys of further scores.
     RETURNS (SpanGroup): `doc.spans[key]`.
     RAISES C001: another value of misaligned. C640: an item without offsets, label or score.
+
+    >>> import spacy
+    >>> doc = spacy.blank("en")("Anna lives in Rome.")
+    >>> group = spans_from(doc, [{"start": 0, "end": 4, "label": "PER", "score": 0.9}])
+    >>> [(ent.text, ent.label_) for ent in doc.ents], group.attrs["scores"]
+    ([('Anna', 'PER')], [0.9])
     """
     if misaligned not in ALIGNMENT_MODES:
         raise calib_error("C001", name="misaligned", wanted=" or ".join(ALIGNMENT_MODES), given=repr(misaligned))

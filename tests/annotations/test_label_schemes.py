@@ -10,20 +10,20 @@ CARD = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC",
 
 def test_gold_without_gpe_and_fac_is_coarse():
     scheme = read_scheme(LABELS, {"PER": 2, "LOC": 3}, {})
-    assert scheme.coarse is True
+    assert scheme.is_coarse is True
     assert scheme.gold == {"PER": "PERSON", "LOC": "LOC"}
     assert scheme.first_of == {"PERSON": "PERSON", "LOC": "LOC", "GPE": "LOC", "FAC": "LOC"}
     assert scheme.unused_labels == ("ORG", "DATE")
-    assert read_scheme(LABELS, {"GPE": 1, "LOC": 3}, {}).coarse is False
-    assert read_scheme(LABELS, {"PERSON": 1}, {}).coarse is None
+    assert read_scheme(LABELS, {"GPE": 1, "LOC": 3}, {}).is_coarse is False
+    assert read_scheme(LABELS, {"PERSON": 1}, {}).is_coarse is None
 
 
 def test_a_rejected_label_is_that_of_a_queue_and_decides_only_where_no_place_was_accepted():
     for table in ({}, CARD):
-        scheme = read_scheme(LABELS, {"LOC": 3}, table, rejected=["GPE", "ORG"])
-        assert scheme.coarse is True
+        scheme = read_scheme(LABELS, {"LOC": 3}, table, rejected_labels=["GPE", "ORG"])
+        assert scheme.is_coarse is True
         assert scheme.first_of["GPE"] == scheme.first_of["LOC"] == scheme.gold["GPE"] == scheme.gold["LOC"]
         assert "ORG" in scheme.gold
-        assert read_scheme(LABELS, {"PERSON": 3}, table, rejected=["GPE", "LOC"]).coarse is False
-        assert read_scheme(LABELS, {"GPE": 3}, table, rejected=["LOC"]).coarse is False
-        assert read_scheme(LABELS, {"PERSON": 3}, table, rejected=["LOC"]).coarse is True
+        assert read_scheme(LABELS, {"PERSON": 3}, table, rejected_labels=["GPE", "LOC"]).is_coarse is False
+        assert read_scheme(LABELS, {"GPE": 3}, table, rejected_labels=["LOC"]).is_coarse is False
+        assert read_scheme(LABELS, {"PERSON": 3}, table, rejected_labels=["LOC"]).is_coarse is True

@@ -47,10 +47,10 @@ def adapted(calibrated, odd, tmp_path_factory):
 def test_it_says_what_was_learned_and_how_far_it_can_be_trusted(adapted):
     path, outcome = adapted
     assert f"Adapted tagger to 6 Docs of the file ({sum(map(len, odd_docs(6)))} tokens)" in outcome.text
-    assert "the likeliest label of a token had a mean score" in outcome.text
+    assert "the top label of a token had a mean score" in outcome.text
     assert "Learned: 0.6 becomes" in outcome.text
     assert "After, held out" in outcome.text
-    assert "Each document was judged by what the others teach (6 Docs of the file)" in outcome.text
+    assert "Cross-validation over 6 Docs of the file: on other texts of this domain" in outcome.text
     shown = calib("info", path).text
     assert "Adapted to 6 Docs of the file" in shown
     assert "after (held out)" in shown
@@ -81,7 +81,7 @@ def test_from_python_it_prints_nothing_and_warns(adapted, odd, tmp_path, capsys)
 def test_one_document_is_warned_about(calibrated, tmp_path):
     one = save_docs(tmp_path / "one.spacy", odd_docs(1))
     outcome = calib("adapt", calibrated, one, tmp_path / "out")
-    assert "There is one document only" in outcome.text
+    assert "A single document cannot show how documents differ" in outcome.text
     assert "UserWarning" not in outcome.printed
 
 

@@ -44,7 +44,7 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
     data = answer(tool, queue, is_right(gold), tmp_path / f"answers{queue.suffix}")
     method = () if tool == "prodigy" else ("--method", "isotonic")  # the choice is slow
     outcome = ok(calib("fit", calibrated_ner, data, tmp_path / "fitted", "--component", "ner", *method))
-    assert "Answers about entities say nothing of tokens, whose scores stay as they were" in outcome.text
+    assert "Answers about entities have no gold for tokens, whose scores stay raw" in outcome.text
     info = spacy.load(tmp_path / "fitted").get_pipe("calib_ent").fit_info
     assert info.tokens == 0
     # A sentence that is read alone has now and then another entity than in its document.
@@ -58,8 +58,8 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
         assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
         assert "by document (0)" not in outcome.text
     outcome = ok(calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted"))
-    assert "There is one document only" not in outcome.text
-    assert "On texts of this kind the mean score of an entity is off by" in outcome.text
+    assert "A single document cannot show how documents differ" not in outcome.text
+    assert "on other texts of this domain the mean score of an entity is off by" in outcome.text
     assert "Answers about entities say nothing of tokens: `calib expect` has no record of this kind" in outcome.text
     ok(calib("evaluate", tmp_path / "adapted", entity_test))
 

@@ -309,7 +309,10 @@ def test_the_config_cannot_be_used(fault, model, dev, tmp_path, out):
 
 def test_the_config_has_a_source_that_is_a_word_beside_component(model, dev, tmp_path, out):
     (tmp_path / "fit.cfg").write_text(BLOCK + 'source = "tagger"\n')
-    refuses(calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", "-C", "senter"), "source is 'tagger', but a block")
+    refuses(
+        calib("fit", model, dev, out, "--config", tmp_path / "fit.cfg", "-C", "senter"),
+        "source is 'tagger', but must be a block",
+    )
 
 
 # The name of the pipe

@@ -42,7 +42,7 @@ MISTAKES = [
     Mistake("fit STOCK GOLD OUT -C NER", "no component 'NER'; of its components calib can read: tagger, ner. Name one of them with --component."),
     Mistake("fit STOCK GOLD OUT -C entities", "The pipeline has no component 'entities'"),
     Mistake("fit STOCK GOLD OUT -C tok2vec", "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label"),
-    Mistake("fit STOCK GOLD OUT -C tagger -C ner --event type", "Option --event must be left out beside several --component"),
+    Mistake("fit STOCK GOLD OUT -C tagger -C ner --event type", "Option --event must be left out with several --component"),
     Mistake("adapt BOTH GOLD OUT", "choose one: --component tagger (tag) or --component ner (ner)."),
     Mistake("rank BOTH TEXTS", "choose one: --component tagger (tag) or --component ner (ner)."),
     Mistake("rank BOTH TEXTS -C parser", "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner. Name one of them with --component."),
@@ -74,9 +74,9 @@ MISTAKES = [
     Mistake("select BOTH TEXTS --for adopt", "Option --for must be one of train, adapt, but 'adopt' was given."),
     Mistake("evaluate BOTH ENTITIES --silent -b 100000", "fewer than the 100000 bins"),
     # What goes on, and is said
-    Mistake("evaluate BOTH ENTITIES", "The data has no gold that concerns 'calib' (tag of 'tagger'): left out.", 0),
-    Mistake("rank BOTH TEXTS --unit token", "--unit token is of 'tagger', so the pipe is 'calib' (--component ner for 'calib_ent').", 0),
-    Mistake("evaluate STOCK TAGS", "This command makes them true, from gold that the pipeline was not trained on", 0),
+    Mistake("evaluate BOTH ENTITIES", "Left out, as the data has no gold for it: 'calib' (tag of 'tagger').", 0),
+    Mistake("rank BOTH TEXTS --unit token", "--unit token is for 'tagger', so the pipe is 'calib' (--component ner for 'calib_ent').", 0),
+    Mistake("evaluate STOCK TAGS", "This command calibrates them, on gold that the pipeline was not trained on", 0),
 ]  # fmt: skip
 
 

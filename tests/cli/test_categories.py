@@ -166,7 +166,7 @@ def test_a_selected_batch_holds_whole_docs(fitted, folder, tmp_path):
 def test_adapt_page_and_picture(fitted, folder, tmp_path):
     outcome = calib("adapt", fitted, folder / "test.spacy", tmp_path / "adapted")
     assert "Adapted textcat to 120 Docs of the file (120 documents)" in outcome.text
-    assert "the likeliest label of a document had a mean score" in outcome.text
+    assert "the top label of a document had a mean score" in outcome.text
     assert "token" not in outcome.text
     outcome = calib("evaluate", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
     table = next(iter(json.JSONDecoder().raw_decode(outcome.printed)[0].values()))  # a warning follows
@@ -187,7 +187,7 @@ def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path
     outcome = ok(calib("threshold", fitted, folder / "test.spacy", *given))
     (row,) = json.loads((tmp_path / "cutoffs.json").read_text())["rows"]
     assert "Cut-offs for a precision of 80 % (categories of documents)" in outcome.text
-    assert "the documents kept are right at least 80 % of the time" in outcome.text
+    assert "At least 80 % of the accepted documents are right" in outcome.text
     assert "Doc._.calib_accept" in outcome.text
     nlp = spacy.load(tmp_path / "applied")
     gold = docs_in(folder / "test.spacy")

@@ -63,10 +63,10 @@ def test_info_tells_each_feature_in_words(with_neighbours, tmp_path):
     outcome = calib("info", with_neighbours, "-o", tmp_path / "info.json")
     for part in (
         "log loss of held-out documents from",
-        "What context looks at",
-        "the tags before and behind",
+        "Features of the context",
+        "the previous and the next tag",
         "confidence in the previous token",
-        "have another likeliest tag by the calibrated scores",
+        "have another top tag by the calibrated scores",
     ):
         assert part in outcome.text
     held = json.loads((tmp_path / "info.json").read_text())["calib"]["context"]
@@ -78,7 +78,7 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
     few = ["--components.calib.selection.n_groups", "[1]"]
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *few))
     about = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.context
-    assert (about["when"], "Context kept" in outcome.text) == ("no_worse", about["kept"])
+    assert (about["when"], "Context used" in outcome.text) == ("no_worse", about["kept"])
     ok(calib("fit", tmp_path / "out", dev, tmp_path / "without", *few, NO_CONTEXT, "--silent"))
     assert spacy.load(tmp_path / "without").get_pipe("calib").fit_info.context is None
 
@@ -86,10 +86,10 @@ def test_auto_says_whether_it_took_context(model, dev, tmp_path):
 @pytest.mark.parametrize(
     ("when", "without", "with_context", "kept", "said"),
     [
-        ("no_worse", 0.1946, 0.1932, True, "kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
-        ("no_worse", 0.1946, 0.1932, False, "not kept: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another way loses less"),
-        ("no_worse", 0.3897, 0.3951, False, "not kept: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
-        ("always", 0.3897, 0.3951, True, "kept as asked, though it raises the log loss of held-out documents from 0.3897 to 0.3951"),
+        ("no_worse", 0.1946, 0.1932, True, "used: it lowers the log loss of held-out documents from 0.1946 to 0.1932"),
+        ("no_worse", 0.1946, 0.1932, False, "not used: it lowers the log loss of held-out documents from 0.1946 to 0.1932, and another method has a lower one"),
+        ("no_worse", 0.3897, 0.3951, False, "not used: it raises the log loss of held-out documents from 0.3897 to 0.3951"),
+        ("always", 0.3897, 0.3951, True, "used as requested, though it raises the log loss of held-out documents from 0.3897 to 0.3951"),
     ],
 )  # fmt: skip
 def test_what_context_gains_is_told_from_without_to_with(when, without, with_context, kept, said):
@@ -106,7 +106,7 @@ def test_what_context_gains_is_told_from_without_to_with(when, without, with_con
 def entities_in_context(ner_model, entity_dev, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("context") / "entities"
     outcome = ok(calib("fit", ner_model, entity_dev, path, "-C", "ner", "--method", "isotonic", CONTEXT))
-    assert "Context of entities kept" in outcome.text
+    assert "Context of entities used" in outcome.text
     return path
 
 
@@ -127,7 +127,7 @@ def test_entities_look_at_their_surroundings(entities_in_context, calibrated_ner
 
 def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_path):
     outcome = calib("info", entities_in_context, "-o", tmp_path / "info.json")
-    for part in ("Context of entities kept", "its length", "a label of group 1"):
+    for part in ("Context of entities used", "its length", "a label of group 1"):
         assert part in outcome.text
     held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]["spans"]["context"]
     assert held["kept"]
@@ -148,7 +148,7 @@ def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold
     dev = span_gold / "dev.spacy"
     outcome = ok(calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", CONTEXT))
     assert "Context none: a token may have several labels" in outcome.text
-    assert "Context of entities kept" in outcome.text
+    assert "Context of entities used" in outcome.text
     nlp = spacy.load(tmp_path / "out")
     assert nlp.get_pipe("calib").tokens.context.model_ is None
     doc = nlp("Anna went to Paris .")

@@ -216,7 +216,7 @@ def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrate
     docs = [Doc(vocab, words=["the", "dog"], tags=[tag, "NOUN"]) for tag in ["DET"] * 6 + ["NOUN"] * 4]
     tags_only = save_docs(tmp_path / "tags.spacy", docs)
     outcome = ok(calib("evaluate", both, tags_only, "-o", tmp_path / "table.json"))
-    assert "The data has no gold that concerns 'morph_calib' (morph of 'morphologizer'): left out." in outcome.text
+    assert "Left out, as the data has no gold for it: 'morph_calib' (morph of 'morphologizer')." in outcome.text
     result = figures(tmp_path / "table.json")
     assert result["calib"]["tokens"] == 20
     assert list(result) == ["calib"]
@@ -327,7 +327,7 @@ def test_gold_without_a_predicted_entity_has_a_table_of_tokens_alone(calibrated_
     assert docs
     data = save_docs(tmp_path / "outside.spacy", docs)
     outcome = ok(calib("evaluate", calibrated_ner, data, "-b", 2, "-o", tmp_path / "table.json"))
-    assert "Nothing to judge: no entity was predicted where there is gold." in outcome.text
+    assert "Nothing to evaluate: no entity was predicted where there is gold." in outcome.text
     result = figures(tmp_path / "table.json")["calib_ent"]
     assert result["tokens"] == sum(map(len, docs))
     assert result["entities"]["pairs"] == 0

@@ -43,7 +43,7 @@ def test_a_tagger_without_a_fit_shows_its_raw_scores_and_the_fit_command(model, 
     text, table = evaluated(model, test_file)
     check_raw(table, evaluated(calibrated, test_file)[1])
     off = table["scores"]["ece"]["raw"]
-    assert f"The scores of 'tagger' are off by {off:.3f} on average, mostly too low (the likeliest label of each token" in text
+    assert f"The scores of 'tagger' are off by {off:.3f} on average, mostly too low (the top label of each token" in text
     assert f"python -m spacy calib fit {model} dev.spacy ./calibrated" in text
     assert "--component" not in text
     assert "Group Tags Pairs Raw Floor Floor 95 %" in text

@@ -46,8 +46,8 @@ def test_a_plain_verdict_of_what_was_held_out_comes_first(fitted):
     assert (name, leaning) == ("tagger", "mostly too low")
     assert (raw, calibrated) == (f"{held['calib_ece_raw']:.3f}", f"{held['calib_ece']:.3f}")
     assert float(raw) > 2 * float(calibrated)
-    assert "the likeliest label of each token" in of
-    assert "on parts of the data that were held out in turn" in of
+    assert "the top label of each token" in of
+    assert "by cross-validation" in of
 
 
 def test_the_verdict_on_a_recognizer_is_of_its_entities(ner_model, entity_dev, tmp_path):
@@ -94,7 +94,7 @@ def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
         before, after = f"{found['without']:.4f}", f"{found['with_context']:.4f}"
         line = re.search(r"ℹ Context (.+?\))", outcome.text)[1]
         assert re.search(rf"log loss of held-out documents (from|is) {before} (to|without it and) {after}", line), line
-        assert line.startswith("kept") == about["kept"]
+        assert line.startswith("used") == about["kept"]
         if found["with_context"] > found["without"]:
             assert ("no clear difference" if about["when"] == "no_worse" and about["kept"] else "raises") in line
         else:
@@ -112,7 +112,7 @@ def of_categories(tmp_path_factory):
 def test_text_categories_are_no_tags(of_categories):
     outcome, folder, dev = of_categories
     assert judged(outcome.text)[0] == "textcat"
-    assert "the likeliest label of each document" in outcome.text
+    assert "the top label of each document" in outcome.text
     assert not re.search(r"\btags?\b", outcome.text, flags=re.I)
     assert "Category frequencies were counted on the fit data" in outcome.text
     assert "Group Categories % gold" in outcome.text

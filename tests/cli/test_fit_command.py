@@ -254,7 +254,7 @@ def test_gold_tags_that_the_model_does_not_know_are_counted_aloud(model, dev, tm
     docs.append(gold_doc(vocab, [("dog", "NOUN"), ("uh", "INTJ"), ("oh", "INTJ")]))
     outcome = ok(calib("fit", model, save_docs(tmp_path / "more.spacy", docs), tmp_path / "out", "--method", "isotonic"))
     assert "2 tokens (" in outcome.text
-    assert "have a gold label that 'tagger' does not know (INTJ; it says " in outcome.text
+    assert "have a gold label that 'tagger' does not know (INTJ; it predicts " in outcome.text
 
 
 @pytest.mark.parametrize("unreadable", [b"", b"\x80", None])
@@ -268,5 +268,5 @@ def test_a_pipe_whose_state_cannot_be_read_is_fitted_anew(calibrated_copy, dev, 
     refuses(calib("info", calibrated_copy), says("C010"))
     outcome = ok(calib("fit", calibrated_copy, dev, tmp_path / "again", "--method", "isotonic"))
     assert "cannot be read" in outcome.text
-    assert "It is left out of the new pipeline unless it is the one that is fitted." in outcome.text
+    assert "It is left out of the new pipeline unless this fit replaces it." in outcome.text
     assert spacy.load(tmp_path / "again").get_pipe("calib").fitted

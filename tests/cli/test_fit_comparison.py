@@ -55,10 +55,8 @@ def test_the_calibration_that_was_there_stays_if_nothing_gains(calibrated, few, 
     assert state_of(tmp_path / "out") == state_of(calibrated)
     assert (tmp_path / "out" / "meta.json").read_text() == (calibrated / "meta.json").read_text()
     outcome = ok(calib("fit", calibrated, few, tmp_path / "out", "--force", *ISOTONIC))
-    assert (
-        f"Held-out log loss of the same 63 tokens: {result['present']:.4f} with the calibration that was there" in outcome.text
-    )
-    assert "Written: the calibration that was there, unchanged; --always takes the new fit." in outcome.text
+    assert f"Held-out log loss of the same 63 tokens: {result['present']:.4f} with the old calibration" in outcome.text
+    assert "Written: the old calibration, unchanged; --always writes the new fit." in outcome.text
     assert "✔" not in outcome.text
 
 
@@ -77,7 +75,7 @@ def test_it_is_adapted_if_a_fit_gains_nothing_beyond_that(calibrated, same_kind,
     assert performance[0] == performance[1]
     outcome = ok(calib("fit", calibrated, same_kind, tmp_path / "out", "--force", *ISOTONIC))
     assert "✔ Held-out log loss of the same 395 tokens" in outcome.text
-    assert "Written: the calibration that was there, adapted to these documents" in outcome.text
+    assert "Written: the old calibration, adapted to these documents" in outcome.text
 
 
 def test_a_fit_that_is_clearly_better_is_written(calibrated, other_kind, tmp_path):
@@ -99,7 +97,7 @@ def test_always_takes_the_fit_and_still_tells(calibrated, few, same_kind, tmp_pa
     assert pipe.fit_info.tokens == spacy.load(tmp_path / "out").get_pipe("calib").fit_info.tokens == 395
     assert spacy_calib.fit(calibrated, same_kind, tmp_path / "kept", method="isotonic").fit_info.adaptations
     outcome = ok(calib("fit", calibrated, same_kind, tmp_path / "out", "--force", "--always", *ISOTONIC))
-    assert "Written: the new fit, as asked for; the comparison favours the calibration that was there, adapted" in outcome.text
+    assert "Written: the new fit, as requested; the comparison favours the old calibration, adapted" in outcome.text
     assert "✔" not in outcome.text
 
 
@@ -117,7 +115,7 @@ def test_texts_of_the_older_fit_are_no_fair_comparison(calibrated, dev, tmp_path
         "why": "it was fitted on 100 % of the words of these texts, so its scores look too good there",
     }
     outcome = ok(calib("fit", calibrated, dev, tmp_path / "out", "--force", *ISOTONIC))
-    assert "⚠ The new fit is not compared with the calibration that is in 'calib': it was fitted on 100 %" in outcome.text
+    assert "⚠ The new fit is not compared with the old calibration 'calib': it was fitted on 100 %" in outcome.text
 
 
 def test_a_pipe_of_another_name_is_not_replaced(calibrated, few, tmp_path):
@@ -174,7 +172,7 @@ def test_another_event_that_was_asked_for_is_fitted(without_texts, entities, tmp
 def test_little_gold_gets_no_tick(model, few, tmp_path):
     outcome = ok(calib("fit", model, few, tmp_path / "out"))
     assert "✔" not in outcome.text
-    assert "Too little gold to show that scores got better: 63 tokens, and 200 are wanted; label more" in outcome.text
+    assert "Too little gold to show that scores improved: 63 tokens, but 200 are needed; label more" in outcome.text
 
 
 def test_an_adaptation_that_gains_nothing_gets_no_tick(calibrated, few, other_kind, tmp_path):

@@ -379,7 +379,7 @@ def test_a_recognizer_that_finds_nothing_passes_entity_scores_through_and_says_s
     assert docs
     with_gold = entity_docs(2, 32)
     outcome = ok(calib("fit", ner_model, save_docs(tmp_path / "few.spacy", docs + with_gold), tmp_path / "out", "-C", "ner"))
-    assert "Entity scores are passed through as they are:" in outcome.text
+    assert "Entity scores stay raw:" in outcome.text
     assert "20 needed" in outcome.text
     nlp = spacy.load(tmp_path / "out")
     ents = nlp("Ann lives in New York .").ents

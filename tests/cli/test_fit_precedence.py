@@ -41,7 +41,7 @@ def settings_of(options, overrides=None, base=OWN):
 
 def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
     outcome = ok(calib("fit", by_hand, dev, tmp_path / "out"))
-    assert "Settings that are not given are those of the pipeline's own pipe 'calib'" in outcome.text
+    assert "Settings that were not given are those of the pipeline's calib pipe 'calib'" in outcome.text
     pipe = fitted(tmp_path / "out")
     assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold) == (3, BETA, 0.02)
 
@@ -76,8 +76,8 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
         (["--components.calib.treshold", 0.1], 1, "treshold"),
         (["--components.calib.grouping.n_gruops", 3], 1, "n_gruops"),
         (["--components.calib.grouping.n_groups", "many"], 1, "many"),
-        (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but a block with @calib_scalings is wanted"),
-        (["--components.calib.source", "null"], 1, "source is None, but a block with @calib_sources is wanted"),
+        (["--components.calib.scaling.ridge", 0.1], 1, "scaling is {'ridge': 0.1}, but must be a block with @calib_scalings"),
+        (["--components.calib.source", "null"], 1, "source is None, but must be a block with @calib_sources"),
         (["--components.calib.source.component", 3], 1, "'3'"),
     ],
 )  # fmt: skip
@@ -167,7 +167,7 @@ def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered)
         f"components.calib.{block}.{setting}": 4,
         f"components.calib.{block}.{BLOCKS[block]}": f"spacy-calib.{registered}.v1",
     }
-    with pytest.raises(CalibError, match=f"--components.calib.{block}.* must be left out beside --method auto"):
+    with pytest.raises(CalibError, match=f"--components.calib.{block}.* must be left out with --method auto"):
         settings_of({"method": "auto"}, given)
 
 

@@ -105,11 +105,9 @@ def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     assert share > 0.5
     assert sum(nothing) / len(nothing) == pytest.approx(share, abs=0.2)
     assert len(unreached) == (held["tags"] if coverage == "tag" else 0)
-    named = (
-        f"{len(unreached)} tags (100.0 % of the fit tokens), seen too seldom or scored too low: {', '.join(unreached)}, so that"
-    )
+    named = f"{len(unreached)} tags (100.0 % of the fit tokens), too rare or scored too low: {', '.join(unreached)}, so there"
     what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
-    assert f"The sets can promise nothing for {what}" in outcome.text
+    assert f"The coverage of the sets is not guaranteed for {what}" in outcome.text
     shown = calib("info", tmp_path / "out").text
     assert f"99.8 % of tokens, coverage: {coverage}; not guaranteed for " in shown
 
@@ -123,10 +121,10 @@ def test_sets_of_too_few_tokens_are_refused_and_those_of_few_warned_of(model, de
     )
     assert not (tmp_path / "out").exists()
     outcome = ok(calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", few), "-m", "platt"))
-    assert f"The sets are made of {n_tokens:,} tokens: what they miss may be far from " in outcome.text
-    assert f"for which {ceil(10 / few):,} at least" in outcome.text
+    assert f"The sets were fitted on {n_tokens:,} tokens, so their error rate may be far from " in outcome.text
+    assert f"for which at least {ceil(10 / few):,}" in outcome.text
     assert (
-        "what they miss may be far"
+        "error rate may be far"
         not in calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", 0.1), "-m", "platt", "-F").text
     )
 
@@ -168,7 +166,7 @@ def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, t
         assert f"the sets of {empty} are empty" in shown
     else:
         assert min(sizes) == 1
-        assert f"the sets of {empty} hold the likeliest tag alone" in shown
+        assert f"the sets of {empty} contain only the top tag" in shown
 
 
 @pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
@@ -264,7 +262,7 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     judged(monkeypatch, 0.288, 0.28, 0.0051, 300)
     words = " ".join(calib("fit", model, dev, tmp_path / "out", "--method", "platt").text.split())
     assert (
-        "On held-out parts of these 300 tokens calibrated scores are not clearly better than raw ones: log loss 0.2800, raw 0.2880"
+        "By cross-validation on these 300 tokens calibrated scores are not clearly better than raw ones: log loss 0.2800, raw 0.2880"
         in words
     )
     monkeypatch.undo()
@@ -283,7 +281,7 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     [
         ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
         ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
-        ([setting("scaling", "")], "scaling is '', but a block with @calib_scalings is wanted"),
+        ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
         ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
         ([setting("normalize", "")], "normalize must be true, false or \"other\""),
         ([setting("sets.alpha", 0)], "alpha must be a number above 0 and below 1, but 0 was given."),
@@ -292,9 +290,9 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
         ([setting("sets.alpha", "NaN")], "alpha must be a number above 0 and below 1, but 'NaN' was given."),
         ([setting("sets.alpha", "few")], "alpha must be a number above 0 and below 1, but 'few' was given."),
         ([setting("sets.alpha", 0.1), setting("sets.coverage", "all")], "coverage must be one of marginal, group, tag, but 'all' was given."),
-        (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out beside --method auto, which chooses it"),
-        (["-m", "auto", "--groups", 3], "Option --groups must be left out beside --method auto, which chooses it, but 3 was given."),
-        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.pooling.@calib_poolings must be left out beside --method auto"),
+        (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
+        (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
+        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.pooling.@calib_poolings must be left out with --method auto"),
     ],
 )  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):

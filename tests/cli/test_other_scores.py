@@ -134,7 +134,7 @@ def test_get_further_scores_documents(place, tmp_path):
         ok(calib("evaluate", tmp_path / "m", tmp_path / "test.spacy", "--code", CODE, "--output", tmp_path / f"{score}.json"))
         told[score] = json.loads((tmp_path / f"{score}.json").read_text())["calib"]["scores"]["nll"]
     shown = calib("info", tmp_path / "m", "--code", CODE)
-    assert "Beside the score of the likeliest label the fit looks at known." in shown.text
+    assert "In addition to the score of the top label the fit uses known." in shown.text
     doc = spacy.load(tmp_path / "m")("test text 7")
     assert doc._.calib_raw == max(doc._.trust.values())
     assert told["_.trust"]["raw"] == told["_.trust,known"]["raw"]

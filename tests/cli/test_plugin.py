@@ -12,6 +12,7 @@ import spacy
 
 from tests.cli.conftest import NO_CONTEXT, Outcome, calib, install, ok, refuses, setting, spacy_process
 from tests.forked import alone
+from tests.sentences import says
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
 
@@ -109,7 +110,7 @@ def test_a_state_that_names_a_part_of_a_missing_package_is_refused_with_its_name
     config = (tmp_path / "out" / "config.cfg").read_text(encoding="utf8")
     (tmp_path / "out" / "config.cfg").write_text(config.replace("garden.Level.v1", "spacy-calib.Isotonic.v1"), encoding="utf8")
     outcome = spacy_process("calib", "evaluate", tmp_path / "out", test_file, cwd=tmp_path)
-    refuses(outcome, "names 'garden.Level.v1', which is not installed; install the package that registers it.")
+    refuses(outcome, says("C012", given="garden.Level.v1"))
 
 
 def test_a_missing_factory_is_refused_by_spacy(changed_model, tmp_path):

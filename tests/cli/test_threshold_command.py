@@ -76,7 +76,7 @@ def test_one_cut_off_for_all(calibrated_ner, entity_test, tmp_path):
         in outcome.text
     )
     assert f"{row['low']:.4f} to {row['high']:.4f}" in outcome.text
-    assert "the entities kept are right at least 80 % of the time" in outcome.text
+    assert "At least 80 % of the accepted entities are right" in outcome.text
     assert pipe.spans.cutoffs is None
 
 
@@ -121,7 +121,7 @@ def test_a_precision_that_cannot_be_reached_is_told_with_the_highest_that_can(ca
     )
     assert missed.cutoff is None
     assert (highest["kept"], highest["share"]) == (reached.kept, pytest.approx(reached.share))
-    told = f"{100 * highest['precision']:.1f} %, and keeps {reached.kept:,} of {reached.spans:,} ({100 * reached.share:.1f} %)"
+    told = f"{100 * highest['precision']:.1f} %, accepting {reached.kept:,} of {reached.spans:,} ({100 * reached.share:.1f} %)"
     assert f"The highest precision that is reached: {told}" in outcome.text
 
 
@@ -146,7 +146,7 @@ def test_labels_without_a_cut_off_are_named_and_do_not_stop_the_others(calibrate
     assert 0 < len(missed) < len(rows)
     for key in missed:
         assert (
-            f"{key} {100 * rows[key]['highest']['precision']:.1f} %, and keeps {rows[key]['highest']['kept']:,} of"
+            f"{key} {100 * rows[key]['highest']['precision']:.1f} %, accepting {rows[key]['highest']['kept']:,} of"
             in outcome.text
         )
     assert all(rows[key]["highest"] is None for key in set(rows) - set(missed))

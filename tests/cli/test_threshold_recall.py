@@ -66,7 +66,7 @@ def test_the_cut_off_is_that_of_the_tokens_of_gold_entities(applied, scored):
     assert (
         f"all {row['cutoff']:.3g} {row['tokens']} {row['found']} {row['recall']:.4f} {100 * row['share']:.1f}" in outcome.text
     )
-    assert "at most 10 % are not flagged" in outcome.text
+    assert "At most 10 % of the tokens of gold entities in other texts of the same source are not flagged" in outcome.text
     assert "(Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
 
 
@@ -143,7 +143,7 @@ def test_a_cut_off_for_each_label(calibrated_ner, entity_test, tmp_path):
         assert (row["tokens"], row["found"]) == (wanted, pytest.approx(found, abs=2))
         assert row["recall"] >= 0.8
     assert "P(label) reaches the cut-off" in outcome.text
-    assert "(for each label by itself)" in outcome.text
+    assert "(for each label separately)" in outcome.text
 
 
 def test_what_cannot_be_reached_flags_every_token(calibrated_ner, entity_test, tmp_path):
@@ -151,7 +151,7 @@ def test_what_cannot_be_reached_flags_every_token(calibrated_ner, entity_test, t
     assert result["misses"]["cutoffs"] == {"all": None}
     assert (result["misses"]["rows"][0]["recall"], result["misses"]["rows"][0]["share"]) == (1.0, 1.0)
     assert "all not reached" in outcome.text
-    assert "No cut-off is sure to find 99.99 %: ask for less, or give more gold." in outcome.text
+    assert "No cut-off reaches 99.99 % with this confidence: ask for less, or give more gold." in outcome.text
     assert "flags every token for want of it" in outcome.text
     assert {token._.calib_ent_flag for doc in annotated(tmp_path / "model", entity_test) for token in doc} == {True}
 
@@ -179,7 +179,7 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
     # What both promise is what each finds alone.
     assert result["cutoffs"] == json.loads(calib_json(calibrated_ner, entity_test, "--precision", 0.8))["cutoffs"]
     assert result["misses"]["cutoffs"] == run_recall(calibrated_ner, entity_test, tmp_path)[1]["misses"]["cutoffs"]
-    assert "are each promised by themselves, with 95 % confidence; both hold together with 90 % at least" in outcome.text
+    assert "hold with 95 % confidence each, and together with at least 90 %" in outcome.text
     assert "(Span._.calib_ent_accept, Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
 
 
@@ -193,7 +193,7 @@ def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
     assert spacy.load(tmp_path / "again").get_pipe("calib_ent").tokens.recall_cutoffs is None
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
     outcome = calib("adapt", applied[0], few, tmp_path / "adapted")
-    assert "The cut-offs are dropped" in outcome.text
+    assert "The cut-offs were removed" in outcome.text
     assert spacy.load(tmp_path / "adapted").get_pipe("calib_ent").tokens.recall_cutoffs is None
 
 
@@ -208,7 +208,7 @@ def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
         (["-r", 99], "Option --recall must be between 0 and 1, but 99.0 was given."),
         (["-r", "nan"], "Option --recall must be between 0 and 1, but nan was given."),
         (["-r", 0.9, "-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
-        (["-r", 0.9, "--per", "group"], "Option --per must be all or label beside --recall, but 'group' was given."),
+        (["-r", 0.9, "--per", "group"], "Option --per must be all or label with --recall, but 'group' was given."),
     ],
 )
 def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):

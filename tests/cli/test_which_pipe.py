@@ -53,7 +53,7 @@ def texts(entity_test, tmp_path_factory):
 def test_adapt_and_evaluate_read_the_pipe_that_the_gold_is_of(two_pipes, tags, entities, tmp_path, kind, component, attr):
     gold = tags if kind == "tags" else entities
     outcome = ok(calib("adapt", two_pipes, gold, tmp_path / "adapted"))
-    assert f"The gold is of '{component}', so the pipe is '{attr}'" in outcome.text
+    assert f"The gold is for '{component}', so the pipe is '{attr}'" in outcome.text
     assert f"Adapted {component} to" in outcome.text
     outcome = ok(calib("evaluate", two_pipes, gold, "-o", tmp_path / "numbers.json"))
     assert "left out." in outcome.text
@@ -80,8 +80,8 @@ def test_rank_and_select_ask_where_both_are_possible(two_pipes, texts):
 
 
 def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):
-    assert "The gold is of 'ner'" in ok(calib("rank", two_pipes, entities)).text
-    assert "The gold is of 'tagger'" in ok(calib("rank", two_pipes, tags)).text
+    assert "The gold is for 'ner'" in ok(calib("rank", two_pipes, entities)).text
+    assert "The gold is for 'tagger'" in ok(calib("rank", two_pipes, tags)).text
 
 
 def test_the_line_is_no_part_of_what_is_printed_as_json(two_pipes, entities, capfd):
@@ -152,11 +152,11 @@ def test_fit_takes_the_calibrated_component_that_the_gold_is_of(
     """Without --component; gold of the default component, or of both, is fitted to that, and a stock pipeline is asked."""
     options = ("-m", "isotonic", "--always")
     outcome = ok(calib("fit", calibrated_ner, entities, tmp_path / "a", *options))
-    assert "The gold is of 'ner', so that is calibrated (--component tagger for 'tagger')." in outcome.text
+    assert "The gold is for 'ner', so that is calibrated (--component tagger for 'tagger')." in outcome.text
     assert "Calibrated ner on" in outcome.text
     for gold in (tags, entity_test):
         outcome = ok(calib("fit", calibrated_ner, gold, tmp_path / gold.stem, *options))
-        assert "The gold is of" not in outcome.text
+        assert "The gold is for" not in outcome.text
         assert "Calibrated tagger on" in outcome.text
     refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "choose that: --component ner")
     setting = "--components.calib.source.component=tagger"
@@ -173,7 +173,7 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
     unseen = tmp_path / "unseen"
     nlp.to_disk(unseen)
     outcome = ok(calib("fit", unseen, few, tmp_path / "both", "-C", "tagger", "-C", "ner"))
-    assert outcome.text.count("--always takes the new fit") == 2
+    assert outcome.text.count("--always writes the new fit") == 2
     before, nlp = spacy.load(unseen), spacy.load(tmp_path / "both")
     for name in ("calib", "calib_ent"):
         old, new = before.get_pipe(name).fit_info, nlp.get_pipe(name).fit_info
@@ -197,7 +197,7 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
 )
 def test_what_belongs_to_one_component_is_refused_beside_two(ner_model, entity_dev, tmp_path, options, given):
     outcome = calib("fit", ner_model, entity_dev, tmp_path / "both", "-C", "tagger", "-C", "ner", *options)
-    refuses(outcome, f"Option {given} must be left out beside several --component")
+    refuses(outcome, f"Option {given} must be left out with several --component")
 
 
 def test_each_component_takes_its_labels_of_a_map(ner_model, entity_dev, tmp_path):

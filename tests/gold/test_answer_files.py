@@ -9,7 +9,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.answer_files import read_answers
-from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
+from spacy_calib.gold.tool_exports import QUEUE_MARK, TextAnswers, TextSpan
 from tests.answers import write
 from tests.sentences import says
 
@@ -133,7 +133,7 @@ def test_label_studio_takes_the_last_annotation_that_stands_and_counts_as_a_brow
 
     task = {"data": {"text": "😀 Anna met Bob"}, "annotations": [told("Bob"), told("😀 Anna", "Bob"), told(cancelled=True)]}
     found = read_answers(write(tmp_path / "a.json", [task], array=True))[0]
-    assert list(found.spans) == [Mark(0, 6, "P"), Mark(11, 14, "P")]
+    assert list(found.spans) == [TextSpan(0, 6, "P"), TextSpan(11, 14, "P")]
 
 
 RIGHT = {"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner_manual"}
@@ -203,7 +203,7 @@ def test_meta_of_others_is_left_alone(meta, tmp_path):
     ]
     for record in by_tool:
         (answer,) = read_answers(write(tmp_path / "a.json", [record], array=True))
-        assert (answer.spans, answer.whole, answer.meta) == ({Mark(9, 12, "P"): True}, True, {})
+        assert (answer.spans, answer.whole, answer.meta) == ({TextSpan(9, 12, "P"): True}, True, {})
 
 
 def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_path, monkeypatch):
@@ -217,10 +217,10 @@ def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_
 
 def test_what_was_said_later_counts():
     first, second = (
-        TextAnswers("a b", {Mark(0, 1, "P"): True}),
-        TextAnswers("a b", {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}),
+        TextAnswers("a b", {TextSpan(0, 1, "P"): True}),
+        TextAnswers("a b", {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}),
     )
-    assert first.add(second).spans == {Mark(0, 1, "P"): False, Mark(2, 3, "Q"): True}
+    assert first.add(second).spans == {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}
     assert first.add(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
     assert [one.add(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [

@@ -17,13 +17,13 @@ from spacy_calib.errors import CalibError
 from spacy_calib.gold.answered_docs import AnswerForm, _exclusive, answered_doc, answered_docs
 from spacy_calib.gold.example_reader import _hits_of
 from spacy_calib.gold.reading import GoldReader
-from spacy_calib.gold.tool_exports import QUEUE_MARK, Mark, TextAnswers
+from spacy_calib.gold.tool_exports import QUEUE_MARK, TextAnswers, TextSpan
 from spacy_calib.types import Marginals
 from tests.answers import write
 from tests.sentences import says
 
 TEXT = "Anna Lee met Bob in New Rome ."
-ANNA, LEE, BOB, ROME = Mark(0, 4, "P"), Mark(0, 8, "P"), Mark(13, 16, "P"), Mark(20, 28, "L")
+ANNA, LEE, BOB, ROME = TextSpan(0, 4, "P"), TextSpan(0, 8, "P"), TextSpan(13, 16, "P"), TextSpan(20, 28, "L")
 
 
 def through_docbin(doc):
@@ -71,7 +71,7 @@ def test_whole_answers_are_full_gold():
 
 
 def test_an_answer_may_begin_or_end_in_a_token():
-    gold = asked_about({Mark(1, 9, "P"): True, Mark(13, 15, "X"): False})  # white space goes with a mouse
+    gold = asked_about({TextSpan(1, 9, "P"): True, TextSpan(13, 15, "X"): False})  # white space goes with a mouse
     assert [token.text for token in gold] == ["A", "nna", "Lee", "met", "Bo", "b", "in", "New", "Rome", "."]
     assert (gold.text, [span.text for span in gold.ents], [span.text for span in gold.spans[REJECTED]]) == (
         TEXT,
@@ -99,7 +99,7 @@ def test_a_sentence_without_gold_leaves_the_other_one_known():
 
 
 def test_of_tags_only_what_was_asked_is_known():
-    gold = asked_about({Mark(9, 12, "V"): True, Mark(13, 16, "V"): False})
+    gold = asked_about({TextSpan(9, 12, "V"): True, TextSpan(13, 16, "V"): False})
     example, tag = predicted(gold), get_annotation("tag")
     rows = np.array([2, 2, 3, 3, 4])
     hashes = np.array([get_string_id(label) for label in "VNVNV"], dtype=np.uint64)
@@ -123,7 +123,7 @@ def tags_of(gold, *labels):
     return ["" if not known[i] else bool(right[i]) for i in range(len(rows))]
 
 
-MET, V, BOB_V = (9, 12), Mark(9, 12, "V"), Mark(13, 16, "V")
+MET, V, BOB_V = (9, 12), TextSpan(9, 12, "V"), TextSpan(13, 16, "V")
 
 
 def answered(file, *records):
@@ -203,7 +203,7 @@ def test_sentences_of_answers_are_not_taken_apart(tmp_path):
 
 @pytest.mark.parametrize("label", ["a=b=c", "|=|", "=|", "x|y=z", "_"])
 def test_a_label_with_the_signs_of_features_is_one_all_the_same(label):
-    doc = answered_doc(spacy.blank("xx"), TextAnswers("Anna", {Mark(0, 4, label): True}, whole=True))
+    doc = answered_doc(spacy.blank("xx"), TextAnswers("Anna", {TextSpan(0, 4, label): True}, whole=True))
     assert (doc[0].tag_, doc.ents[0].label_) == (label, label)
 
 

@@ -38,7 +38,7 @@ def check(layer: str, own: Pairs, *gold: str, **more):
 @pytest.mark.parametrize(
     ("layer", "label", "sentence"),
     [
-        ("sent", "I", r"No gold document holds a sentence start behind its first token \(10 tokens\).*`# newdoc`"),
+        ("sent", "I", r"No gold document has a sentence start after its first token \(10 tokens\).*`# newdoc`"),
         ("tag", "_", r"The gold tag of all 10 tokens is '_'.*give data annotated with tag"),
         ("pos", "X", "The gold pos of all 10 tokens is 'X'"),
         ("ner", "O", r"The gold has no entities \(10 tokens\).*give gold in which people marked entities"),
@@ -83,9 +83,9 @@ def test_a_few_labelled_texts_without_an_entity_are_refused_where_scores_let_exp
     texts = pairs([0.96] * 100, [1] * 99 + [0])
     with pytest.raises(CalibError, match="C800"):
         check("ner", texts, "O")
-    assert check("ner", texts, "O", least=5.0) is None
+    assert check("ner", texts, "O", min_expected=5.0) is None
     with pytest.raises(CalibError, match="C800"):
-        check("ner", pairs([0.94] * 100, [1] * 99 + [0]), "O", least=5.0)
+        check("ner", pairs([0.94] * 100, [1] * 99 + [0]), "O", min_expected=5.0)
 
 
 # Nothing wrong, nothing right

@@ -9,7 +9,7 @@ from spacy.training import Example
 import spacy_calib  # noqa: F401
 from spacy_calib.annotations import get_annotation
 from spacy_calib.doc.attributes import doc_view
-from spacy_calib.gold.collect import _Names, scored_corpus
+from spacy_calib.gold.collect import _LabelNumbers, scored_corpus
 from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
 from tests.conftest import examples_for, run_upstream
 
@@ -148,6 +148,6 @@ def test_no_label_is_not_the_label_of_no_name():
     """The hash of "" is 0, which says that a token has none."""
     nlp = spacy.blank("xx")
     doc = Doc(nlp.vocab, words=["a", "b"], tags=["N", ""])
-    names = _Names(["", "N"])
+    names = _LabelNumbers(["", "N"])
     hashes = get_annotation("tag").hashes(doc)
-    assert names.of_hashes(hashes, get_annotation("tag"), doc, hashes).tolist() == [1, -1]
+    assert names.numbers_of_hashes(hashes, get_annotation("tag"), doc, hashes).tolist() == [1, -1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spacy_calib.gold.places import Coverage, MisplacedError, place_of
+from spacy_calib.gold.places import Coverage, MisplacedError, locate_words
 
 LINES = "Name:\r\nAnn Lee\r\nCity:\r\nParis"
 TWICE = "A &amp; B\r\n😀 &lt;Ann Lee&gt;\r\nAnn Lee"
@@ -37,18 +37,18 @@ TWICE = "A &amp; B\r\n😀 &lt;Ann Lee&gt;\r\nAnn Lee"
     ],
 )
 def test_words_are_found_where_the_tool_counted(text, start, end, said, words):
-    first, last = place_of(text, start, end, said)
+    first, last = locate_words(text, start, end, said)
     assert text[first:last] == words
 
 
 def test_both_places_of_the_same_words_are_told_apart():
-    assert [place_of(TWICE, *place, "Ann Lee")[0] for place in ((10, 17), (19, 26))] == [17, 30]
+    assert [locate_words(TWICE, *place, "Ann Lee")[0] for place in ((10, 17), (19, 26))] == [17, 30]
 
 
 @pytest.mark.parametrize(("start", "end", "said"), [(0, 3, "Lee"), (5, 99, "Lee"), (-3, 0, "Lee"), (4, 1, "Lee")])
 def test_other_words_are_refused(start, end, said):
     with pytest.raises(MisplacedError):
-        place_of("Ann Lee", start, end, said)
+        locate_words("Ann Lee", start, end, said)
 
 
 def test_stretches_that_overlap():

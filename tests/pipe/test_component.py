@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import multiprocessing
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -12,9 +14,10 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_calib import CalibError, register
+from spacy_calib import CalibError, DocCalib, register
 from spacy_calib.doc.blocks import add_block, delete_blocks
 from spacy_calib.errors import WARNINGS
+from spacy_calib.pipe.calibrating import CalibratingPipe
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
@@ -663,3 +666,11 @@ def test_evaluate_reads_gold_that_ends_in_white_space(fitted):
     reference = Doc(fitted.vocab, words=words, tags=tags)
     scores = fitted.evaluate([Example(fitted.make_doc(reference.text), reference)])
     assert 0 <= scores["calib_smce"] <= 1
+
+
+@pytest.mark.filterwarnings("ignore:.*CW01")
+@pytest.mark.parametrize("function", [register, CalibratingPipe.attach, DocCalib.to_dense])
+def test_the_example_in_its_docstring_holds(function):
+    (example,) = doctest.DocTestFinder().find(function, globs=dict(vars(sys.modules[function.__module__])))
+    result = doctest.DocTestRunner().run(example)
+    assert (result.failed, result.attempted > 2) == (0, True)

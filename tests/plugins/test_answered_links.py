@@ -12,7 +12,7 @@ from spacy_calib.annotations.base import REJECTED, REJECTED_LINKS
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.gold.answered_docs import answered_docs
 from spacy_calib.gold.collect import scored_corpus
-from spacy_calib.gold.tool_exports import Mark
+from spacy_calib.gold.tool_exports import TextSpan
 from tests.answers import write
 from tests.gold.test_answered_docs import hits, through_docbin
 from tests.plugins.links_made import linking
@@ -21,10 +21,10 @@ LINKED = "Georgia met Amazon beside Dakota Zorb ."
 
 
 GEORGIA, AMAZON, DAKOTA, ZORB = (
-    Mark(0, 7, "Georgia-place"),
-    Mark(12, 18, "Amazon-firm"),
-    Mark(26, 32, "Dakota-band"),
-    Mark(33, 37, "NIL"),
+    TextSpan(0, 7, "Georgia-place"),
+    TextSpan(12, 18, "Amazon-firm"),
+    TextSpan(26, 32, "Dakota-band"),
+    TextSpan(33, 37, "NIL"),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+
 import numpy as np
 import pytest
 import spacy
@@ -9,6 +11,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_calib import spans_from
 from spacy_calib.errors import CalibError
+from spacy_calib.sources import tool_spans
 from tests.sentences import says
 
 TEXT = "Ann Lee met Bob in New York."
@@ -124,3 +127,9 @@ def test_the_text_is_joined_once_whatever_was_found():
     spans_from(doc, [one(0, 3), one(8, 11), one(4, 7, "X")])
     assert len(doc.spans["found"]) == 3
     assert Counted.joined == 1
+
+
+def test_the_example_of_the_docstring():
+    failed, attempted = doctest.testmod(tool_spans)
+    assert attempted
+    assert not failed

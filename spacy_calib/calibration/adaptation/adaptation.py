@@ -94,7 +94,7 @@ def document_weights(scores: Floats, documents: Ints, spread: float, hits: NDArr
 
 
 def fit_line(margins: Floats, hits: NDArray[np.bool_], weights: Floats, prior: Prior) -> Line:
-    """Fit a line to each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds of entries."""
+    """Fit a line to each spread of the prior; return their mean, weighted by evidence. margins (Floats): Log-odds."""
     if not len(margins):
         return Line()
     lines, log_evidence = zip(

@@ -7,12 +7,5 @@ from .isotonic import IsotonicRegression
 from .logistic import Beta, Platt, Temperature
 
 __all__ = [
-    "Beta",
-    "HistogramBinning",
-    "Identity",
-    "IsotonicRegression",
-    "Platt",
-    "Recalibrator",
-    "ScalingBinning",
-    "Temperature",
-]
+    "Beta", "HistogramBinning", "Identity", "IsotonicRegression", "Platt", "Recalibrator", "ScalingBinning", "Temperature",
+]  # fmt: skip

@@ -31,15 +31,11 @@ def _check_sizes(fields: dict[str, Any]) -> str:
 # The form of the learned values; its bounds keep all sums finite.
 _LEARNED_FORM = record(
     {
-        "ridge_": number(0.0),
-        "n_tags_": whole(0, 1 << 30),
-        "factor_": floats(),
-        "biases_": floats(),
-        "codes_": wholes(rising=True),
-        "weights_": floats(),
+        "ridge_": number(0.0), "n_tags_": whole(0, 1 << 30), "factor_": floats(), "biases_": floats(),
+        "codes_": wholes(rising=True), "weights_": floats(),
     },
     _check_sizes,
-)
+)  # fmt: skip
 
 
 class LogLinearScaling(Scaling):

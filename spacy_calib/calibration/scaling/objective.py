@@ -75,7 +75,7 @@ class Objective:
         self.units = 1.0 / np.sqrt(curvature)
 
     def minimize(self, start: ScalingWeights | None, tolerance: float) -> ScalingWeights:
-        """Return the weights of minimum loss. start: Initial weights; None is no change. tolerance: Relative, of the last step."""
+        """Return the weights of minimum loss. start: Initial weights; None for no change. tolerance: Of the last step."""
         values = np.zeros(len(self.units))
         values[0] = 1.0
         if start is not None:

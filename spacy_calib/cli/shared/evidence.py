@@ -218,7 +218,7 @@ def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
 
 
 # Characters that fit into two lines: labels with the label predicted for them, and labels alone, whose text cannot be broken.
-_PAIR_WIDTH, _LABELS_WIDTH = 32, 20
+_PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:

@@ -18,9 +18,7 @@ FORMATS = ("table", "json")
 CalibratedModel = Annotated[str, argument("MODEL", "Calibrated pipeline: package name or path")]
 Gold = Annotated[
     Path,
-    argument(
-        "DATA", "Gold: a .spacy or .conllu file, answers that an annotation tool exported (.jsonl, .json), or a folder of them"
-    ),
+    argument("DATA", "Gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"),
 ]
 Texts = Annotated[
     Path,
@@ -46,13 +44,13 @@ Method = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        show_default="auto; beside --groups isotonic",
+        show_default="auto; with --groups isotonic",
     ),
 ]
 LabelMap = Annotated[
     str | None,
     option(
-        "Labels of the component and of the data: PERSON=PER,GPE=LOC,DATE= (nothing if the data lack it), or a .json or .tsv file",
+        "Map the component's labels to the data's: PERSON=PER,GPE=LOC,DATE= (nothing if the data lack it), or a .json or .tsv file",
         "--map",
     ),
 ]
@@ -79,7 +77,7 @@ RawCells = Annotated[
     option("In CSV, do not put an apostrophe before cells that a spreadsheet takes for formulas", "--raw-cells"),
 ]
 AllTypes = Annotated[
-    bool, option("Count predictions of types that the gold never uses as wrong, not as unknown", "--all-types")
+    bool, option("Count predictions of types that the gold never uses as wrong (default: leave them out)", "--all-types")
 ]
 AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]

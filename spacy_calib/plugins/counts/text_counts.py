@@ -61,9 +61,8 @@ def find_abilities(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities
         )
         for pipe in pipes
     ]
-    label_scores = [
-        score for score in scores if not score.annotation.compares_arcs
-    ]  # an arc's score is not the probability of its label
+    # The score of an arc is not that of its label.
+    label_scores = [score for score in scores if not score.annotation.compares_arcs]
     return QueryAbilities(label_scores, "calib_coref" in factories, parses, nlp.vocab)
 
 

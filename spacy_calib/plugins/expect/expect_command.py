@@ -50,7 +50,7 @@ BY_HELP = "Also estimate by the value of this key: of Doc.user_data, of the line
 
 FailOn = Annotated[
     str | None,
-    option("Exit code 1 if the texts are not like the fit data: drift, unclear (too few texts), or drift,unclear"),
+    option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear"),
 ]
 
 
@@ -86,7 +86,7 @@ def expect(
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    per_doc: Annotated[bool, option("Also estimate the accuracy of every document")] = False,
+    per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
     check: Annotated[bool, option("Compare with the gold in DATA")] = False,
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
@@ -164,14 +164,20 @@ def estimate_pipe(
     """Return the result of `expect` for one pipe. gold (Path | None): Labelled documents. check (bool): Compare with DATA."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
-    from ...gold.reading import Noted
+    from ...gold.reading import GoldSpanCounter
     from ...pipe.record.fit_record import read_record
     from .few_labels import ScoredTexts, SurveyBuilder, correct_by_gold
     from .summary import CorpusSummary, compare_with_gold, correct_rows, count_checked, mark_untrusted
 
     annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
     record, labels = read_record(pipe), pipe.lookup.labels()
-    gold_spans, names, summary, builder, overlap = Noted(annotation), Names(run.by), CorpusSummary(labels, record), None, None
+    gold_spans, names, summary, builder, overlap = (
+        GoldSpanCounter(annotation),
+        Names(run.by),
+        CorpusSummary(labels, record),
+        None,
+        None,
+    )
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:
@@ -252,10 +258,10 @@ def score_sample(
     token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """
     from ...gold.checks import EXPECTED
-    from ...gold.reading import Noted
+    from ...gold.reading import GoldSpanCounter
     from .few_labels import ScoredTexts
 
-    gold_spans, overlap, gold_check = Noted(annotation), FitOverlap(pipe), GoldCheck(pipe)
+    gold_spans, overlap, gold_check = GoldSpanCounter(annotation), FitOverlap(pipe), GoldCheck(pipe)
     examples = gold_check.over(overlap.over(gold_spans.over(run.stream(nlp, gold, True, [pipe]))))
     corpus = score(nlp, pipe, examples, run.make_settings("Scoring --gold", gold, True))
     if not corpus.has_gold:

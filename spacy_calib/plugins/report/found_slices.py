@@ -22,7 +22,7 @@ def slice_sections(
     evaluation: Evaluation,
     paths: Sequence[Path] = (),
     *,
-    find_slices: Annotated[bool, option("Search for parts of the data with miscalibrated scores")] = False,
+    find_slices: Annotated[bool, option("Search for slices of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
     """Yield a section with the slices of each pipe and unit, and "examples" of each. RAISES C610: too few documents."""
     from ...gold.keys import fields_of

@@ -27,7 +27,7 @@ Kind = Annotated[
     str | None,
     option("Picture to draw", "-k", words=(*KINDS, "all"), show_default="reliability; all for a folder, none with --tag"),
 ]
-Tags = Annotated[list[str] | None, option("Draw a picture of this tag; may be repeated", "--tag", "-T")]
+Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
 Unit = Annotated[
     str | None,
     option("Unit that pictures show", "-u", words=tuple(UNITS), show_default="entity or document if the pipe scores them"),

@@ -87,7 +87,7 @@ def select(
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
     seed: Annotated[int, option("Seed of random samples (--order random, --for adapt)")] = 0,
     exclude: Annotated[
-        list[Path] | None, option("File of texts labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
+        list[Path] | None, option("File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated", "-x")
     ] = None,
     output: Annotated[Path | None, option(OUTPUT_HELP, "-o")] = None,
     format: QueueFormat = "table",

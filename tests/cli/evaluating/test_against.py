@@ -84,7 +84,7 @@ def test_raw_scores_stand_where_nothing_is_fitted(model, calibrated, test_file):
         assert held["calibrated"] == dict(zip(("model", "other"), calibrated_ones, strict=True))
         accuracy, loss, error = held["rows"]
         assert accuracy["difference"] == 0
-        assert held["verdict"].startswith("As many of the tokens are right by both; the scores of OTHER are ")
+        assert held["verdict"].startswith("Equally many tokens are right by both; the scores of OTHER are ")
         assert [loss["better"], error["better"]] == [
             {(True, False): "model", (False, True): "other", (False, False): None}[calibrated_ones]
         ] * 2
@@ -146,7 +146,7 @@ def test_labels_that_one_alone_knows_are_told(calibrated, changed_model, test_fi
         tagger.cfg["labels"] = [label.replace("ADJ", "JJ") for label in tagger.cfg["labels"]]
 
     outcome = ok(calib("evaluate", calibrated, test_file, "--against", changed_model(rename)))
-    assert "The labels of 'tagger' differ: MODEL alone knows ADJ and OTHER alone knows JJ." in outcome.text
+    assert "The labels of 'tagger' differ: only MODEL has ADJ and only OTHER has JJ." in outcome.text
 
 
 def spacy_blank(path):
@@ -169,10 +169,10 @@ def row(figure, difference, low, high, better=None):
 def test_the_verdict_is_a_plain_sentence():
     truer = row("smce", -0.1, -0.2, -0.05, "other")
     cases = [
-        ([row("accuracy", 0.012, 0.008, 0.016, "other"), truer], "OTHER is better: 1.2 % more of the tokens are right (0.8 to 1.6); the scores of OTHER are truer"),
+        ([row("accuracy", 0.012, 0.008, 0.016, "other"), truer], "OTHER is better: 1.2 % more of the tokens are right (0.8 to 1.6); the scores of OTHER are better calibrated"),
         ([row("accuracy", -0.012, -0.016, -0.008, "model")], "OTHER is worse: 1.2 % fewer of the tokens are right (0.8 to 1.6)"),
-        ([row("accuracy", 0.001, -0.002, 0.004)], "Neither is surely better: by OTHER +0.1 % of the tokens are right (-0.2 to +0.4)"),
-        ([row("accuracy", 0.001, None, None)], "A single document does not tell which is better"),
+        ([row("accuracy", 0.001, -0.002, 0.004)], "Neither is clearly better: by OTHER +0.1 % of the tokens are right (-0.2 to +0.4)"),
+        ([row("accuracy", 0.001, None, None)], "A single document cannot show which is better"),
         ([row("f", 0.02, 0.01, 0.03, "other")], "OTHER is better: F of the tokens is 2.0 % higher (1.0 to 3.0)"),
         ([], ""),
     ]  # fmt: skip
@@ -186,4 +186,4 @@ def test_documents_with_categories_are_compared(tmp_path):
     held = told(model, test, "--against", model)["against"]
     assert held["units"] == 80
     assert [row["difference"] for row in held["rows"]] == [0, 0, 0]
-    assert held["verdict"].startswith("As many of the documents are right by both")
+    assert held["verdict"].startswith("Equally many documents are right by both")

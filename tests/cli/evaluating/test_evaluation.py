@@ -23,7 +23,7 @@ def test_its_tables_are_the_result_of_the_command(evaluation, calibrated_ner, en
 
 
 def test_its_units_are_those_of_the_table_in_bins_and_groups(evaluation):
-    ((pipe, corpus, one),) = evaluation.placed()
+    ((pipe, corpus, one),) = evaluation.fitted_pipes()
     assert list(one.units) == ["entities", "tokens"]
     for unit, view in one.units.items():
         table = evaluation.table_of(pipe.name, unit)
@@ -36,10 +36,10 @@ def test_its_units_are_those_of_the_table_in_bins_and_groups(evaluation):
 
 def test_raw_scores_have_units_without_places(ner_model, entity_test):
     raw = evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner"))
-    assert raw.placed() == []
+    assert raw.fitted_pipes() == []
     (one,) = raw.pipes
     assert {name: len(view.starts) for name, view in one.units.items()} == {"entities": 0, "tokens": 0}
-    assert [row["calibrated"] for row in raw.table_of(one.judged.name, "entities")["errors"]].count(None) >= 3
+    assert [row["calibrated"] for row in raw.table_of(one.gold_scores.name, "entities")["errors"]].count(None) >= 3
     with pytest.raises(CalibError, match="C027|C056"):
         evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner"), fitted_only=True)
 

@@ -147,7 +147,7 @@ def test_what_judges_says_which_gold_is_unknown(command, calibrated_ner, tmp_pat
     )
     outcome = calib(command, calibrated_ner, partly, *JUDGES[command])
     assert outcome.code == 0, outcome.text
-    sentence = r"have a gold label that 'ner' does not know \(firm; it says ORG for firm \(\d+\)\) and count as misses; "
+    sentence = r"have a gold label that 'ner' does not know \(firm; it predicts ORG for firm \(\d+\)\) and count as misses; "
     assert re.search(sentence, " ".join(outcome.text.split()))
     refused = calib(command, calibrated_ner, none, *JUDGES[command], "--force")
     assert refused.code == 1

@@ -250,7 +250,7 @@ def left_by(process, target, monkeypatch, host=platform.node()):
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: process)
         patch.setattr(platform, "node", lambda: host)
-        return writing._partial_of(target)
+        return writing._partial_path(target)
 
 
 def test_the_next_run_removes_what_dead_ones_left(tmp_path, monkeypatch):

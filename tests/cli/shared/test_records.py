@@ -79,7 +79,7 @@ def test_texts_of_a_dictionary_column_and_of_large_strings_are_read(tmp_path):
         ({"body": ["a"]}, Fields(), "has no column 'text'; it has: body"),
         ({"text": ["a"]}, Fields(id="key"), "has no column 'key'; it has: text"),
         ({"text": [1]}, Fields(), says("C442", name="text", given="int64")),
-        ({"text": ["a", "b"], "id": [1.0, float("nan")]}, Fields(), 'the "id" of row 2 holds a number that is not finite'),
+        ({"text": ["a", "b"], "id": [1.0, float("nan")]}, Fields(), 'the "id" of row 2 contains a number that is not finite'),
     ],
 )
 def test_what_is_wrong_with_a_parquet_file_is_named(tmp_path, columns, fields, message):
@@ -97,7 +97,7 @@ def test_what_is_no_parquet_and_what_is_cut_short_is_named(tmp_path):
     for file in text_files(tmp_path):
         with pytest.raises(CalibError, match=rf"Cannot read the texts in .*{file.name}"):
             list(read_texts(file))
-    with pytest.raises(CalibError, match=r"a.parquet: .*; write the file anew\.$"):
+    with pytest.raises(CalibError, match=r"a.parquet: .*; write the file again\.$"):
         list(read_texts(tmp_path / "a.parquet"))
 
 
@@ -105,7 +105,7 @@ def test_two_columns_of_one_name_are_a_sentence(tmp_path):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for other in ("text", "id"):
         parquet.write_table(pa.table([["a"], ["b"], ["c"]], names=["text", other, other]), tmp_path / "a.parquet")
-        with pytest.raises(CalibError, match=f"several of its columns are called '{other}'; write the file anew"):
+        with pytest.raises(CalibError, match=f"several of its columns are called '{other}'; write the file again"):
             list(read_texts(tmp_path / "a.parquet"))
 
 

@@ -49,7 +49,7 @@ def test_the_pipes_that_read_a_prefix():
 
 def test_means_without_gold(capsys):
     shown.show_means("mean", {**CALLED, "units": 0, "expected": None, "right": None})
-    assert "None of the texts has gold throughout" in printed(capsys)
+    assert "None of the texts has gold for all its tokens" in printed(capsys)
 
 
 def test_means(capsys):
@@ -65,7 +65,7 @@ def test_a_table_of_few_columns(capsys):
     assert "4 texts, 75.00 % right" in text
     assert "best 0.2500 -" in text
     shown.show_event_table({**CALLED, "name": "mean", "units": 0, "right": None, "rows": []})
-    assert "Nothing to judge: no text has both scores and gold." in printed(capsys)
+    assert "Nothing to evaluate: no text has both scores and gold." in printed(capsys)
 
 
 def test_what_a_fit_learned(capsys):
@@ -79,7 +79,7 @@ def test_what_a_fit_learned(capsys):
 
 def test_no_package_fits_units(monkeypatch):
     monkeypatch.setattr(registered, "by_short", lambda name: {})
-    with pytest.raises(CalibError, match="--unit must be left out, as nothing that is installed fits whole units, but 'tree'"):
+    with pytest.raises(CalibError, match="--unit must be left out, as no installed package fits whole units, but 'tree'"):
         shown.get_event("tree")
 
 

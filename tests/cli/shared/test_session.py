@@ -47,7 +47,7 @@ def test_what_cannot_be_printed_is_a_sentence_ever_after():
             full.write("x")
     with pytest.raises(CalibError, match="it is closed"):
         GuardedOutput(None).write("x")
-    assert GuardedOutput(None).failed
+    assert GuardedOutput(None).has_failed
 
 
 def test_a_reader_that_went_away_ends_the_command_quietly():

@@ -161,7 +161,7 @@ def test_labels_learnt_later_come_last():
     assert after.types == (*before.types, "0first", "A-A")
     assert after.n_classes == before.n_classes + 8 == ner.moves.n_moves
     assert (after.out_class, after.blocked_class) == (before.out_class, before.blocked_class)
-    for column in ("begin", "inside", "last", "unit"):
+    for column in ("begin_classes", "in_classes", "last_classes", "unit_classes"):
         assert getattr(after, column)[: len(TYPES)].tolist() == getattr(before, column).tolist()
     named = names_of(range(after.n_classes), after)
     assert named == [ner.moves.get_class_name(number) for number in range(after.n_classes)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from spacy_calib.gold.answer_files import read_answers
-from spacy_calib.gold.tool_exports import Mark
+from spacy_calib.gold.tool_exports import TextSpan
 from spacy_calib.plugins.review.queue.formats import WRITERS
 from spacy_calib.plugins.review.queue.tasks import TaskSpan
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, write
@@ -54,7 +54,7 @@ def test_no_span_is_lost_on_the_way(tool, kind, tmp_path):
     rejected = 0
     for task, found in zip(tasks, answers, strict=True):
         assert found.text == task.text
-        assert list(found.spans) == [Mark(one.start, one.end, one.label) for one in task.spans]
+        assert list(found.spans) == [TextSpan(one.start, one.end, one.label) for one in task.spans]
         assert found.whole is (kind == "sentence")
         assert (found.meta["drawn"], found.meta["doc"]) == ("random", task.doc)
         rejected += not all(found.spans.values())
@@ -94,7 +94,7 @@ def test_a_whole_text_of_links_names_those_that_are_gone(tool, tmp_path):
     )
     assert len(found) == N
     for task, one in zip(tasks, found, strict=True):
-        assert one.spans == {Mark(span.start, span.end, span.label): task.text not in gone for span in task.spans}
+        assert one.spans == {TextSpan(span.start, span.end, span.label): task.text not in gone for span in task.spans}
         assert one.whole
     assert sum(len(one.spans) for one in found if one.text in gone) > N / 3
 
@@ -112,7 +112,9 @@ def test_argilla_of_version_1_loses_no_span_either(tmp_path):
         for i, task in enumerate(tasks)
     ]
     found = read_answers(write(tmp_path / "a.json", old, array=True))
-    assert [list(one.spans) for one in found] == [[Mark(one.start, one.end, one.label) for one in task.spans] for task in tasks]
+    assert [list(one.spans) for one in found] == [
+        [TextSpan(one.start, one.end, one.label) for one in task.spans] for task in tasks
+    ]
     assert all(one.whole for one in found)
 
 
@@ -126,4 +128,4 @@ def test_a_queue_whose_line_ends_the_tool_changed_is_answered_as_it_was_asked(to
     changed = json.dumps(records_in(tmp_path / "queue")[0]).replace("\\r", "").replace('"start": 4', '"start": 3')
     record = json.loads(changed.replace('"end": 12', '"end": 11').replace("[4, 12", "[3, 11"))
     file = write(tmp_path / "a.json", [EXPORTS[tool](1, record, True)], array=tool in ARRAYS)
-    assert read_answers(file)[0].spans == {Mark(3, 11, "P"): True}
+    assert read_answers(file)[0].spans == {TextSpan(3, 11, "P"): True}

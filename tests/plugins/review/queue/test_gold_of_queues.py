@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from spacy_calib.annotations import get_annotation
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.gold.answered_docs import answered_docs
-from spacy_calib.gold.tool_exports import Mark
+from spacy_calib.gold.tool_exports import TextSpan
 from spacy_calib.plugins.review.queue.formats import WRITERS
 from tests.answers import EXPORTS, answer, parts_of
 from tests.gold.test_answered_docs import predicted
@@ -32,7 +32,7 @@ def test_no_link_is_lost_on_the_way(tool, tmp_path):
     assert len(docs) == len(tasks) == 1000
     for task, gold in zip(tasks, docs, strict=True):
         (asked,) = task.spans
-        found = predicted(gold, Mark(asked.start, asked.end, "NAME"))
+        found = predicted(gold, TextSpan(asked.start, asked.end, "NAME"))
         key = get_string_id(asked.label)
         wanted = [int(right[task.text])]
         assert (
