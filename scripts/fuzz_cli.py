@@ -155,7 +155,11 @@ def damage(word: str) -> None:
 
 def files_below(folder: Path) -> dict[str, tuple[int, int]]:
     """Size and time of change of each file."""
-    return {str(path.relative_to(folder)): path.stat()[6:9:2] for path in folder.rglob("*") if not path.is_dir()}
+    return {
+        str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if not path.is_dir()
+    }
 
 
 def load_copies(load: Any) -> Any:
@@ -192,7 +196,7 @@ def run(line: Sequence[str]) -> tuple[int, str]:
         except Exception as error:
             status, wrong = 1, f"{error!r} at {traceback.extract_tb(error.__traceback__)[-1]}"
     screen.flush()
-    printed = screen.buffer.getvalue().decode("utf8", "replace")  # type: ignore[attr-defined]
+    printed = screen.buffer.getvalue().decode("utf8", "replace")
     if "Traceback (most recent call last)" in printed:
         wrong = "a traceback"
     return status, wrong or ("no sentence" if status == 1 and "✘" not in printed else "")

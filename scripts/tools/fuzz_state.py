@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import importlib
 import io
 import json
 import random
@@ -291,9 +292,8 @@ def fuzzers(paths: list[Path], as_bytes: bool) -> Iterator[tuple[str, Fuzzer]]:
             yield f"{path.name}, {name}", Fuzzer(nlp, name, as_bytes=as_bytes)
     if not paths:
         sys.path.insert(0, str(ROOT))
-        from tests.plugins.test_damaged_states import STATES
-
-        yield from ((title, Fuzzer(make(), name, made, as_bytes)) for title, (make, name, made) in STATES.items())
+        states = importlib.import_module("tests.plugins.test_damaged_states").STATES
+        yield from ((title, Fuzzer(make(), name, made, as_bytes)) for title, (make, name, made) in states.items())
 
 
 def main(arguments: list[str] | None = None) -> int:
