@@ -131,7 +131,7 @@ def write_entity_without_begin(path):
 
 
 FILES = {
-    "bad.spacy is no gold that can be read here: in the Doc that begins 'the dog' an entity goes on (IOB tag I)": write_entity_without_begin,
+    "bad.spacy cannot be read as gold: in the Doc that begins 'the dog' an entity goes on (IOB tag I)": write_entity_without_begin,
     "is not a readable DocBin (it is empty)": write_empty_file,
     "is not a readable DocBin (": write_text,
     "is not a readable DocBin ([E1014]": write_half,

@@ -30,7 +30,7 @@ _PARAMS = ("transitions", "starts", "ends")
 def make_chain_model(
     tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None, transition_rate: float = 1.0
 ) -> Model[list[Doc], list[Floats2d]]:
-    """Make a linear layer over token vectors, whose output is the scores of a chain (registered as spacy-calib.Chain.v1).
+    """Make a linear layer over token vectors, whose output is the scores of a chain. Registered as spacy-calib.Chain.v1.
 
     tok2vec (Model): A tok2vec, a transformer, or a listener. nO (int | None): Number of labels; None takes the data's.
     transition_rate (float): How many times as fast as other weights transitions are learned. Adam changes a weight by about one

@@ -77,7 +77,7 @@ def test_the_page_has_a_banner_and_no_verdict(place, tmp_path):
         page = tmp_path / f"{data}.html"
         outcome = run(place, "evaluate", data, "-o", page, "-o", tmp_path / f"{data}.svg")
         assert (WARNING in outcome.text) == ('class="alarm"' in page.read_text("utf8")) == known
-        assert ("No test: judged on the fit data" in outcome.text) == known
+        assert ("No test: evaluated on the fit data" in outcome.text) == known
 
 
 def test_gold_preproc_is_the_same_data(place):
