@@ -6,7 +6,7 @@
 Each line takes one command, its arguments and up to four of its options. Values are mostly of the right kind (small made-up
 pipelines, gold, files of annotation tools), else strange ones: empty, huge, negative, not a number, no path, JSON, other files.
 `damaged-N-PATH` is a copy of PATH with bytes changed by seed N. The last word of a line may name a standard output that cannot be
-written. Each pipeline is loaded once and lent to the lines; one that a line changed is loaded again, and its files are restored.
+written. Each pipeline is loaded once, and lines get copies of it; files that a line changed are restored.
 
 Bad is an exception that is no exit, Python's traceback in the output, and exit status 1 without a sentence. Bad lines are saved
 in a file for `--lines`, which runs the lines of such a file instead. A line passed the parser if the command itself was called.
@@ -109,7 +109,9 @@ def command_line(commands: LazyCommands, rng: random.Random) -> list[str]:
     name = rng.choice(sorted(commands))
     arguments = [param for param in commands[name].params if param.param_type_name == "argument"]
     options = [param for param in commands[name].params if param.param_type_name == "option" and param.name != "help"]
-    chosen = rng.sample(options, min(len(options), rng.choice([0, 1, 1, 2, 4])))
+    chosen = [param for param in options if param.required] + rng.sample(
+        options, min(len(options), rng.choice([0, 1, 1, 2, 4]))
+    )
     line = [name]
     models = PIPELINES if name in ("fit", "pretrained") else FITTED
     gold = GOLD if rng.random() < 0.8 else [f"tools/{file}" for file in sorted(os.listdir("tools"))]
