@@ -60,7 +60,7 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
     outcome = ok(calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted"))
     assert "A single document cannot show how documents differ" not in outcome.text
     assert "on other texts of this domain the mean score of an entity is off by" in outcome.text
-    assert "Answers about entities say nothing of tokens: `calib expect` has no record of this kind" in outcome.text
+    assert "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain" in outcome.text
     ok(calib("evaluate", tmp_path / "adapted", entity_test))
 
 
