@@ -152,7 +152,7 @@ def test_what_cannot_be_reached_flags_every_token(calibrated_ner, entity_test, t
     assert (result["misses"]["rows"][0]["recall"], result["misses"]["rows"][0]["share"]) == (1.0, 1.0)
     assert "all not reached" in outcome.text
     assert "No cut-off reaches 99.99 % with this confidence: ask for less, or give more gold." in outcome.text
-    assert "flags every token for want of it" in outcome.text
+    assert "flags every token without it" in outcome.text
     assert {token._.calib_ent_flag for doc in annotated(tmp_path / "model", entity_test) for token in doc} == {True}
 
 

@@ -304,8 +304,8 @@ def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_
     assert one["effects"]["n_sources"] == 1
     assert one["total"]["expected"] == one["total"]["raw"]
     assert one["total"]["low"] < one["total"]["raw"] < one["total"]["high"]
-    assert "counted from what was found" in outcome.text
-    assert "as wide as one source of gold tells. Label a few of these texts: `count --gold`" in outcome.text
+    assert "the intervals are centred on the plain counts" in outcome.text
+    assert "width is estimated from one source of gold. Label a few of these texts: `count --gold`" in outcome.text
     labelled = count(str(calibrated), path, query=[tag], gold=test_file)
     assert (labelled["queries"][0]["centre"], labelled["gold"]) == ("labels", 80)
 

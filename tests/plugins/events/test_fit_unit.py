@@ -34,7 +34,7 @@ def test_evaluate_shows_forecast_and_product(asking, test_file, tmp_path):
     outcome = calib("evaluate", asking, test_file, "--output", tmp_path / "out.json")
     assert outcome.code == 0, outcome.text
     assert "product of calibrated scores" in outcome.text
-    assert "Squared loss of the forecast less that of the product" in outcome.text
+    assert "Squared loss of the forecast minus that of the product" in outcome.text
     (event,) = json.loads((tmp_path / "out.json").read_text())["calib"]["events"]
     assert [row["name"] for row in event["rows"]] == ["raw", "product", "forecast"]
 
@@ -70,7 +70,7 @@ def test_it_stays_where_its_scores_do(asking, dev, tmp_path):
 
 
 def test_stock_takes_it_out_too(asking, tmp_path):
-    assert "'calib' is gone; 'calib_event' is gone" in ok(calib("stock", asking, tmp_path / "stock")).text
+    assert "'calib' was removed; 'calib_event' was removed" in ok(calib("stock", asking, tmp_path / "stock")).text
     assert not {"calib", "calib_event"} & {*spacy.load(tmp_path / "stock").pipe_names}
 
 
@@ -104,7 +104,7 @@ def test_adapting_says_how_true_the_forecasts_are_then(asking, tmp_path):
     outcome = calib("adapt", asking, odd, tmp_path / "out")
     assert outcome.code == 0, outcome.text
     assert "calib_event: whole sentences (event: all labels right)" in outcome.text
-    assert "The forecasts stay as they were fitted, and look at the adapted scores" in outcome.text
+    assert "The forecasts were not fitted again, but read the adapted scores" in outcome.text
     again = calib("adapt", asking, odd, tmp_path / "again", "--format", "json")
     told = json.loads(again.printed)["events"]["calib_event"]
     assert told["units"] > 20

@@ -14,6 +14,7 @@ from spacy_calib import Answer
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.llm.response import MIN_LOGPROB, SCORES, Field
 from tests.asked import recorded
+from tests.sentences import says
 
 
 def token(text: str | bytes, p: float = 0.5, **tops: float) -> dict:
@@ -123,7 +124,7 @@ def test_what_a_server_calls_impossible_has_no_probability(number):
 
 @pytest.mark.parametrize("logprobs", [None, {"content": None, "refusal": None}])
 def test_no_log_probabilities_are_a_sentence(logprobs):
-    with pytest.raises(CalibError, match=r"\[C642\] The answer 'Ann -> person' comes without .*logprobs=True"):
+    with pytest.raises(CalibError, match=says("C642", given="Ann -> person")):
         Answer.from_response({"choices": [{"message": {"content": "Ann -> person"}, "logprobs": logprobs}]})
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spacy_calib import Answer
 from spacy_calib.errors import CalibError
+from tests.sentences import says
 
 TOKENS = [("dog", -0.1), (" ->", -0.01), (" animal", -0.2)]
 TEXT = "dog -> animal"
@@ -294,7 +295,7 @@ def silenced(value: Any) -> Any:
 
 @pytest.mark.parametrize("form", [name for name in OF_DICTS if name != "logprobs of a chat"])
 def test_no_form_is_read_without_log_probabilities(form):
-    with pytest.raises(CalibError, match=r"\[C642\] The answer 'dog -> animal' comes without"):
+    with pytest.raises(CalibError, match=says("C642", given="dog -> animal")):
         Answer.from_response(silenced(FORMS[form]))
 
 

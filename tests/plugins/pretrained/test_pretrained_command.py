@@ -43,14 +43,14 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
     words = " ".join(shown.split())
     assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
     assert "0.142 too low and 0.171 too high (95 %, by 4 sources left out). Reported by the maintainers, on 15 further" in words
-    assert "0.75 for all labels, for precision 0.80: of what it accepts on the sources left out" in words
+    assert "0.75 for all labels, for precision 0.80; on left-out sources: mean precision" in words
 
 
 def test_a_precision_is_printed_with_what_it_reaches(tmp_path):
     pytest.importorskip(MODEL)
     shown = spacy_command("calib", "pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").printed
     words = " ".join(shown.split())
-    assert "Entities are accepted from 0.89 for all labels, for precision 0.90: of what it accepts" in words
+    assert "Entities are accepted from 0.89 for all labels, for precision 0.90; on left-out sources" in words
     assert spacy.load(tmp_path / "strict").get_pipe("calib_ent").spans.cutoffs.values == {"all": 0.89}
     refused = spacy_command("calib", "pretrained", MODEL, tmp_path / "none", "--precision", "0.999")
     assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in " ".join(

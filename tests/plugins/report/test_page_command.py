@@ -134,7 +134,7 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
     ]
     contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs))
     assert {view["pipe"] for view in contents["views"]} == {"calib"}
-    assert contents["skipped"] == ["Not judged: pipe calib_ent. The data has no gold for 'ner'."]
+    assert contents["skipped"] == ["Not evaluated: pipe calib_ent. The data has no gold for 'ner'."]
 
 
 def test_an_old_page_stays_unless_it_may_be_replaced(calibrated, test_file, tmp_path):
@@ -205,5 +205,5 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     assert "Component 'senter' is disabled in this pipeline" in fit.text
     contents = report(str(tmp_path / "two"), test_file)
     assert [view["pipe"] for view in contents["views"]] == ["calib"]
-    assert "Not judged: pipe sent." in contents["skipped"][0]
+    assert "Not evaluated: pipe sent." in contents["skipped"][0]
     refuses(calib("evaluate", tmp_path / "two", test_file, "--attr", "sent", "-o", tmp_path / "x.html"), "'senter' is disabled")

@@ -48,7 +48,7 @@ def test_what_is_off_stands_first_and_is_told_everywhere(calibrated, filed, tmp_
     assert odd["calibrated"] > odd["floor95"]
     assert "OFF odd" in outcome.text
     assert f"{1 + even['off']} of 2 slices" in outcome.text
-    assert "1 more with fewer than 30 tokens or 2 documents is not judged" in outcome.text
+    assert "1 more with fewer than 30 tokens or 2 documents is not evaluated" in outcome.text
     text = page.read_text(encoding="utf8")
     assert '<h3 id="slices-0">Where scores are off</h3>' in text
     assert "<strong>odd</strong> (off)" in text

@@ -29,5 +29,5 @@ def test_json_writes_them_as_a_list_item_by_item():
         "a": ["0", "1"],
         "b": [],
     }
-    with pytest.raises(TypeError, match="set is nothing that JSON knows"):
+    with pytest.raises(TypeError, match="set cannot be written as JSON"):
         json.dumps({1}, default=for_json)

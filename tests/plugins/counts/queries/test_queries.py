@@ -110,7 +110,7 @@ def test_labels_that_are_asked_for():
     ('[{"TAG": {">": 3}}]', "C392", "IN, NOT_IN, REGEX"), ('[{"TAG": {"REGEX": "("}}]', "C392", "unterminated"),
     ('[{"NOSUCH": "x"}]', "C392", "NOSUCH"), ('{"names": ["x"]}', "C392", "needs a verb"), ('{"verb": 3}', "C392", "words, or lists"),
     ('{"verb": "a", "who": "x"}', "C392", "but not who"), ("ANIMAL", "C393", "they know: MD, NNP, O, PER, VB"),
-    ('[{"TAG": "XX"}]', "C393", "'XX'"), ('[{"POS": "NOUN"}]', "C394", "asks for POS"),
+    ('[{"TAG": "XX"}]', "C393", "'XX'"), ('[{"POS": "NOUN"}]', "C394", "needs scores of POS"),
 ])  # fmt: skip
 def test_queries_that_cannot_be_asked(text, code, part):
     with pytest.raises(CalibError, match=code) as error:
