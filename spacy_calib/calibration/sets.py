@@ -49,7 +49,8 @@ def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: f
     return Cuts(values, tokens)
 
 
-def _check_sizes(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
+    """Return which cuts have another number of values than there are groups or tags, or ""."""
     groups, cuts = fields["groups"], fields["cuts"]
     sizes = {"pooled": 1, "of_group": len(groups) + 1, "of_tag": len(groups.of_tag)}
     return lengths(sizes, {name: cuts[name].values for name in sizes})
@@ -62,7 +63,7 @@ _LEARNED_FORM = record(
         "out_of_reach": number(0.0, 1.0),
         "empty": number(0.0, 1.0),
     },
-    _check_sizes,
+    _find_contradiction,
 )
 
 # Name of the cuts in the saved form -> the attribute.

@@ -97,7 +97,12 @@ def check_shares(**settings: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off), without guarantee."""
+    """Find the highest precision below the wanted one that has a cut-off, in steps of .001, by bisection.
+
+    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The wanted
+    one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The cut-off has no
+    guarantee, since its precision was chosen on the same spans.
+    """
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2

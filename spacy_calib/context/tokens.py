@@ -232,7 +232,11 @@ class FurtherScores:
 
 
 def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """Replace the scores of the labels `top`, one per document; the other labels share the rest in the same proportions."""
+    """Replace the scores of the top labels of documents; the other labels share the rest in the same proportions.
+
+    rows (Ints), scores (Floats): Document and score of each entry, shape (n_entries,). top (Ints): Index of the entry of each
+    document's top label, new_scores (Floats): its new score, shape (n_documents,). RETURNS (Floats): Shape (n_entries,).
+    """
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
     share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)

@@ -19,7 +19,7 @@ _IN_A_BIN = 20
 
 
 class Slice(NamedTuple):
-    """A part of the data. name (str): In words. units (Ints): Indices of pairs, one for each token or entity."""
+    """A part of the data. name (str): In words. units (Ints): Indices of its tokens or entities; for `judge_slices` those of their top-label pairs."""
 
     name: str
     units: Ints

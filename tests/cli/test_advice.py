@@ -205,8 +205,7 @@ def test_typed_after_answers_of_no_tool(ner_model, entity_test, tmp_path):
     assert "pairs reach the threshold" in text  # read: PERSON is what other schemes call PER, and one text is too few
 
 
-def test_the_pipe_name_that_is_no_factory(ner_model):
-    """C085: what it shows works."""
+def test_the_call_that_c085_proposes_adds_the_pipe(ner_model):
     nlp = spacy.load(ner_model)
     with pytest.raises(CalibError) as error:
         nlp.add_pipe("calib_ent")

@@ -153,7 +153,7 @@ def cats(*values: dict[str, float]) -> list[Example]:
 
 def watched(layer: str, examples: list[Example]) -> GoldWatch:
     watch = GoldWatch(get_annotation(layer))
-    assert list(watch.over(examples)) == examples
+    assert list(watch.watch(examples)) == examples
     return watch
 
 

@@ -27,7 +27,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
         starts = [i == 0 for sentence in sentences[begin : begin + size] for i in range(len(sentence))]
         gold = Doc(vocab, words=words, tags=[tag] * len(words), sent_starts=starts)
         examples.append(Example(Doc(vocab, words=words), gold))
-    assert list(watch.over(examples)) == examples
+    assert list(watch.watch(examples)) == examples
     return watch.units()
 
 

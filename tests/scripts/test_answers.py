@@ -33,7 +33,7 @@ def test_of_whole_answers():
     assert np.allclose(found["least_alone"], [1.0, 1.0])
 
 
-def test_of_positions():
+def test_position_features_by_hand():
     found = position_features(answers(marginals=MARGINALS, conditionals=MARGINALS[::-1]))
     assert np.allclose(found["share"], [2 / 3, 2 / 3, 1 / 3, 1, 1])
     assert np.allclose(found["neighbours"], [1 / 3, 1 / 3, 0, 1 / 2, 1 / 2])

@@ -156,4 +156,4 @@ class Scaling(ABC):
 
     @abstractmethod
     def load_learned(self, values: dict[str, Any]) -> Scaling:
-        """Set the learned values from a state. RAISES Misfit: they are not of the form declared."""
+        """Set the learned values from a state. RAISES InvalidState: they are not of the form declared."""

@@ -216,11 +216,12 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Serializable):
-    """Predicts the number of missed gold entities; with the residuals of right and missed entities on the fit data, k = 2.
+    """Predicts the number of missed gold entities.
 
-    An entity is missed if a wrong one (wrong bounds or label) or none was predicted. per_wrong (float): Missed ones per wrong
-    one.
-    per_outside (float): Missed ones per token of `EntitySums.missed_tokens`.
+    A gold entity is missed if a wrong one (wrong bounds or label) or none was predicted in its place.
+    per_wrong (float): Missed entities per wrong predicted entity.
+    per_outside (float): Missed entities per token of `EntitySums.missed_tokens`, expected outside of predictions.
+    residuals (Residuals): Of the fit data, of k = 2 kinds: right entities (column 0) and missed ones (column 1).
     """
 
     per_wrong: float = saved_field(number(0.0))

@@ -225,7 +225,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
     """Make steps of the parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
-    scaler = None if scaling is None else _get_step("scaling", scaling, scalings())
+    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())
     selection = None
     if isinstance(method, str) and method == AUTO:
         for name, step in (("scaling", scaler), ("tag_offsets", pooling)):
@@ -237,22 +237,25 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
-        recalibrator=_get_step("method", method, recalibrators(), (AUTO,)),
+        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),
         pooling=pooling,
         selection=selection,
         sets=sets if sets is None or isinstance(sets, ConformalSets) else ConformalSets(sets, nonempty=True),
     )
 
 
-def _get_step(setting: str, value: Any, by_short_name: Mapping[str, Step], further_score_names: tuple[str, ...] = ()) -> Step:
-    """Return the step with this short or registered name, or an unfitted copy of an instance. RAISES C001: neither."""
+def _get_step(
+    setting: str, value: Any, kind: type[Step], by_short_name: Mapping[str, Step], other_names: tuple[str, ...] = ()
+) -> Step:
+    """Return the step with this short or registered name, or an unfitted copy of an instance.
+
+    setting (str): Name of the parameter. kind (type): Recalibrator or Scaling. other_names (tuple): Further names that the error
+    lists. RAISES C001: neither a name nor an instance of this kind.
+    """
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:
         return by_name[value]
-    if not isinstance(value, (Recalibrator, Scaling)) or not isinstance(
-        value, Recalibrator if further_score_names else Scaling
-    ):
-        kind = "a Recalibrator" if further_score_names else "a Scaling"
-        names = ", ".join((*further_score_names, *by_short_name))
-        raise calib_error("C001", name=setting, wanted=f"one of {names}, or {kind}", given=repr(value))
-    return value.clone()  # type: ignore[return-value]
+    if not isinstance(value, kind):
+        names = ", ".join((*other_names, *by_short_name))
+        raise calib_error("C001", name=setting, wanted=f"one of {names}, or a {kind.__name__}", given=repr(value))
+    return value.clone()

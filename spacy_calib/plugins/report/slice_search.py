@@ -106,7 +106,10 @@ def _search(units: UnitGaps, properties: Sequence[Property]) -> list[tuple[Part,
 
 
 def _test_parts(units: UnitGaps, properties: Sequence[Property], gaps: Floats) -> Iterator[tuple[Part, float, float]]:
-    """Yield (part, t, p) of the levels of each property, and of each two properties, with the highest t values."""
+    """Yield (part, t, p) of the MAX_SLICES + 1 levels of each property, and of each two properties, with the highest |t|.
+
+    gaps (Floats): Gap of each unit, shape (n,).
+    """
     for chosen_properties in [*((i,) for i in range(len(properties))), *combinations(range(len(properties)), 2)]:
         sizes = [len(properties[i].levels) for i in chosen_properties]
         codes = np.where(

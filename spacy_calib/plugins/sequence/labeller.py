@@ -247,7 +247,7 @@ _CHAIN: dict[str, Form] = {
 }
 
 
-def _fault_of_labels(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     labels = fields["labels"]
     if len(set(labels)) < len(labels):
         return "each label stands in 'labels' once"
@@ -260,7 +260,7 @@ def _fault_of_labels(fields: dict[str, Any]) -> str:
 
 def chain_settings(extra_forms: Mapping[str, Form]) -> Form:
     """Return the saved form of a labeller's settings. extra_forms (Mapping): Of the settings that only its kind has."""
-    return record({**_CHAIN, **extra_forms}, _fault_of_labels)
+    return record({**_CHAIN, **extra_forms}, _find_contradiction)
 
 
 def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:

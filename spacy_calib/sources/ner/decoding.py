@@ -129,7 +129,11 @@ def decode(
 
 
 def _score_openings(scorer: StateScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
-    """Return for every token as if outside of entities: probabilities, the top column, and whether no transition is valid."""
+    """Score what each of n tokens can open, as if no entity were open before it.
+
+    RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice among
+    `opening_columns`, shape (n,); whether no transition is valid, so that the choice is O, shape (n,)).
+    """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
     n_tokens, n_openings = len(rules.iob), 2 * len(actions.types) + 1

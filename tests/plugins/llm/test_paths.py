@@ -47,13 +47,13 @@ def test_a_name_that_stands_twice_loses_nothing():
 
 
 @pytest.mark.parametrize("text", ["", "Sorry.", '[{"t": "Ann"', "{", "[" * 100_000])
-def test_no_whole_json_is_an_answer_that_cannot_be_read(text):
+def test_an_answer_without_complete_json_cannot_be_read(text):
     with pytest.raises((ValueError, RecursionError)):
         JsonFields("[].t")(answer(text))
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "[a]", "a[0].b", "a[", 3, None])
-def test_what_is_no_path_is_a_sentence(path):
+def test_an_invalid_path_raises_c648(path):
     with pytest.raises(CalibError, match=r"\[C648\] A path into JSON names keys"):
         JsonFields(path)
 

@@ -158,11 +158,11 @@ def test_transitions_learn_so_many_times_as_fast():
     assert fast.starts == pytest.approx(20 * slow.starts, rel=1e-3, abs=1e-6)
 
 
-def test_gradient_is_that_of_what_is_held():
-    """The potentials are the rate times what is held, so its gradient is the rate times theirs."""
+def test_the_gradient_of_the_parameters_is_the_rate_times_that_of_the_potentials():
+    """Potentials are 20 times the parameters. Given as their own gradient, they give the parameters 20 * 20 = 400 times these."""
     _, pipe = after_updates(20.0)
-    given = potentials_of(pipe.model)
-    add_gradient(pipe.model, given)
+    potentials = potentials_of(pipe.model)
+    add_gradient(pipe.model, potentials)
     layer = pipe.model.get_ref("potentials")
     assert layer.get_grad("transitions") == pytest.approx(400.0 * layer.get_param("transitions"), rel=1e-5)
 

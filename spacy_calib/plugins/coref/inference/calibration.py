@@ -104,7 +104,7 @@ class LabelledPairs:
         return self.clusters[later] == self.clusters[earlier]
 
 
-def _fault_of_state(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     if (fields["maps"] is None) == (fields["context"] is None):
         return "maps or a context, not both"
     if fields["context"] is None:
@@ -112,7 +112,7 @@ def _fault_of_state(fields: dict[str, Any]) -> str:
     return lengths({"rest": len(PAIR_GROUPS)}, fields) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(fields["context"]))
 
 
-CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _fault_of_state)
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _find_contradiction)
 
 
 @dataclass(frozen=True, eq=False)
