@@ -28,7 +28,7 @@ class GroupFit(Serializable):
     fallback: str = saved_field(text, "")
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         return "there are more hits than pairs" if fields["hits"] > fields["pairs"] else ""
 
 
@@ -117,7 +117,8 @@ class GroupedRecalibrator:
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """Return the calibrated probabilities of n pairs; each depends only on its own score and tag.
 
-        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
+        scores (Floats): Raw scores in [0, 1], shape (n,). tags (Ints): Columns of their labels, shape (n,); columns past those
+            fitted use the pooled map. RETURNS (Floats): Shape (n,).
         RAISES C002: lengths differ. C004: not fitted.
         """
         if self.pooled_ is None:

@@ -26,7 +26,7 @@ class Cuts(Serializable):
     tokens: Ints = saved_field(wholes())
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         return lengths({"tokens": len(fields["values"])}, fields)
 
 
@@ -37,7 +37,11 @@ def quantile_rank(n: int, alpha: float) -> int:
 
 
 def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
-    """Compute the cut of each condition. nonconformity (Floats), conditions (Ints): Of the gold tag of each token."""
+    """Compute the cut of each condition: the nonconformity of rank `quantile_rank`, or 1 where there are too few tokens.
+
+    nonconformity (Floats), conditions (Ints): Nonconformity and condition of each token's gold tag, shape (n_tokens,).
+    RETURNS (Cuts): Shape (n_conditions,).
+    """
     order = np.lexsort((nonconformity, conditions))
     ascending = nonconformity[order]
     tokens = np.bincount(conditions, minlength=n_conditions)

@@ -266,7 +266,7 @@ class LabelMatch(Serializable):
     labels: Ints = saved_field(wholes(-1))
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         tags, labels = fields["tags"].max(initial=-1), fields["labels"].max(initial=-1)
         return f"a label of tokens has the number {tags}, those of spans go up to {labels}" if tags > labels else ""
 
@@ -285,7 +285,10 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return n scores of span labels at tokens after the context: sums over their token labels, 1 if unknown."""
+        """Return the scores after the context of span labels at tokens: sums over their token labels, 1 if unknown.
+
+        tokens, labels (Ints): Token and span label of each score, shape (n,). RETURNS (Floats): Shape (n,).
+        """
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
@@ -313,7 +316,7 @@ class SpanContextModel(Serializable):
     model: RidgeModel = saved_field(RidgeModel.read)
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = {"weights": len(fields["columns"]), "labels": len(fields["groups"].of_tag)}
         return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 

@@ -70,7 +70,7 @@ class FitInputs:
     n_docs (int), unit (str): Number of documents with scores, and their kind.
     doc_documents, files (Ints): Document of each Doc, and gold file of each document.
     n_gold (int): Tokens with gold. unknown (UnknownGold): Gold labels that the component does not know.
-    texts (TextUnits): Digests of the examples. seen_texts (SeenTexts): Those that are saved.
+    texts (TextUnits): Digests of the examples. seen_texts (FitTextDigests): Those that are saved.
     """
 
     settings: PipeSettings

@@ -63,7 +63,10 @@ class ScoredUnits:
 
     @classmethod
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """Take the top labels, or all if a unit may have several (`overlapping`). columns (Ints): New column of each label."""
+        """Take the top labels, or all if a unit may have several (`overlapping`).
+
+        columns (Ints): New column of each label, shape (n_labels,).
+        """
         if judged_pairs is None:
             return None
         pairs = judged_pairs.pairs

@@ -122,7 +122,10 @@ class Residuals(Serializable):
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction."""
+        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction.
+
+        weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
+        """
         # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.

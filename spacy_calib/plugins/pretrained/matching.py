@@ -169,7 +169,10 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
 
 
 def check_scores(match: Match, raw_log_odds: Floats) -> None:
-    """Check the scores on the card's sentences, by `probe`. RAISES C836: they are unlike those that the card was fitted on."""
+    """Check that scores on the card's sentences are like those that the card was fitted on. RAISES C836: they are not.
+
+    raw_log_odds (Floats): From `probe`, shape (n_predictions,).
+    """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
     is_near = abs(mean - reference["mean"]) <= _MAX_DISTANCE * reference["spread"]

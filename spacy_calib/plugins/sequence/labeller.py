@@ -135,7 +135,10 @@ class ChainLabeller(ABC):
         return np.array([column[label] for label in gold], dtype=np.intp)
 
     def check_constraints(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
-        """Check gold labels against the constraints. columns (Ints): Of tokens, -1 for none. RAISES C338: one is forbidden."""
+        """Check gold labels against the constraints. RAISES C338: one is forbidden.
+
+        columns (Ints): Column of each token's label, -1 for none, shape (n_tokens,). bounds: (first token, last + 1) of each chain.
+        """
         if not self.is_constrained:
             return
         constraints = self.constraint_potentials()

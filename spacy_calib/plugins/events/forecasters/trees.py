@@ -164,7 +164,11 @@ class Boosting(_TreeForecaster):
         self.nodes_ = TreeNodes.from_sklearn(trees, features.shape[1])
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
-        """Predict for several numbers of trees, with one fit of the largest: the first trees are the same."""
+        """Predict for several numbers of trees, with one fit of the largest: the first trees are the same.
+
+        features, new_features (Floats): Of the fit and of new units, shapes (m, k) and (n, k). hits: Answers of the fit, (m,).
+        RETURNS (Floats): Shape (len(sizes), n).
+        """
         largest = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
         largest._fit(features, hits)
         sums = largest.nodes_.values_of(new_features).cumsum(axis=1)

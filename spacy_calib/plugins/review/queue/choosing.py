@@ -86,7 +86,7 @@ class UnitPool:
 
     @classmethod
     def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
-        """Build the pool of one corpus. values (Floats): Value of each token, by `token_values`."""
+        """Build the pool of one corpus. values (Floats): Value of each token, from `token_values`, shape (n_tokens,)."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
         scores = priorities(corpus, units, plan.order, values, plan.seed) / (words.clip(1) if plan.per_word else 1)
         is_eligible = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
