@@ -19,7 +19,8 @@ _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 def log_sums(scores: Floats, starts: Ints) -> Floats:
     """Return log(sum(exp(scores))) of each of n stretches, shape (n,).
 
-    scores (Floats): Shape (n_options,). starts (Ints): First row of each stretch, none empty, and the end of the last, (n + 1,).
+    scores (Floats): Shape (n_options,). starts (Ints): First row of each stretch, none empty, and the end of the last, (n +
+    1,).
     """
     lengths = np.diff(starts)
     if not len(lengths):

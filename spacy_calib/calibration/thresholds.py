@@ -99,9 +99,9 @@ def highest_reached(
 ) -> tuple[float, Threshold] | None:
     """Find the highest precision below the wanted one that has a cut-off, in steps of .001, by bisection.
 
-    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The wanted
-    one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The cut-off has no
-    guarantee, since its precision was chosen on the same spans.
+    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The
+    wanted one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The
+    cut-off has no guarantee, since its precision was chosen on the same spans.
     """
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
@@ -157,7 +157,8 @@ def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
     Other spans vary as much as these, so the distance to the precision must be sqrt(2) times as many standard errors. The error
     rate is halved, since a sequence of tests tends to end where precision is high by chance.
 
-    passing_cutoffs (Ints): Indices of the cut-offs that pass, at least one. p_values (Floats): p value of each cut-off, (n_cutoffs,).
+    passing_cutoffs (Ints): Indices of the cut-offs that pass, at least one. p_values (Floats): p value of each cut-off,
+    (n_cutoffs,).
     """
     from scipy.special import ndtr, ndtri
 

@@ -90,7 +90,8 @@ Attr = Annotated[
 SecondPass = Annotated[
     bool,
     option(
-        "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); by default one that also keeps scores replaces it"
+        "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); "
+        "by default one that also keeps scores replaces it"
     ),
 ]
 

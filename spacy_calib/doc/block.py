@@ -109,7 +109,7 @@ def _read_column(data: BlockData, name: str) -> list[Any] | None:
 
 
 def _read_spans(data: BlockData, text_start: int) -> dict[SpanKey, SpanValues]:
-    """Return the values of each span of the Doc. text_start (int): Character of the Doc at which the text of the block begins."""
+    """Return the values of each span of the Doc. text_start (int): Character of the Doc where the text of the block begins."""
     span_data = data.get("spans")
     if span_data is None:
         return {}

@@ -99,7 +99,7 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
 
 
 def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
-    """Check that all answers are to the same questions. RAISES C694: two projects, or no answer has both spans and categories."""
+    """Check that all answers are of one project. RAISES C694: of two, or spans and categories are in different answers."""
     first_spans, first_cats = (
         next((answer.where for answer in answers if getattr(answer, kind)), None) for kind in ("spans", "cats")
     )

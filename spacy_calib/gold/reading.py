@@ -96,7 +96,7 @@ class GoldReader:
         return document
 
     def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
-        """Yield the Example of a Doc, or of each of its sentences, whose predicted Doc has the gold tokens and their rows of the arrays.
+        """Yield the Example of a Doc, or of each of its sentences: the predicted Doc has the gold tokens and their array rows.
 
         arrays (dict): Key -> value. A value that has no row for each token of the Doc is copied as it is.
         """

@@ -19,7 +19,10 @@ _IN_A_BIN = 20
 
 
 class Slice(NamedTuple):
-    """A part of the data. name (str): In words. units (Ints): Indices of its tokens or entities; for `judge_slices` those of their top-label pairs."""
+    """A part of the data. name (str): In words.
+
+    units (Ints): Indices of its tokens or entities, shape (n_units,); for `judge_slices` those of their top-label pairs.
+    """
 
     name: str
     units: Ints
@@ -59,7 +62,8 @@ class SliceTable(TypedDict):
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
     """Return a slice for each distinct value, sorted by name.
 
-    values (Sequence): The value of each Doc, or None. docs, units (Ints): Doc of each unit, and its index for `Slice`, (n_units,).
+    values (Sequence): The value of each Doc, or None. docs, units (Ints): Doc of each unit, and its index for `Slice`,
+    (n_units,).
     """
     names = sorted({value for value in values if value is not None})
     number = {name: i for i, name in enumerate(names)}

@@ -82,7 +82,7 @@ def test_the_advice_is_that_of_the_entry_point_and_the_state(key, entry, state, 
         assert advice in advise(key, state, **VALUES)
 
 
-def test_who_has_no_gold_is_not_told_to_fit():
+def test_a_pipeline_calibrated_from_a_card_is_not_advised_to_fit():
     for entry in (PYTHON, "expect", "rank"):
         with entered_by(entry):
             assert "fit" not in advise("second pass", PRETRAINED)
@@ -214,7 +214,7 @@ def test_the_call_that_c085_proposes_adds_the_pipe(ner_model):
     assert "calib_ent" in nlp.pipe_names
 
 
-def test_a_warning_is_not_spent_on_a_text_without_words(ner_model):
+def test_a_text_without_words_does_not_use_up_the_warning(ner_model):
     nlp = spacy.load(ner_model)
     nlp.add_pipe("calib", config={"source": {"component": "tagger"}})
     nlp("")

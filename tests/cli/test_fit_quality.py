@@ -73,7 +73,7 @@ def test_ways_to_normalize(given, kept, least, most, model, dev, tmp_path):
         assert max(abs(one - 1) for one in sums) > 0.01
 
 
-def test_all_of_them_at_once(fit_with_all_options):
+def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     _, path = fit_with_all_options
     block = loaded(path).config["components"]["calib"]
     assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
@@ -87,7 +87,7 @@ def test_all_of_them_at_once(fit_with_all_options):
     assert len({token._.calib_set for token in tokens}) > 3
 
 
-# What is said
+# What is printed
 
 
 def strict_sets(coverage: str) -> tuple[object, ...]:
@@ -96,7 +96,7 @@ def strict_sets(coverage: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
-def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
+def test_fit_reports_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), setting("threshold", 0.2)))
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
@@ -324,7 +324,7 @@ min_tokens = 5
 """
 
 
-def test_an_option_counts_before_the_config(model, dev, tmp_path):
+def test_an_option_overrides_the_config(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     options = [scaling("Vector"), setting("normalize", "true"), setting("sets.alpha", 0.1), TAG_OFFSETS, "--silent"]
     ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options))
@@ -334,7 +334,7 @@ def test_an_option_counts_before_the_config(model, dev, tmp_path):
     assert pipe.pooling is not None
 
 
-def test_a_config_sets_them(model, dev, tmp_path):
+def test_a_config_sets_the_options(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", "--silent"))
     pipe = loaded(tmp_path / "out").get_pipe("calib")

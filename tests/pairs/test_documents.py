@@ -116,7 +116,7 @@ def test_many_equal_documents_make_equal_folds():
     assert held.tolist() == [140] * 5
 
 
-def test_one_document_or_none():
+def test_folds_of_one_document_or_none():
     assert folds_of(documents_of(4), 5).tolist() == [0, 0, 0, 0]
     assert folds_of(documents_of(), 5).tolist() == []
 

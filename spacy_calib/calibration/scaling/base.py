@@ -121,7 +121,8 @@ class Scaling(ABC):
     def scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None = None) -> Floats:
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
 
-        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, shape (n,): all tags of a token that reach the floor.
+        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, shape (n,): all tags of a token that reach the
+        floor.
         is_input (NDArray[bool] | None): False for a further entry below the floor, which influences no other; None if there
             is none.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.

@@ -198,8 +198,8 @@ def number_documents(groups: Any, n_units: int) -> Ints:
 def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, minimum: float) -> FitData:
     """Pair scores with gold, units sorted by document.
 
-    gold, documents (Ints): Column of the gold label, and document, of each unit, shape (n_units,). minimum (float): Scores below
-    it are left out.
+    gold, documents (Ints): Column of the gold label, and document, of each unit, shape (n_units,). minimum (float): Scores
+    below it are left out.
     """
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():
@@ -262,8 +262,8 @@ def _get_step(
 ) -> Step:
     """Return the step with this short or registered name, or an unfitted copy of an instance.
 
-    setting (str): Name of the parameter. kind (type): Recalibrator or Scaling. other_names (tuple): Further names that the error
-    lists. RAISES C001: neither a name nor an instance of this kind.
+    setting (str): Name of the parameter. kind (type): Recalibrator or Scaling. other_names (tuple): Further names that the
+    error lists. RAISES C001: neither a name nor an instance of this kind.
     """
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:

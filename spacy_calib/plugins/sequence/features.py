@@ -145,8 +145,8 @@ class FeatureIndex:
     def rows(self, hashes: Hashes, unseen: bool = False) -> SparseFeatures:
         """Return the known features of each token.
 
-        hashes (Hashes): Hash of each feature, shape (n_tokens, n_templates). unseen (bool): Whether to return unknown features, too,
-        each in a row beyond any table.
+        hashes (Hashes): Hash of each feature, shape (n_tokens, n_templates). unseen (bool): Whether to return unknown features,
+        too, each in a row beyond any table.
         """
         index = np.searchsorted(self.hashes, hashes.reshape(-1))
         is_known = np.zeros(len(index), dtype=bool)

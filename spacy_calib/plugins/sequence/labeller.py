@@ -137,7 +137,8 @@ class ChainLabeller(ABC):
     def check_constraints(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
         """Check gold labels against the constraints. RAISES C338: one is forbidden.
 
-        columns (Ints): Column of each token's label, -1 for none, shape (n_tokens,). bounds: (first token, last + 1) of each chain.
+        columns (Ints): Column of each token's label, -1 for none, shape (n_tokens,). bounds: (first token, last + 1) of each
+        chain.
         """
         if not self.is_constrained:
             return

@@ -52,8 +52,8 @@ class Rule(ABC):
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
         """Return the changes after one sequence.
 
-        mu, sigma (Floats): Mean and variance of each parameter, shape (n_parameters,). rivals (Sequence): Differences to labellings
-        other than the right one.
+        mu, sigma (Floats): Mean and variance of each parameter, shape (n_parameters,). rivals (Sequence): Differences to
+        labellings other than the right one.
         """
 
 
@@ -202,7 +202,10 @@ class OnlineLearner:
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
     def update(self, tokens: SparseFeatures, gold: Ints) -> bool:
-        """Learn from one sequence. gold (Ints): Label of each token, (n_tokens,). RETURNS (bool): Whether the best labelling was wrong."""
+        """Learn from one sequence. RETURNS (bool): Whether the best labelling was wrong.
+
+        gold (Ints): Label of each token, shape (n_tokens,).
+        """
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
         if self.rule.by_distance and _beats_all(scores, transitions, gold):
             self.n_seen += 1

@@ -137,8 +137,8 @@ def decode(
 def _score_openings(scorer: StateScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
     """Score what each of n tokens can open, as if no entity were open before it.
 
-    RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice among
-    `opening_columns`, shape (n,); whether no transition is valid, so that the choice is O, shape (n,)).
+    RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice
+    among `opening_columns`, shape (n,); whether no transition is valid, so that the choice is O, shape (n,)).
     """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
@@ -236,9 +236,10 @@ def _extend_entities(
 def _keep_reached(
     hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: Bools, bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the entities that decoding from left to right reaches; like spaCy, it ends a Doc at a state without a valid transition.
+    """Keep the entities that decoding from left to right reaches; as in spaCy, a Doc ends where no transition is valid.
 
-    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, and the end of the last, shape (n_docs + 1,).
+    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, and the end of the last, shape (n_docs +
+    1,).
     """
     dead_ends = np.flatnonzero(stuck)
     starts = np.concatenate([hypotheses.starts, dead_ends])

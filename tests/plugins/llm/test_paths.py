@@ -31,7 +31,7 @@ def answer(text: str) -> Answer:
         ("nothing[].name", "people[].kind", []),
     ],
 )
-def test_what_a_path_leads_to(text, type_, pairs):
+def test_a_path_selects_texts_and_types(text, type_, pairs):
     assert JsonFields(text, type_)(answer(PEOPLE)) == pairs
 
 
@@ -41,7 +41,7 @@ def test_a_path_into_a_list_and_lines_of_json():
     assert JsonFields("[].t", "[].is")(answer('[{"t": "Ann", "is": "person"}]')) == [("Ann", "person")]
 
 
-def test_a_name_that_stands_twice_loses_nothing():
+def test_all_values_of_a_repeated_key_are_read():
     """json.loads keeps the last."""
     assert JsonFields("*")(answer('{"LOC": "Rome", "LOC": "Oslo"}')) == [("Rome", "LOC"), ("Oslo", "LOC")]
 

@@ -80,7 +80,7 @@ class Antecedents:
 
     @classmethod
     def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
-        """Apply the softmax to the scores of each mention's options: NEW, then its candidates. scores (Floats): Shape (n_options,)."""
+        """Apply the softmax to the scores of each mention's options, which are NEW, then its candidates; shape (n_options,)."""
         probabilities = softmax(scores, candidates.options)
         keep = np.ones(len(scores), dtype=bool)
         keep[candidates.options[:-1]] = False
@@ -123,7 +123,7 @@ class Antecedents:
 
 
 def first_mentions(antecedents: Ints) -> Ints:
-    """Return the first mention of each mention's cluster, shape (n,). antecedents (Ints): Antecedent of each mention or NEW, (n,)."""
+    """Return the first mention of each mention's cluster, (n,). antecedents (Ints): Antecedent of each mention or NEW, (n,)."""
     first = np.arange(len(antecedents))
     for mention, earlier in enumerate(antecedents.tolist()):
         if earlier != NEW:

@@ -34,9 +34,9 @@ def expected_sizes(pairs: MentionPairs) -> Floats:
 def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Floats]:
     """Return 2 * n_kinds + 4 features of each pair of mentions.
 
-    They are indicators of its kinds and of distant mentions, and the mean log of the expected cluster sizes; then these times the
-    pair's log-odds. groups (Ints): Group of each pair, shape (n_pairs,): twice the number of its kinds (below n_kinds), plus 1
-    for distant mentions.
+    They are indicators of its kinds and of distant mentions, and the mean log of the expected cluster sizes; then these times
+    the pair's log-odds. groups (Ints): Group of each pair, shape (n_pairs,): twice the number of its kinds (below n_kinds),
+    plus 1 for distant mentions.
     """
     logs: Floats = np.log(expected_sizes(pairs))
     kinds = [(groups // 2 == kind).astype(np.float64) for kind in range(n_kinds)]
@@ -50,8 +50,8 @@ def fit_context(
 ) -> RidgeModel | None:
     """Fit a logistic regression on the pairs' log-odds and `context_columns`; None for too few documents.
 
-    groups (Sequence): Groups of the pairs of each document. hits (NDArray[bool]): Whether each pair is in one cluster, all documents
-    one after another, shape (n_pairs,).
+    groups (Sequence): Groups of the pairs of each document. hits (NDArray[bool]): Whether each pair is in one cluster, all
+    documents one after another, shape (n_pairs,).
     """
     if len(documents) < DOCUMENTS_TO_CHOOSE:
         return None
@@ -175,7 +175,8 @@ class PairCalibration:
 def shares_below(documents: Sequence[LabelledPairs], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
     """Return how many of the pairs below the threshold are in one cluster, as a share of each group, 0 for an empty one.
 
-    tags (Ints), hits (NDArray[bool]): Group of each pair that reaches the threshold, and whether it is in one cluster, (n_pairs,).
+    tags (Ints), hits (NDArray[bool]): Group of each pair that reaches the threshold, and whether it is in one cluster,
+    (n_pairs,).
     RETURNS (Floats): Shape (n_groups,).
     """
     n = len(PAIR_GROUPS)

@@ -229,7 +229,8 @@ def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> 
 def _take_within_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
     """Return the first units, up to n and max_words; a unit with more words than are left is skipped.
 
-    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, in the same order, (n_units,).
+    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, in the same order,
+    (n_units,).
     """
     if max_words is None:
         return order if n is None else order[: max(0, n)]

@@ -78,7 +78,7 @@ def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: F
 
 
 def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrated", seed: int = 0) -> Floats:
-    """Return how doubtful each unit is, shape (n_units,), higher for more. order (str): A name of REVIEW. RAISES C001: no such order."""
+    """Return how doubtful each unit is, shape (n_units,). order (str): A name of REVIEW. RAISES C001: no such order."""
     if order not in REVIEW:
         raise calib_error("C001", name="order", wanted=f"one of {', '.join(REVIEW)}", given=repr(order))
     return priorities(corpus, units, REVIEW[order], token_values(corpus, REVIEW[order]), seed)
@@ -125,7 +125,7 @@ def _entropy_terms(scores: Floats) -> Floats:
 
 
 def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """Return a random number in [0, 1) per unit, shape (n_units,), decided only by the seed, the Doc's number and the first token.
+    """Return a random number in [0, 1) per unit, (n_units,), decided only by the seed, the Doc's number and the first token.
 
     firsts (Ints): First token of each unit, shape (n_units,).
     """

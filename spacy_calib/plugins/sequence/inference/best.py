@@ -231,8 +231,8 @@ def _trace(final: Any, backpointers: list[Any], rank: int, labels_at: Any, k: in
     """Follow the backpointers of one sequence from its k best final scores.
 
     final (array): Scores of the paths that end in each of m labels, shape (m, slots). backpointers (list): For each time after
-    the first the path that each path extends, as label * slots + slot, shape (alive, m, slots). rank (int): Of the sequence among
-    those of a time, longest first. labels_at (array): The m labels tried at each position, shape (length, m).
+    the first the path that each path extends, as label * slots + slot, shape (alive, m, slots). rank (int): Of the sequence
+    among those of a time, longest first. labels_at (array): The m labels tried at each position, shape (length, m).
     """
     flat = final.reshape(-1)
     best = order_from_best(flat, min(k, len(flat)), xp)
@@ -264,7 +264,7 @@ def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
 
 
 def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
-    """Return the k best labellings of one sequence, best first, shape (at most k, n), without packing. Arguments: As `viterbi_one`."""
+    """Return the k best labellings of one sequence, best first, shape (at most k, n). scores, transitions: As `viterbi_one`."""
     n, width = scores.shape
     rows = np.arange(width)[:, None]
     path_scores = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
