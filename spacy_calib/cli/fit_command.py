@@ -87,13 +87,8 @@ Unit = Annotated[
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-SecondPass = Annotated[
-    bool,
-    option(
-        "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); "
-        "by default one that also keeps scores replaces it"
-    ),
-]
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); by default one that also keeps scores replaces it"
+SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
 @command(example="en_core_web_sm dev.spacy ./calibrated", kind=FitCommand)

@@ -182,8 +182,7 @@ def check_gold_outcomes(
 ) -> None:
     """Check that the gold of examples in memory has right and wrong predictions of a fitted pipe; warn if hardly one is wrong.
 
-    corpus (ScoredCorpus): The scores of the examples. min_expected (float): As in `gold.checks.check_outcomes`.
-    RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
+    corpus (ScoredCorpus): Scores of the examples. min_expected: As in `GoldCheck.check`. RAISES C800 to C804: as there.
     """
     gold_check = GoldCheck(pipe)
     deque(gold_check.watch(examples), maxlen=0)
