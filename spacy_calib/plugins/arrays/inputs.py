@@ -238,7 +238,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
     """Make steps of the parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
-    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())
+    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
     selection = None
     if isinstance(method, str) and method == AUTO:
         for name, step in (("scaling", scaler), ("tag_offsets", pooling)):
@@ -250,7 +250,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
-        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),
+        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
         pooling=pooling,
         selection=selection,
         sets=sets if sets is None or isinstance(sets, ConformalSets) else ConformalSets(sets, nonempty=True),
