@@ -142,10 +142,10 @@ def dict_of(item_form: Form) -> Form:
     return form
 
 
-def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
+def record(fields: Mapping[str, Form], find_contradiction: Callable[[dict[str, Any]], str] = lambda values: "") -> Form:
     """Accept a dict with these keys, and leave out others.
 
-    agree (Callable): Returns why the values contradict each other, or "".
+    find_contradiction (Callable): Returns why the values contradict each other, or "".
     """
 
     def form(value: Any, where: str) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def record(fields: Mapping[str, Form], agree: Callable[[dict[str, Any]], str] = 
             if key not in value:
                 raise InvalidState(f"{where}.{key}", "there")
             values[key] = field_form(value[key], f"{where}.{key}")
-        wrong = agree(values)
+        wrong = find_contradiction(values)
         if wrong:
             raise InvalidState(where, f"consistent: {wrong}")
         return values
@@ -171,7 +171,7 @@ class Serializable:
     """Base class of dataclasses that can be saved: each `saved_field` declares its form. A state has them in this order."""
 
     @classmethod
-    def agree(cls, values: dict[str, Any]) -> str:
+    def find_contradiction(cls, values: dict[str, Any]) -> str:
         """Return why the values of a state contradict each other, or ""."""
         return ""
 
@@ -208,7 +208,7 @@ def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
 def _saved_form(cls: Any) -> tuple[dict[str, Any], Form]:
     """Return the saved fields of a `Serializable` class by their key, and the form of its states."""
     saved_fields = {field_.metadata["key"] or field_.name: field_ for field_ in fields(cls) if "form" in field_.metadata}
-    return saved_fields, record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, cls.agree)
+    return saved_fields, record({key: field_.metadata["form"] for key, field_ in saved_fields.items()}, cls.find_contradiction)
 
 
 def as_saved(value: Any) -> Any:
@@ -277,7 +277,7 @@ def _array(value: Any, where: str, kinds: str, ndim: int, description: str) -> N
 
 
 def lengths(expected: Mapping[str, int | tuple[int, ...]], values: Mapping[str, Any]) -> str:
-    """Return which value has another length, or shape, than expected, or "" if none has: for use in `agree`."""
+    """Return which value has another length, or shape, than expected, or "" if none has: for use in `find_contradiction`."""
     for key, size in expected.items():
         value = values[key]
         if (value.shape if isinstance(size, tuple) else len(value)) != size:

@@ -309,7 +309,7 @@ class Groups(Serializable):
         return np.bincount(self.of_tag[self.of_tag >= 0], minlength=len(self.names)).tolist()
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         if len(fields["counts"]) != len(fields["of_tag"]):
             return f"{len(fields['of_tag'])} tags have groups, {len(fields['counts'])} have counts"
         if fields["of_tag"].max(initial=-1) >= len(fields["names"]) or fields["alone"] > len(fields["names"]):

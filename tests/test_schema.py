@@ -41,8 +41,8 @@ class Outer(Serializable):
     unsaved: str = "as it is made"
 
     @classmethod
-    def agree(cls, held: dict[str, Any]) -> str:
-        return "" if len(held["values"]) == held["inner"].n else f"{held['inner'].n} values"
+    def find_contradiction(cls, values: dict[str, Any]) -> str:
+        return "" if len(values["values"]) == values["inner"].n else f"{values['inner'].n} values"
 
 
 MADE = Outer(np.array([0.0, 0.5, 1.0]), Inner(), 2.0, {"a": Inner(1, ("x",))}, [Inner(4)], Inner(5), "otherwise")

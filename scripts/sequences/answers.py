@@ -133,7 +133,9 @@ class Answers:
 
 
 def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[str, Floats]:
-    """Of the loss_input whether a whole answer is right, by name, shape (n,) each; those that the model said nothing for are left out.
+    """Return the features that predict whether a whole answer is right, by name, shape (n,) each.
+
+    Features from scores that the answers lack are left out.
 
     known (set | None): Answers that are admissible: words of a list.
     RETURNS (dict): length, known, chance (its logarithm), gap, least_margin (of the marginals, over its positions), least_alone (of the classifier's scores).
@@ -152,7 +154,7 @@ def answer_features(answers: Answers, known: set[Answer] | None = None) -> dict[
 
 
 def position_features(answers: Answers) -> dict[str, Floats]:
-    """Of the loss_input whether the label of a position is right, by name, shape (N,) each.
+    """Return the features that predict whether the label of a position is right, by name, shape (n_positions,) each.
 
     RETURNS (dict): share (of the answer's positions that have the same label), neighbours (the same of the positions beside it),
         label_0, label_1 ... (whether it is this one), pseudomargin (of the conditionals), margin (of the marginals), agrees (whether the

@@ -23,7 +23,10 @@ SHOWN = [("cw", way) for way in WAYS if way != "crf"] + [("crf", "crf")]
 
 
 def draw_all(folder: Path, found: Sequence[Found]) -> None:
-    """confidence_ranking.png (figure 2), _found (3), _reliability (4). RAISES CalibError: matplotlib is not installed."""
+    """Draw confidence_ranking.png (figure 2), confidence_found.png (3) and confidence_reliability.png (4).
+
+    RAISES CalibError: matplotlib is not installed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     judged = [one for one in found if ("cw", "kd_pc") in one.figures]
     for name, draw in {"ranking": ranking, "found": found_first, "reliability": reliability}.items() if judged else ():

@@ -36,7 +36,7 @@ FOUND_PREFIX, FOUND, LINK = "found:", "SPAN", "link"
 _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))
 
 
-class _TokensOfSpans(Annotation):
+class _SpanTokenAnnotation(Annotation):
     """Token labels from spans; answers about spans give no token gold, because predictions selected the spans."""
 
     rejected_key = REJECTED
@@ -51,7 +51,7 @@ class _TokensOfSpans(Annotation):
         return None
 
 
-class _TokensOfEntities(_TokensOfSpans):
+class _EntityTokenAnnotation(_SpanTokenAnnotation):
     of_entities = True
 
     def aligned_gold(self, example: Example) -> Hashes:
@@ -79,7 +79,7 @@ def _label_or_out(key: int, strings: object) -> str:
     return "O" if key == int(_OUT) else strings[key]  # type: ignore[index]
 
 
-class EntityAnnotation(_TokensOfEntities):
+class EntityAnnotation(_EntityTokenAnnotation):
     """The entity type of a token, "O" outside of entities; no label if the annotation is missing."""
 
     name = "ner"
@@ -92,7 +92,7 @@ class EntityAnnotation(_TokensOfEntities):
         return token.ent_type_ or ("O" if token.ent_iob else "")
 
 
-class BiluoAnnotation(_TokensOfEntities):
+class BiluoAnnotation(_EntityTokenAnnotation):
     """The BILUO tag of a token: B-, I-, L- or U- and the entity type, or "O"; no label if the annotation is missing."""
 
     name = "biluo"
@@ -126,7 +126,7 @@ class BiluoAnnotation(_TokensOfEntities):
         return f"{prefix}-{token.ent_type_}"
 
 
-class SpanAnnotation(_TokensOfSpans):
+class SpanAnnotation(_SpanTokenAnnotation):
     """The label of the best span in `doc.spans[key]` that covers a token; "O" if none does.
 
     The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a token,
@@ -218,7 +218,7 @@ class FoundAnnotation(SpanAnnotation):
         return "O" if key == int(_OUT) else FOUND
 
 
-class LinkAnnotation(_TokensOfEntities):
+class LinkAnnotation(_EntityTokenAnnotation):
     """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
     As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever their

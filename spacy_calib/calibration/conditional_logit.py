@@ -17,7 +17,11 @@ _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 
 
 def log_sums(scores: Floats, starts: Ints) -> Floats:
-    """Return log(sum(exp(scores))) of each stretch. starts (Ints): First row of each, none empty, and the end of the last."""
+    """Return log(sum(exp(scores))) of each of n stretches, shape (n,).
+
+    scores (Floats): Shape (n_options,). starts (Ints): First row of each stretch, none empty, and the end of the last, (n +
+    1,).
+    """
     lengths = np.diff(starts)
     if not len(lengths):
         return np.zeros(0)
@@ -28,15 +32,18 @@ def log_sums(scores: Floats, starts: Ints) -> Floats:
 
 
 def softmax(scores: Floats, starts: Ints) -> Floats:
-    """Return the softmax within each stretch. starts (Ints): First row of each, none empty, and the end of the last."""
+    """Return the softmax of the scores within each stretch, shape (n_options,). scores, starts: As in `log_sums`."""
     return np.exp(scores - np.repeat(log_sums(scores, starts), np.diff(starts)))
 
 
 def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, weights: Floats) -> tuple[float, Floats]:
     """Return (minus the log likelihood of the right options, its gradient by the weights).
 
-    features: An array or a scipy sparse matrix of shape (n_options, n_features). right (NDArray): Whether each option is right,
-        or the likelihood of the observation if it is, in [0, 1]; shape (n_options,), above 0 for one option of each stretch.
+    features: An array or a scipy sparse matrix of shape (n_options, n_features).
+    starts (Ints): First row of each choice's options, and the end of the last, shape (n_choices + 1,).
+    right (NDArray): Whether each option is right, or the likelihood of the observation if it is, in [0, 1]; shape (n_options,),
+        above 0 for at least one option of each choice.
+    weights (Floats): Shape (n_features,), as the gradient.
     """
     scores, lengths = features @ weights, np.diff(starts)
     with np.errstate(divide="ignore"):
@@ -49,9 +56,9 @@ def choice_loss(features: Any, starts: Ints, right: NDArray[np.bool_] | Floats, 
 def fit_choices(features: Floats, starts: Ints, right: NDArray[np.bool_] | Floats, towards: Floats, penalty: Floats) -> Floats:
     """Fit a conditional logit with an L2 penalty towards given weights; stretches without a right option are left out.
 
-    features (Floats): Shape (n_options, n_features). right (NDArray): As in `choice_loss`. towards, penalty (Floats): Of each
-        weight, shape (n_features,); penalty / 2 times the squared distance is added to the loss.
-    RETURNS (Floats): Shape (n_features,).
+    features (Floats): Shape (n_options, n_features). starts, right: As in `choice_loss`. towards, penalty (Floats): Target and
+        penalty of each weight, shape (n_features,); penalty / 2 times the squared distance is added to the loss.
+    RETURNS (Floats): The weights, shape (n_features,).
     """
     lengths = np.diff(starts)
     has_right = np.add.reduceat(right, starts[:-1]) > 0 if len(lengths) else np.zeros(0, dtype=bool)

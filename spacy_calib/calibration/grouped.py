@@ -28,7 +28,7 @@ class GroupFit(Serializable):
     fallback: str = saved_field(text, "")
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         return "there are more hits than pairs" if fields["hits"] > fields["pairs"] else ""
 
 
@@ -117,7 +117,8 @@ class GroupedRecalibrator:
     def predict(self, scores: Floats, tags: Ints) -> Floats:
         """Return the calibrated probabilities of n pairs; each depends only on its own score and tag.
 
-        scores (Floats): In [0, 1]. tags (Ints): Columns of the labels; columns past those fitted use the pooled map.
+        scores (Floats): Raw scores in [0, 1], shape (n,). tags (Ints): Columns of their labels, shape (n,); columns past those
+            fitted use the pooled map. RETURNS (Floats): Shape (n,).
         RAISES C002: lengths differ. C004: not fitted.
         """
         if self.pooled_ is None:
@@ -143,18 +144,21 @@ class GroupedRecalibrator:
         return self.pooled_.as_table([*(group_map or self.pooled_ for group_map in self.maps_), self.pooled_])
 
     def _map(self, scores: Floats, groups: Ints) -> Floats:
-        """Return the scores after the maps, before offsets."""
+        """Return the scores after the maps, before offsets, shape (n,). scores, groups: Score and group of each pair, (n,).
+
+        Pairs of group -1, and those of a group without a map of its own, take the pooled map.
+        """
         assert self.pooled_ is not None
         if self._is_identity:
             return scores.copy()
         if not len(groups):
             return np.zeros(0)
         order = np.argsort(groups, kind="stable")
-        group_ends = np.cumsum(np.bincount(groups + 1)).tolist()
+        group_ends = np.cumsum(np.bincount(groups + 1)).tolist()  # group -1 comes first
         calibrated_scores = np.empty(len(scores))
-        for group, (begin, end) in enumerate(zip([0, *group_ends], group_ends, strict=False), start=-1):
-            if begin < end:
-                index = order[begin:end]
+        for group, (start, end) in enumerate(zip([0, *group_ends], group_ends, strict=False), start=-1):
+            if start < end:
+                index = order[start:end]
                 group_map = self.maps_[group] if group >= 0 else None
                 calibrated_scores[index] = (group_map or self.pooled_).predict(scores[index])
         return calibrated_scores
@@ -176,7 +180,7 @@ class GroupedRecalibrator:
         """Rebuild from a state that the form GROUPED has checked.
 
         load (Callable): Rebuilds one recalibrator, or the offsets, from its state by its registered name.
-        RAISES Misfit: a map is not fitted, or the offsets are fitted to other tags and groups.
+        RAISES InvalidState: a map is not fitted, or the offsets are fitted to other tags and groups.
         """
         calibrator = cls(load(state["prototype"]), state["groups"])
         if state["pooling"] is not None:

@@ -55,7 +55,7 @@ class Part(ABC):
         return {self.kind: self.registered, "settings": self.settings(), "learned": values}
 
     def load_learned(self: _AnyPart, values: dict[str, Any]) -> _AnyPart:
-        """Set the learned attributes from a state, if it has any. RAISES Misfit: they are not of the form declared."""
+        """Set the learned attributes from a state, if it has any. RAISES InvalidState: they are not of the form declared."""
         if any(value is not None for value in values.values()):
             form = type(self).learned_form or record({name: floats() for name in self._learned})
             for name, value in form(values, "learned").items():
@@ -123,7 +123,7 @@ def make_part(state: dict[str, Any], find: Callable[[str, str], Callable[..., An
     """Rebuild a part from its `state()`; without learned values it is not fitted.
 
     find (Callable): (kind, name) -> the registered function; None if no function has this name.
-    RAISES MissingPart: the function of the part, or of one among its settings, is not found. Misfit: it refuses the
+    RAISES MissingPart: the function of the part, or of one among its settings, is not found. InvalidState: it refuses the
         settings or the learned values.
     """
     kind = next((key for key in KINDS if key in state), None)

@@ -26,7 +26,7 @@ class Cuts(Serializable):
     tokens: Ints = saved_field(wholes())
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         return lengths({"tokens": len(fields["values"])}, fields)
 
 
@@ -37,7 +37,11 @@ def quantile_rank(n: int, alpha: float) -> int:
 
 
 def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: float) -> Cuts:
-    """Compute the cut of each condition. nonconformity (Floats), conditions (Ints): Of the gold tag of each token."""
+    """Compute the cut of each condition: the nonconformity of rank `quantile_rank`, or 1 where there are too few tokens.
+
+    nonconformity (Floats), conditions (Ints): Nonconformity and condition of each token's gold tag, shape (n_tokens,).
+    RETURNS (Cuts): Shape (n_conditions,).
+    """
     order = np.lexsort((nonconformity, conditions))
     ascending = nonconformity[order]
     tokens = np.bincount(conditions, minlength=n_conditions)
@@ -49,7 +53,8 @@ def cuts_of(nonconformity: Floats, conditions: Ints, n_conditions: int, alpha: f
     return Cuts(values, tokens)
 
 
-def _check_sizes(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
+    """Return which cuts have another number of values than there are groups or tags, or ""."""
     groups, cuts = fields["groups"], fields["cuts"]
     sizes = {"pooled": 1, "of_group": len(groups) + 1, "of_tag": len(groups.of_tag)}
     return lengths(sizes, {name: cuts[name].values for name in sizes})
@@ -62,7 +67,7 @@ _LEARNED_FORM = record(
         "out_of_reach": number(0.0, 1.0),
         "empty": number(0.0, 1.0),
     },
-    _check_sizes,
+    _find_contradiction,
 )
 
 # Name of the cuts in the saved form -> the attribute.

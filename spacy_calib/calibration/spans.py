@@ -105,7 +105,7 @@ class SpanRecalibrator(Serializable):
     n_further_: int = saved_field(whole(), 0, key="n_beside")
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         if fields["n_hits"] > fields["n_spans"]:
             return "there are more hits than spans"
         is_learned = fields["n_spans"] > 0 and not fields["fallback"]

@@ -97,7 +97,12 @@ def check_shares(**settings: float) -> None:
 def highest_reached(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
 ) -> tuple[float, Threshold] | None:
-    """Return (highest precision, in thousandths, below this one that has a cut-off; the cut-off), without guarantee."""
+    """Find the highest precision below the wanted one that has a cut-off, in steps of .001, by bisection.
+
+    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The
+    wanted one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The
+    cut-off has no guarantee, since its precision was chosen on the same spans.
+    """
     highest, low, high = None, 1, ceil(1000 * precision) - 1
     while low <= high:
         middle = (low + high) // 2
@@ -126,7 +131,7 @@ def _shared_level(size: Floats, precision: float, error: float) -> float:
     sequences add almost nothing: the cut-offs that miss the precision and are tested first lie in the same range, where tests
     in equal steps of log size are least dependent.
 
-    size (Floats): Number of independent spans at each start, ascending except for the effect of documents.
+    size (Floats): Number of independent spans at each start, shape (n_starts,), ascending except for the effect of documents.
     """
     return _level_of(tuple(np.maximum(1, np.maximum.accumulate(np.round(size))).astype(np.int64).tolist()), precision, error)
 
@@ -152,7 +157,8 @@ def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
     Other spans vary as much as these, so the distance to the precision must be sqrt(2) times as many standard errors. The error
     rate is halved, since a sequence of tests tends to end where precision is high by chance.
 
-    passing_cutoffs (Ints): At least one. p_values (Floats): Of all cut-offs.
+    passing_cutoffs (Ints): Indices of the cut-offs that pass, at least one. p_values (Floats): p value of each cut-off,
+    (n_cutoffs,).
     """
     from scipy.special import ndtr, ndtri
 
@@ -161,17 +167,21 @@ def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
-    """Return the number of spans kept at each cut-off over the design effect (Kish 1965). Spans are by falling score."""
+    """Return the number of spans kept at each cut-off over the design effect (Kish 1965), shape (n_cutoffs,).
+
+    right, documents: Whether each span is right, and its document, by falling score, shape (n_spans,). n_kept, n_right (Ints):
+    Number of spans kept at each cut-off, and of right ones among them, shape (n_cutoffs,).
+    """
     sizes = n_kept.astype(np.float64)
     if len(np.unique(documents)) == len(documents):
         return sizes
     # Running sums over documents of k^2, k n and n^2 give the squared residuals (k - p n)^2 at every cut-off.
     order = np.argsort(documents, kind="stable")
     first = np.append(True, documents[order][1:] != documents[order][:-1])
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
     hit, n_hits = right[order].astype(np.intp), np.cumsum(right[order])
-    n: Ints = np.arange(len(order)) - begin + 1
-    k: Ints = n_hits - (n_hits - right[order])[begin]
+    n: Ints = np.arange(len(order)) - start + 1
+    k: Ints = n_hits - (n_hits - right[order])[start]
     increments = np.empty((len(order), 3))
     increments[order] = np.stack([hit * (2 * k - hit), k * n - (k - hit) * (n - 1), 2 * n - 1], axis=1)
     kk, kn, nn = np.cumsum(increments, axis=0)[n_kept - 1].T
@@ -207,7 +217,10 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 def find_thresholds(
     scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself. keys (Sequence[str]): The key of each span."""
+    """Find one threshold per key; the confidence holds for each by itself.
+
+    scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
+    """
     key_array = np.array(keys, dtype=object)
     return {
         key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)

@@ -169,11 +169,13 @@ class TokenCalibration:
     ) -> CalibratedEntries:
         """Return the calibrated probabilities of all entries that reach the threshold.
 
-        words: Of the tokens, for a context. predicted_labels (PredictedLabels | None): Those below the threshold are in
-            `below_threshold` of the result.
+        words (Words | None): The words of all tokens, which a context reads.
+        predicted_labels (PredictedLabels | None): The labels on the Docs. `below_threshold` of the result has the entries of
+            those that do not reach the threshold.
         """
         marginals = scores.marginals_above(threshold if self.scaling is None else lowest_score(threshold, self.scaling))
         predictions = Predictions.of_pairs(marginals, threshold, words)
+        # Levels are None if all entries reach the threshold: there is nothing to leave out.
         if predictions.levels is not None:
             marginals = marginals.take(predictions.kept_indices)
         if predicted_labels is not None and marginals.names is None:  # entries below the threshold have no names
@@ -207,7 +209,7 @@ class TokenCalibration:
         """Rebuild from a state that the form TOKENS has checked.
 
         load (Callable): Rebuilds one part from its state by its registered name.
-        RAISES Misfit: a part is not fitted, or not to as many tags as the maps.
+        RAISES InvalidState: a part is not fitted, or not to as many tags as the maps.
         """
 
         def part(name: str, rebuild: Callable[[dict[str, Any]], Any] = load) -> Any:
@@ -228,7 +230,7 @@ class TokenCalibration:
         return calibration
 
     def _check_parts(self) -> None:
-        """Check that all parts belong together. RAISES Misfit: one is not fitted, or to other tags than the maps."""
+        """Check that all parts belong together. RAISES InvalidState: one is not fitted, or to other tags than the maps."""
         if self.other is not None and not self.other.fitted:
             raise InvalidState("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)

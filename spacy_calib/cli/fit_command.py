@@ -87,7 +87,8 @@ Unit = Annotated[
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-SecondPass = Annotated[bool, option("Do not replace a recognizer or parser, but run it twice, which takes longer")]
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); by default one that also keeps scores replaces it"
+SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
 @command(example="en_core_web_sm dev.spacy ./calibrated", kind=FitCommand)
@@ -320,8 +321,8 @@ def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None,
                 f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
             )
         event_fields = {} if event_info is None else {"event": event_info}
-        comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
-        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **comparison}
+        comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
+        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **comparison_fields}
     if format == "json":
         print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
         return

@@ -172,7 +172,7 @@ def find_cutoffs(
     spans = corpus if pipe.spans.groups is None else corpus.spans
     documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
     overlap = FitOverlap(pipe)
-    deque(overlap.over(examples), maxlen=0)
+    deque(overlap.watch(examples), maxlen=0)
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": overlap.to_dict()}
     accepting = flagging = None
     if precision is not None:

@@ -90,10 +90,11 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
     n_columns (int): Number of feature columns.
     """
     n = n_tags + 1
+    # A factor of 2: a tag has other weights where it is the top tag of its token.
     score_blocks = (
-        WeightBlock("line", 1, 2, 0.0),
-        WeightBlock("bends", 2, N_SCORES),
-        WeightBlock("tag", 2 * n, 4, 3.0),
+        WeightBlock("line", 1, width=2, share=0.0),
+        WeightBlock("bends", 2, width=N_SCORES),
+        WeightBlock("tag", 2 * n, width=4, share=3.0),
         WeightBlock("rival", 2 * n * n, share=10.0),
     )
     if not n_endings:
@@ -105,7 +106,7 @@ def blocks_for(n_tags: int, n_forms: int, n_endings: int, n_columns: int) -> tup
         WeightBlock("behind", n * n, share=10.0),
         WeightBlock("shape", 8 * n, share=3.0),
     )
-    features = (WeightBlock("features", 2, n_columns, 3.0),) if n_columns else ()
+    features = (WeightBlock("features", 2, width=n_columns, share=3.0),) if n_columns else ()
     return (*score_blocks, *word_blocks, *features)
 
 

@@ -49,7 +49,7 @@ class BlockWeights(Serializable):
     size: int = saved_field(whole())
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         if fields["codes"].max(initial=-1) >= fields["size"]:
             return f"a code is not below {fields['size']}"
         return "" if len(fields["codes"]) == len(fields["values"]) else "not one row of weights per code"

@@ -107,10 +107,7 @@ class TokenContext:
     # Applying
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Standardize the values of each feature for n tokens, shape (k, n).
-
-        RAISES C204: another number of columns than in the fit.
-        """
+        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: another number of columns than in the fit."""
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
             for feature, columns_of_feature in zip(self.features, values, strict=True):
@@ -232,7 +229,10 @@ class FurtherScores:
 
 
 def replace_top_scores(rows: Ints, scores: Floats, top: Ints, new_scores: Floats) -> Floats:
-    """Replace the scores of the labels `top`, one per document; the other labels share the rest in the same proportions."""
+    """Replace the score of each document's top label; its other labels share the rest in the same proportions.
+
+    rows, scores: Document and score of each entry, (n,). top, new_scores: Index of each top label's entry, its new score, (d,).
+    """
     n = int(rows.max(initial=-1)) + 1
     share = np.ones(n)
     share[rows[top]] = (1.0 - new_scores) / np.maximum(1.0 - scores[top], CLIP)
@@ -262,7 +262,7 @@ class LabelMatch(Serializable):
     labels: Ints = saved_field(wholes(-1))
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         tags, labels = fields["tags"].max(initial=-1), fields["labels"].max(initial=-1)
         return f"a label of tokens has the number {tags}, those of spans go up to {labels}" if tags > labels else ""
 
@@ -270,9 +270,8 @@ class LabelMatch(Serializable):
     def from_labels(cls, tags: Sequence[str], has_prefixes: bool, labels: Sequence[str]) -> LabelMatch:
         """Match labels by name.
 
-        has_prefixes (bool): Whether token labels begin with B-, I-, L- or U-.
-        labels (Sequence[str]): Span labels under the names that tokens use; the one label "" (of sentences) matches every token
-            label.
+        has_prefixes (bool): Whether token labels begin with B-, I-, L- or U-. labels (Sequence[str]): Span labels under the
+            names that tokens use; the one label "" (of sentences) matches every token label.
         """
         if tuple(labels) == ("",):
             return cls(np.zeros(len(tags), dtype=np.intp), np.zeros(1, dtype=np.intp))
@@ -281,7 +280,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return n scores of span labels at tokens after the context: sums over their token labels, 1 if unknown."""
+        """Return the scores after the context of n span labels, each at a token: sums over token labels, 1 if unknown, (n,)."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]
@@ -309,7 +308,7 @@ class SpanContextModel(Serializable):
     model: RidgeModel = saved_field(RidgeModel.read)
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = {"weights": len(fields["columns"]), "labels": len(fields["groups"].of_tag)}
         return lengths(sizes, {"weights": fields["model"].weights, "labels": fields["tags"].labels})
 

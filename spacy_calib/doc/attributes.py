@@ -69,7 +69,7 @@ def check_pipe_name(name: str) -> str:
 
 
 def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """Return the block and row of a token if its pipe shows token scores, else None (`token_scores` of a pipe of entities)."""
+    """Return the block and row of a token; None without one, or if its pipe hides token scores (setting token_scores)."""
     row = find_row(token, attr)
     return row if row is not None and row[0].token_scores else None
 

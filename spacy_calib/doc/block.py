@@ -108,18 +108,20 @@ def _read_column(data: BlockData, name: str) -> list[Any] | None:
     return None if column is None else column.tolist() + (extra[name].tolist() if extra else [])
 
 
-def _read_spans(data: BlockData, begin: int) -> dict[SpanKey, SpanValues]:
-    """Return the values of each span of the Doc. begin (int): Character of the Doc at which the text of the block begins."""
+def _read_spans(data: BlockData, text_start: int) -> dict[SpanKey, SpanValues]:
+    """Return the values of each span of the Doc. text_start (int): Character of the Doc where the text of the block begins."""
     span_data = data.get("spans")
     if span_data is None:
         return {}
-    begins, ends = span_data["start"].astype(np.int64), span_data["end"].astype(np.int64)
-    keys = zip((begins + begin).tolist(), (ends + begin).tolist(), span_data["labels"], strict=True)
-    hashes = data.span_hashes if isinstance(data, HashedBlock) else [0] * len(begins)
+    starts, ends = span_data["start"].astype(np.int64), span_data["end"].astype(np.int64)
+    keys = zip((starts + text_start).tolist(), (ends + text_start).tolist(), span_data["labels"], strict=True)
+    hashes = data.span_hashes if isinstance(data, HashedBlock) else [0] * len(starts)
     text_digests, *columns = (span_data[name].tolist() for name in ("text", "raw", "calibrated", "accept", "chosen"))
-    layers = [span_data.get("layer", "")] * len(begins)
-    digests = span_data.get("said", np.zeros(len(begins), dtype=np.uint32)).tolist()
-    offsets = (begins + data.get("origin", 0)).tolist()
+    layers = [span_data.get("layer", "")] * len(starts)
+    # "said": digests of the token labels that the probabilities depend on; a block without them depends on none.
+    digests = span_data.get("said", np.zeros(len(starts), dtype=np.uint32)).tolist()
+    # "origin": what to add to a character of a block cut from another, whose digests are of places in the whole text.
+    offsets = (starts + data.get("origin", 0)).tolist()
     return dict(zip(keys, map(SpanValues, offsets, text_digests, hashes, *columns, layers, digests), strict=True))
 
 

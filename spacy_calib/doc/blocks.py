@@ -47,7 +47,7 @@ def word_digests(words: Hashes, places: NDArray[Any], kind: Any = WORD_DIGEST) -
 
 
 def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
-    """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): See `Annotation.places`."""
+    """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): From `Annotation.unit_positions`."""
     return word_digests(places[:, 1], places[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
 
 

@@ -162,7 +162,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]
 
 
 def _batch_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
-    """Return name -> column of the blocks for all Docs of the batch. units (Hashes): From `Annotation.places`."""
+    """Return name -> column of the blocks for all Docs of the batch. units (Hashes): From `Annotation.unit_positions`."""
     calibrated, marginals = batch.calibrated, batch.calibrated.marginals
     columns = {
         "start": units[:, 0].astype(np.uint32),

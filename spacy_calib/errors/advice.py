@@ -75,7 +75,7 @@ ENTRY_POINTS = "spacy_calib_advice"
 
 @contextmanager
 def entered_by(command: str) -> Iterator[None]:
-    """Set the entry point of errors in a block to this command."""
+    """Let errors raised in a block advise for this command (its options), rather than for Python."""
     token = _entry.set(command)
     try:
         yield

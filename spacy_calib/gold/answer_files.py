@@ -81,6 +81,7 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         if name != (tool or name):
             raise calib_error("C693", path=file, where=where, given=f"of {name}, not of {tool}")
         tool = name
+        # Records of Label Studio contain the number of their project.
         projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:
             answers += _read(file, where, tool, record)
@@ -93,6 +94,12 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         raise calib_error("C696", path=file, skipped=f", or hold no labels ({names})" if names else "")
     if names:
         warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
+    _check_one_project(file, answers, projects)
+    return _by_text(answers, labels)
+
+
+def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
+    """Check that all answers are of one project. RAISES C694: of two, or spans and categories are in different answers."""
     first_spans, first_cats = (
         next((answer.where for answer in answers if getattr(answer, kind)), None) for kind in ("spans", "cats")
     )
@@ -100,7 +107,6 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
     if len(projects) > 1 or is_mixed:
         both = f"spans ({first_spans}) and categories ({first_cats})"
         raise calib_error("C694", path=file, given=both if is_mixed else f"numbers {sorted(projects)[:2]}")
-    return _by_text(answers, labels)
 
 
 def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:

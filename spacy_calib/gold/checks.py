@@ -54,7 +54,7 @@ class GoldWatch:
         self._absent: Counter[str] = Counter()
         self._n_texts = self._n_arcs = self._n_own_heads = 0
 
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and count the gold of each."""
         for example in examples:
             if self._cats is not None:
@@ -72,11 +72,13 @@ class GoldWatch:
         """Check the counted gold. RAISES C801: texts list only the categories that they have. C802: every token is its own head."""
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
+        # Categories that texts have, that other texts leave out, and that no text gives as wrong.
         names = [
             name
             for name, n in self._present.most_common()
             if not self._absent[name] and n >= _MIN_TEXTS and self._n_texts - n >= _MIN_TEXTS
         ]
+        # If no text gives any category as wrong, a few texts are enough.
         if self._present and (names or not self._absent):
             names = names or list(self._present)
             n = sum(self._present[name] for name in names)

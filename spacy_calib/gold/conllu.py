@@ -172,7 +172,8 @@ def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
 
 
 def _set_space(row: Row, follows: bool) -> None:
-    if follows is (_NO_SPACE in row[_MISC]):
+    """Set whether a space follows the word of a row, by SpaceAfter=No in its column MISC; other values there stay."""
+    if follows == (_NO_SPACE in row[_MISC]):
         other_fields = [part for part in row[_MISC].split("|") if part not in (_NO_SPACE, "_")]
         row[_MISC] = "|".join(other_fields if follows else [*other_fields, _NO_SPACE]) or "_"
 

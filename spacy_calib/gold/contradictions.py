@@ -331,7 +331,8 @@ def _merge_group(merged_doc: Doc, gold_docs: Sequence[Doc], key: str, conflicts:
         unknown = Coverage((span.start_char, span.end_char) for span in doc.spans.get(UNKNOWN, ()))
         votes.append(_SpanVotes(_span_keys(doc.spans[key]), _rejected_keys(doc), unknown, False))
     spans = _count_votes(votes, f"{SPANS_PREFIX}{key}", conflicts)
-    merged_doc.spans[key] = _to_spans(merged_doc, spans[True])
+    merged_doc.spans[key] = _to_spans(merged_doc, spans[True])  # right; spans[None] are contradictory
+    # One Doc has all spans, so the merged group has too. With REJECTED it would be read as a group where others are unknown.
     if any(vote.rejected_keys is None for vote in votes):
         doubtful = (merged_doc.char_span(*span[:2], label=span[2], alignment_mode="expand") for span in spans[None])
         unknown_spans = [*merged_doc.spans.get(UNKNOWN, ()), *doubtful]

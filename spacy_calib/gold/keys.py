@@ -69,7 +69,7 @@ class Names:
         self._new_names: list[str | None] = []
         self._counts: Counter[str | None] = Counter()
 
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and record the name of each. RAISES C600, C500: the value cannot be computed."""
         for example in examples:
             if self._key is not None:

@@ -96,6 +96,10 @@ class GoldReader:
         return document
 
     def _with_arrays(self, nlp: Language, reference: Doc, arrays: dict[str, Any]) -> Iterator[Example]:
+        """Yield the Example of a Doc, or of each of its sentences: the predicted Doc has the gold tokens and their array rows.
+
+        arrays (dict): Key -> value. A value that has no row for each token of the Doc is copied as it is.
+        """
         parts = reference.sents if self.gold_preproc and reference.has_annotation("SENT_START") else [reference[:]]
         for part in parts:
             gold = part.as_doc() if self.gold_preproc else reference
@@ -161,7 +165,7 @@ class TextWatch:
         self._whole = array("b")
         self._n_documents = 0
 
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and record each."""
         for example in examples:
             doc = example.reference
@@ -191,7 +195,7 @@ class GoldSpanCounter:
         self._annotation, self.n_gold = annotation, 0
         self._gold, self._digests = array("q"), array("Q")
 
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples unchanged, and record each."""
         for example in examples:
             self._gold.append(len(self._annotation.spans_on(example.reference)))
@@ -209,5 +213,5 @@ class GoldSpanCounter:
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:
     """Return the digests of the documents and sentences of gold Docs with an annotation."""
     watch = TextWatch(annotation)
-    deque(watch.over(examples), maxlen=0)
+    deque(watch.watch(examples), maxlen=0)
     return watch.units()

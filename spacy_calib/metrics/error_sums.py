@@ -44,7 +44,11 @@ class ErrorSums:
 
     @classmethod
     def from_pairs(cls, scores: Floats, gaps: Floats, groups: Ints, codes: Ints, n_documents: int, binner: Binner) -> ErrorSums:
-        """Sum n pairs. gaps (Floats): Score - hit. groups, codes (Ints): Group and document of each pair."""
+        """Sum n pairs by document and cell (bin of a group).
+
+        scores, gaps (Floats): Score of each pair, and score - hit, shape (n,). groups, codes (Ints): Group and document of each
+        pair, shape (n,). binner (Binner): Makes the bins of a group.
+        """
         from scipy.sparse import csr_matrix
 
         cells, group_of_cell = np.empty(len(scores), dtype=np.intp), list[int]()

@@ -19,7 +19,10 @@ _IN_A_BIN = 20
 
 
 class Slice(NamedTuple):
-    """A part of the data. name (str): In words. units (Ints): Indices of pairs, one for each token or entity."""
+    """A part of the data. name (str): In words.
+
+    units (Ints): Indices of its tokens or entities, shape (n_units,); for `judge_slices` those of their top-label pairs.
+    """
 
     name: str
     units: Ints
@@ -59,7 +62,8 @@ class SliceTable(TypedDict):
 def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Slice]:
     """Return a slice for each distinct value, sorted by name.
 
-    values (Sequence): The value of each Doc, or None. docs, units (Ints): Doc, and index of the pair, of each unit.
+    values (Sequence): The value of each Doc, or None. docs, units (Ints): Doc of each unit, and its index for `Slice`,
+    (n_units,).
     """
     names = sorted({value for value in values if value is not None})
     number = {name: i for i, name in enumerate(names)}
@@ -72,7 +76,8 @@ def slices_by(values: Sequence[str | None], docs: Ints, units: Ints) -> list[Sli
 def judge_slices(view: JudgedPairs, slices: Sequence[Slice], among: Ints, n_bins: int = 10, seed: int = 0) -> SliceTable:
     """Evaluate the scores in each slice: those that are significantly off first, then the largest gaps.
 
-    view (JudgedPairs): A pair of each unit and its label. among (Ints): Indices of all units, for the overdispersion.
+    view (JudgedPairs): Pairs, among them that of each unit and its top label. among (Ints): Indices of the pairs of all units,
+        shape (n_units,), for the overdispersion.
     """
     slice_gaps: list[tuple[str, Ints, Gap]] = []
     hits = view.pairs.hits

@@ -70,7 +70,7 @@ class FitInputs:
     n_docs (int), unit (str): Number of documents with scores, and their kind.
     doc_documents, files (Ints): Document of each Doc, and gold file of each document.
     n_gold (int): Tokens with gold. unknown (UnknownGold): Gold labels that the component does not know.
-    texts (TextUnits): Digests of the examples. seen_texts (SeenTexts): Those that are saved.
+    texts (TextUnits): Digests of the examples. seen_texts (FitTextDigests): Those that are saved.
     """
 
     settings: PipeSettings
@@ -158,7 +158,7 @@ def read_fit_inputs(
     lowest = _lowest_score(pipe, annotation)
     has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.further_score_names
     words_of_docs = read_words(pipe, annotation) if has_context else None
-    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.over(gold_watch.over(examples)))
+    reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.watch(gold_watch.watch(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
         tag_counts = None  # counts of another label scheme are ignored here

@@ -171,7 +171,7 @@ class SourceLookup:
             config["source"][setting] = value
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
-        """Return code and values of a warning about new labels (which bring new weights) or else new weights, or None."""
+        """Return (code, values) of a warning: CW03 if labels were added, else CW04 if weights changed, else None."""
         source, state = self.pipe.source, self.pipe.learned
         fitted_labels = state.component.labels
         n_added = len(labels) - len(fitted_labels)

@@ -63,7 +63,10 @@ class ScoredUnits:
 
     @classmethod
     def from_labels(cls, judged_pairs: JudgedPairs | None, columns: Ints, overlapping: bool) -> ScoredUnits | None:
-        """Take the top labels, or all if a unit may have several (`overlapping`). columns (Ints): New column of each label."""
+        """Take the top labels, or all if a unit may have several (`overlapping`).
+
+        columns (Ints): New column of each label, shape (n_labels,).
+        """
         if judged_pairs is None:
             return None
         pairs = judged_pairs.pairs
@@ -79,8 +82,8 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
     annotation, present.lookup = get_annotation(fit.fit_info.layer), SourceLookup(present, fit.lookup.nlp)
-    fit_texts = present.learned.seen_texts
-    overlap = None if fit_texts is None else fit_texts.overlap_with(texts_of(annotation, examples))
+    present_texts = present.learned.seen_texts
+    overlap = None if present_texts is None else present_texts.overlap_with(texts_of(annotation, examples))
     if overlap is not None and overlap.is_fit_data:
         why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
         return FitComparison(FIT, why=why)

@@ -102,6 +102,7 @@ class MappedSource:
         labels, columns = self._merge_labels(pipe)
         spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
         mapped_scores = MappedScores(scores, columns, annotation.overlapping, spans)
+        # The tokens of a span have a score of its label, merged here; where spans may overlap, a token has no such label.
         if spans is not None and len(spans) and not annotation.overlapping:
             mapped_scores.spans = replace(spans, token_scores=_token_scores(mapped_scores, spans, labels, names, annotation))
         return mapped_scores

@@ -133,7 +133,7 @@ def slow_sets(fitted_on: Tokens, asked: Tokens, alpha, coverage, min_tokens, non
 
 
 @given(tokens(), tokens(max_tokens=8, n_tags=N_TAGS + 2), settings)
-def test_it_is_the_definition(fitted_on, asked, chosen):
+def test_sets_equal_those_by_the_definition(fitted_on, asked, chosen):
     # Tags 5 and 6 of the tokens asked for were appended to the labels after the fit.
     inside, unreached = fit(fitted_on, *chosen).predict(*asked.entries, len(asked.gold))
     wanted_inside, wanted_unreached = slow_sets(fitted_on, asked, *chosen, GROUPS)
@@ -191,7 +191,7 @@ def test_the_order_of_entries_is_irrelevant(some, chosen, random):
 
 
 @given(tokens(), tokens(), settings)
-def test_a_saved_one_gives_the_same_sets(fitted_on, asked, chosen):
+def test_saved_sets_are_the_same(fitted_on, asked, chosen):
     fitted = fit(fitted_on, *chosen)
     data = saved.dump(fitted.state())
     back = saved.load_part(saved.load(data, name="calib", path="memory"), name="calib")
@@ -208,7 +208,7 @@ def test_a_saved_one_gives_the_same_sets(fitted_on, asked, chosen):
 # Worked by hand
 
 
-def test_worked_by_hand():
+def test_sets_by_hand():
     # Nine gold scores and alpha = 0.1: the rank is 10 * 0.9 = 9, the least gold score 0.2 is just taken in.
     nine = one_tag([0.9, 0.8, 0.2, 0.7, 0.95, 0.6, 0.5, 0.4, 0.3])
     asked = of_lists([(0, 0, 0.2), (0, 1, 0.19), (1, 4, 0.9), (3, 2, 0.1)], [0, 0, 0, 0])
@@ -354,15 +354,16 @@ def test_empty_sets_are_counted_and_can_hold_the_likeliest_tag():
 
 
 @given(tokens(), tokens(), settings)
-def test_sets_with_the_likeliest_tag_hold_what_the_others_hold(fitted_on, asked, chosen):
-    bare, full = (fit(fitted_on, *chosen[:3], nonempty).predict(*asked.entries, len(asked.gold)) for nonempty in (False, True))
-    assert (full[0] >= bare[0]).all()
-    np.testing.assert_array_equal(full[1], bare[1])
-    with_entry = np.unique(asked.rows)
-    assert np.isin(with_entry, asked.rows[full[0]]).all()
+def test_nonempty_sets_contain_the_plain_sets_and_a_tag_of_each_token_with_entries(fit_tokens, new_tokens, chosen):
+    (in_plain_set, plain_unreached), (in_set, unreached) = (
+        fit(fit_tokens, *chosen[:3], nonempty).predict(*new_tokens.entries, len(new_tokens.gold)) for nonempty in (False, True)
+    )
+    assert (in_set >= in_plain_set).all()
+    np.testing.assert_array_equal(unreached, plain_unreached)
+    assert np.isin(np.unique(new_tokens.rows), new_tokens.rows[in_set]).all()
 
 
-def test_no_part_of_what_was_learned_may_be_missing():
+def test_a_state_without_a_learned_part_is_refused():
     for key in fit(one_tag([0.9] * 20)).state()["learned"]:
         state = fit(one_tag([0.9] * 20)).state()
         del state["learned"][key]
@@ -380,7 +381,7 @@ def test_the_rank_is_exact():
 
 
 @every_coverage
-def test_no_tokens_asked_give_nothing(coverage):
+def test_no_tokens_have_empty_results(coverage):
     inside, unreached = fit(one_tag([0.9] * 20), 0.1, coverage).predict(*of_lists([], []).entries, 0)
     assert (inside.shape, unreached.shape) == ((0,), (0,))
     assert (inside.dtype, unreached.dtype) == (bool, bool)
@@ -484,7 +485,7 @@ def test_other_settings_out_of_range_are_refused():
         ConformalSets(min_tokens=0)
 
 
-def test_an_unfitted_one_says_so():
+def test_sets_that_are_not_fitted_raise_c004():
     empty = of_lists([], [])
     for coverage in COVERAGES:
         with pytest.raises(CalibError, match=r"\[C004\] ConformalSets is not fitted yet"):

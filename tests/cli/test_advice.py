@@ -82,7 +82,7 @@ def test_the_advice_is_that_of_the_entry_point_and_the_state(key, entry, state, 
         assert advice in advise(key, state, **VALUES)
 
 
-def test_who_has_no_gold_is_not_told_to_fit():
+def test_a_pipeline_calibrated_from_a_card_is_not_advised_to_fit():
     for entry in (PYTHON, "expect", "rank"):
         with entered_by(entry):
             assert "fit" not in advise("second pass", PRETRAINED)
@@ -205,8 +205,7 @@ def test_typed_after_answers_of_no_tool(ner_model, entity_test, tmp_path):
     assert "pairs reach the threshold" in text  # read: PERSON is what other schemes call PER, and one text is too few
 
 
-def test_the_pipe_name_that_is_no_factory(ner_model):
-    """C085: what it shows works."""
+def test_the_call_that_c085_proposes_adds_the_pipe(ner_model):
     nlp = spacy.load(ner_model)
     with pytest.raises(CalibError) as error:
         nlp.add_pipe("calib_ent")
@@ -215,7 +214,7 @@ def test_the_pipe_name_that_is_no_factory(ner_model):
     assert "calib_ent" in nlp.pipe_names
 
 
-def test_a_warning_is_not_spent_on_a_text_without_words(ner_model):
+def test_a_text_without_words_does_not_use_up_the_warning(ner_model):
     nlp = spacy.load(ner_model)
     nlp.add_pipe("calib", config={"source": {"component": "tagger"}})
     nlp("")

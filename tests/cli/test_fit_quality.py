@@ -27,9 +27,9 @@ EVERYTHING = [
 
 
 @pytest.fixture(scope="module")
-def whole(model, dev, tmp_path_factory):
+def fit_with_all_options(model, dev, tmp_path_factory):
     """(the outcome of a fit with all the options, its output). Not to be changed."""
-    path = tmp_path_factory.mktemp("whole") / "out"
+    path = tmp_path_factory.mktemp("all_options") / "out"
     outcome = ok(calib("fit", model, dev, path, *EVERYTHING))
     return outcome, path
 
@@ -41,8 +41,8 @@ def tokens_of(path, n=12):
 
 def info_of(path, tmp_path) -> dict:
     ok(calib("info", path, "--silent", "--force", "-o", tmp_path / "info.json"))
-    (held,) = json.loads((tmp_path / "info.json").read_text()).values()
-    return held
+    (info,) = json.loads((tmp_path / "info.json").read_text()).values()
+    return info
 
 
 # What is written
@@ -73,8 +73,8 @@ def test_ways_to_normalize(given, kept, least, most, model, dev, tmp_path):
         assert max(abs(one - 1) for one in sums) > 0.01
 
 
-def test_all_of_them_at_once(whole):
-    _, path = whole
+def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
+    _, path = fit_with_all_options
     block = loaded(path).config["components"]["calib"]
     assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
     assert block["pooling"]["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
@@ -87,7 +87,7 @@ def test_all_of_them_at_once(whole):
     assert len({token._.calib_set for token in tokens}) > 3
 
 
-# What is said
+# What is printed
 
 
 def strict_sets(coverage: str) -> tuple[object, ...]:
@@ -96,15 +96,15 @@ def strict_sets(coverage: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
-def test_fit_says_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
+def test_fit_reports_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
     """Every Token._.calib_set may be None then, of which nothing was said."""
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), setting("threshold", 0.2)))
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
-    held = info_of(tmp_path / "out", tmp_path)["sets"]
-    share, unreached = held["out_of_reach"], held["unreached"]
+    sets = info_of(tmp_path / "out", tmp_path)["sets"]
+    share, unreached = sets["out_of_reach"], sets["unreached"]
     assert share > 0.5
     assert sum(nothing) / len(nothing) == pytest.approx(share, abs=0.2)
-    assert len(unreached) == (held["tags"] if coverage == "tag" else 0)
+    assert len(unreached) == (sets["tags"] if coverage == "tag" else 0)
     named = f"{len(unreached)} tags (100.0 % of the fit tokens), too rare or scored too low: {', '.join(unreached)}, so there"
     what = named if unreached else f"{100 * share:.1f} % of the fit tokens, which"
     assert f"The coverage of the sets is not guaranteed for {what}" in outcome.text
@@ -143,13 +143,13 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
         "-m",
         "isotonic",
     )
-    held = info_of(tmp_path / "out", tmp_path)["sets"]
-    assert 0 < len(held["unreached"]) < held["tags"]
-    assert 0 < held["out_of_reach"] < 1
+    sets = info_of(tmp_path / "out", tmp_path)["sets"]
+    assert 0 < len(sets["unreached"]) < sets["tags"]
+    assert 0 < sets["out_of_reach"] < 1
     assert None not in {token._.calib_set for token in tokens_of(tmp_path / "out")}
-    named, others = ", ".join(held["unreached"]), held["tags"] - len(held["unreached"])
+    named, others = ", ".join(sets["unreached"]), sets["tags"] - len(sets["unreached"])
     assert f"{named}; it holds for each of the other {others}" in outcome.text
-    assert f"not guaranteed for {len(held['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
+    assert f"not guaranteed for {len(sets['unreached'])} tags: {named}" in calib("info", tmp_path / "out").text
 
 
 @pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])
@@ -178,18 +178,18 @@ def test_tag_offsets_that_change_nothing_are_named(kind, why, model, dev, tmp_pa
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
 
 
-def test_info_as_json(whole, calibrated, tmp_path):
-    held = info_of(whole[1], tmp_path)
-    assert (held["normalize"], held["selection"]) == ("other", None)
-    n_tokens = held["tokens"]
-    assert 0 < held["sets"].pop("empty") < 1
-    assert held["sets"] == {
+def test_info_as_json(fit_with_all_options, calibrated, tmp_path):
+    info = info_of(fit_with_all_options[1], tmp_path)
+    assert (info["normalize"], info["selection"]) == ("other", None)
+    n_tokens = info["tokens"]
+    assert 0 < info["sets"].pop("empty") < 1
+    assert info["sets"] == {
         "alpha": 0.3, "coverage": "group", "nonempty": True, "tokens": n_tokens, "tags": 5, "out_of_reach": 0.0, "unreached": [],
     }  # fmt: skip
-    assert held["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
-    assert held["scaling"]["temperature"] > 0
-    assert held["scaling"]["size"] > 5
-    assert held["pooling"]["strength"] is None or held["pooling"]["strength"] > 0
+    assert info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
+    assert info["scaling"]["temperature"] > 0
+    assert info["scaling"]["size"] > 5
+    assert info["pooling"]["strength"] is None or info["pooling"]["strength"] > 0
     plain = info_of(calibrated, tmp_path)
     assert [plain[name] for name in ("scaling", "pooling", "sets", "selection")] == [None] * 4
 
@@ -200,23 +200,23 @@ def test_info_as_json(whole, calibrated, tmp_path):
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     options = [setting("sets.alpha", 0.3), setting("normalize", "true")]
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *options))
-    held = info_of(tmp_path / "out", tmp_path)
-    selection = held["selection"]
+    info = info_of(tmp_path / "out", tmp_path)
+    selection = info["selection"]
     assert (
         f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)" in outcome.text
     )
     tried = {trial["candidate"] for trial in selection["trials"]}
     assert {"raw scores", "vector scaling", "context", "context after vector scaling", "isotonic, 1 group"} < tried
-    assert (held["scaling"] is not None, held["context"]["kept"]) == (
+    assert (info["scaling"] is not None, info["context"]["kept"]) == (
         selection["chosen"].endswith("vector scaling"),
         selection["chosen"].startswith("context"),
     )
-    assert held["pooling"] is None
+    assert info["pooling"] is None
     assert selection["chosen"] == selection["trials"][0]["candidate"]
-    assert (selection["documents"], held["sets"]["alpha"], held["normalize"]) == (120, 0.3, True)
+    assert (selection["documents"], info["sets"]["alpha"], info["normalize"]) == (120, 0.3, True)
     # Whatever was chosen, the scores are judged by the groups of the grouping (of few tags there are four).
-    assert [row["group"] for row in held["table"]] == ["all", "1", "2", "3", "4"]
-    assert len(held["groups"]) == 4
+    assert [row["group"] for row in info["table"]] == ["all", "1", "2", "3", "4"]
+    assert len(info["groups"]) == 4
     shown = calib("info", tmp_path / "out", "--all").text
     assert f"{selection['chosen']} (chosen)" in shown
     assert "Chosen by cross-validation over 120 documents" in shown
@@ -236,10 +236,10 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
     few.to_disk(tmp_path / "few.spacy")
     outcome = ok(calib("fit", model, tmp_path / "few.spacy", tmp_path / "out"))
     assert "Chosen among 2: vector scaling" in " ".join(outcome.text.split())
-    held = info_of(tmp_path / "out", tmp_path)
-    assert (held["method"], held["pooling"]) == ("spacy-calib.Identity.v1", None)
-    assert (held["scaling"]["name"], held["context"]["kept"]) == ("spacy-calib.VectorScaling.v1", False)
-    assert {row["fallback"] for row in held["table"][1:]} == {"one for all tags"}
+    info = info_of(tmp_path / "out", tmp_path)
+    assert (info["method"], info["pooling"]) == ("spacy-calib.Identity.v1", None)
+    assert (info["scaling"]["name"], info["context"]["kept"]) == ("spacy-calib.VectorScaling.v1", False)
+    assert {row["fallback"] for row in info["table"][1:]} == {"one for all tags"}
     assert "Chosen by cross-validation over 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
 
 
@@ -268,9 +268,9 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     monkeypatch.undo()
     words = calib("fit", model, dev, tmp_path / "out", "--method", "platt", "--force").text
     assert "clearly better" not in words
-    held = info_of(tmp_path / "out", tmp_path)["held_out"]
-    assert held["verdict"] == "better"
-    assert held["calibrated"] < held["raw"] - 2 * held["error"]
+    held_out = info_of(tmp_path / "out", tmp_path)["held_out"]
+    assert held_out["verdict"] == "better"
+    assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
 
 
 # What is refused
@@ -324,7 +324,7 @@ min_tokens = 5
 """
 
 
-def test_an_option_counts_before_the_config(model, dev, tmp_path):
+def test_an_option_overrides_the_config(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     options = [scaling("Vector"), setting("normalize", "true"), setting("sets.alpha", 0.1), TAG_OFFSETS, "--silent"]
     ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options))
@@ -334,7 +334,7 @@ def test_an_option_counts_before_the_config(model, dev, tmp_path):
     assert pipe.pooling is not None
 
 
-def test_a_config_sets_them(model, dev, tmp_path):
+def test_a_config_sets_the_options(model, dev, tmp_path):
     (tmp_path / "fit.cfg").write_text(CONFIG)
     ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", "--silent"))
     pipe = loaded(tmp_path / "out").get_pipe("calib")

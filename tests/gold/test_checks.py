@@ -68,7 +68,7 @@ def test_gold_with_one_label_alone_is_refused(layer, label, sentence):
         ("spans:sc", ["ORG"]),
     ],
 )
-def test_gold_with_two_outcomes_is_not(layer, labels):
+def test_gold_with_two_outcomes_is_accepted(layer, labels):
     assert check(layer, pairs([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5), *labels) is None
 
 
@@ -153,7 +153,7 @@ def cats(*values: dict[str, float]) -> list[Example]:
 
 def watched(layer: str, examples: list[Example]) -> GoldWatch:
     watch = GoldWatch(get_annotation(layer))
-    assert list(watch.over(examples)) == examples
+    assert list(watch.watch(examples)) == examples
     return watch
 
 
@@ -181,7 +181,7 @@ def test_categories_named_only_where_they_apply_are_refused(values, names):
         [],
     ],
 )
-def test_other_categories_are_not(values):
+def test_other_categories_are_accepted(values):
     watched(CATS, cats(*values)).check("model")
 
 

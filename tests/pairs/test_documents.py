@@ -116,7 +116,7 @@ def test_many_equal_documents_make_equal_folds():
     assert held.tolist() == [140] * 5
 
 
-def test_one_document_or_none():
+def test_folds_of_one_document_or_none():
     assert folds_of(documents_of(4), 5).tolist() == [0, 0, 0, 0]
     assert folds_of(documents_of(), 5).tolist() == []
 
@@ -196,9 +196,9 @@ def test_a_document_without_known_sentences_is_cut_anywhere_and_a_short_one_not_
     assert np.bincount(runs).tolist() == [200] * 20 + [100]
 
 
-def test_parts_of_a_document_may_stand_apart():
+def test_a_run_lies_in_one_document_even_if_its_parts_are_not_adjacent():
     documents = np.concatenate([documents_of(1000, 1000), documents_of(1000, 1000)])
     runs = runs_of(documents, sentences(4000, 10))
-    of_run = [set(documents[runs == run].tolist()) for run in range(runs.max() + 1)]
-    assert all(len(names) == 1 for names in of_run)
-    assert len(of_run) == 20
+    documents_of_runs = [set(documents[runs == run].tolist()) for run in range(runs.max() + 1)]
+    assert all(len(names) == 1 for names in documents_of_runs)
+    assert len(documents_of_runs) == 20

@@ -27,7 +27,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
         starts = [i == 0 for sentence in sentences[begin : begin + size] for i in range(len(sentence))]
         gold = Doc(vocab, words=words, tags=[tag] * len(words), sent_starts=starts)
         examples.append(Example(Doc(vocab, words=words), gold))
-    assert list(watch.over(examples)) == examples
+    assert list(watch.watch(examples)) == examples
     return watch.units()
 
 
@@ -56,7 +56,7 @@ def test_the_share_is_that_of_the_words():
     assert not fit.overlap_with(units_of([*SENTENCES[5:], SENTENCES[0]], 16)).is_fit_data  # one in sixteen
 
 
-def test_short_texts_recur_and_say_nothing():
+def test_short_texts_are_not_compared():
     short = [[f"w{i}", "is", "so"] for i in range(20)]
     assert fit_on(short, 1).overlap_with(units_of(short, 1)) is None
     assert fit_on(short, 10).overlap_with(units_of(short, 10)).share == 1.0  # as a whole they are long
@@ -99,6 +99,6 @@ def test_the_state_holds_numbers_alone():
     np.testing.assert_array_equal(FitTextDigests.read(state).digests, fit.digests)
 
 
-def test_what_is_said():
+def test_the_warning_of_overlap_by_hand():
     assert format_overlap_warning(None) is format_overlap_warning(TrainTestOverlap(10, 0, 0.1).to_dict()) is None
     assert "8 of 10 documents (75 % of the words)" in format_overlap_warning(TrainTestOverlap(10, 8, 0.75).to_dict())

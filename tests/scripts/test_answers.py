@@ -21,7 +21,7 @@ def answers(**more) -> Answers:
     return Answers(LABELS, LENGTHS, 3, **more)
 
 
-def test_of_whole_answers():
+def test_answer_features_by_hand():
     made = answers(gaps=np.array([2.0, np.inf]), log_chances=np.array([-1.0, -1e9]), marginals=MARGINALS, alone=10 * MARGINALS)
     found = answer_features(made, known={(0, 0, 1), (2, 1)})
     assert found["length"].tolist() == [3, 2]
@@ -33,7 +33,7 @@ def test_of_whole_answers():
     assert np.allclose(found["least_alone"], [1.0, 1.0])
 
 
-def test_of_positions():
+def test_position_features_by_hand():
     found = position_features(answers(marginals=MARGINALS, conditionals=MARGINALS[::-1]))
     assert np.allclose(found["share"], [2 / 3, 2 / 3, 1 / 3, 1, 1])
     assert np.allclose(found["neighbours"], [1 / 3, 1 / 3, 0, 1 / 2, 1 / 2])
@@ -43,7 +43,7 @@ def test_of_positions():
     assert found["label_1"].tolist() == [0, 0, 1, 0, 0]
 
 
-def test_neighbours_end_with_the_answer():
+def test_neighbours_are_positions_of_the_same_answer():
     """ "ab" and "bb": the b that ends the first is alone in it, whatever the next one begins with."""
     found = position_features(Answers(np.array([0, 1, 1, 1]), np.array([2, 2]), 2))
     assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]

@@ -45,7 +45,7 @@ def test_nothing_is_said_where_nothing_changed(fitted, tmp_path):
 
 
 def test_training_is_said_once_and_after_loading_again(fitted, tmp_path):
-    """After nlp.update nothing said that the maps belong to other weights."""
+    """After nlp.update nothing warned that the scores are not calibrated."""
     fitted(TEXT)
     train(fitted, "tagger")
     (warning,) = said(fitted, 3)

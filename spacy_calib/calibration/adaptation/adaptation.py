@@ -255,7 +255,7 @@ class Adaptation(Serializable):
         return adjusted_scores
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         sizes = (len(fields["groups"].of_tag), len(fields["groups"]))
         maps = (fields["leading"], fields["other"])
         is_consistent = all(map_.offsets is None or map_.offsets.sizes() == sizes for map_ in maps)

@@ -82,7 +82,7 @@ class Scaling(ABC):
 
         With a single document no fold can be held out: the scores are then those of this scaling itself.
 
-        documents (Ints): Document of each pair, ascending. RETURNS (Floats): The scaled score of each pair.
+        documents (Ints): Document of each pair, ascending, shape (n,). RETURNS (Floats): The scaled score of each pair, (n,).
         RAISES C003: no pairs.
         """
         fitting, folds = progress.parts(2, 1)
@@ -121,7 +121,8 @@ class Scaling(ABC):
     def scale(self, rows: Ints, tags: Ints, scores: Floats, is_input: NDArray[np.bool_] | None = None) -> Floats:
         """Return the scaled probabilities of n entries; those of a token depend on all its entries and on no other token.
 
-        rows (Ints): Token of each entry. tags (Ints), scores (Floats): All tags of the token that reach the floor.
+        rows, tags (Ints), scores (Floats): Token, tag and score of each entry, shape (n,): all tags of a token that reach the
+        floor.
         is_input (NDArray[bool] | None): False for a further entry below the floor, which influences no other; None if there
             is none.
         RAISES C001: scores out of range. C002: arrays of unequal length. C004: not fitted.
@@ -156,4 +157,4 @@ class Scaling(ABC):
 
     @abstractmethod
     def load_learned(self, values: dict[str, Any]) -> Scaling:
-        """Set the learned values from a state. RAISES Misfit: they are not of the form declared."""
+        """Set the learned values from a state. RAISES InvalidState: they are not of the form declared."""

@@ -21,7 +21,8 @@ _TOLERANCE = 1e-8
 _FOLD_TOLERANCE = 1e-6
 
 
-def _check_sizes(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
+    """Return why the sizes of the learned arrays contradict each other, or ""."""
     size = fields["n_tags_"] + 2
     if len(fields["factor_"]) != 1 or len(fields["biases_"]) != size or len(fields["weights_"]) != len(fields["codes_"]):
         return f"one factor, {size} biases and a weight for each pair of tags are wanted"
@@ -34,7 +35,7 @@ _LEARNED_FORM = record(
         "ridge_": number(0.0), "n_tags_": whole(0, 1 << 30), "factor_": floats(), "biases_": floats(),
         "codes_": wholes(rising=True), "weights_": floats(),
     },
-    _check_sizes,
+    _find_contradiction,
 )  # fmt: skip
 
 

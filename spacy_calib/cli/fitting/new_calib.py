@@ -213,8 +213,8 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     """Add a new calib pipe directly after the component that it reads, and remove an old one of the same name.
 
     label_map (dict | None): Component label -> gold label; None takes that of the old pipe, unless it comes from a card.
-    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to another component, or to its
-    pipe.
+    RAISES C317, C318: the component is missing. C063: wrong settings. C059: the name belongs to a component that is no calib
+    pipe, or to the calib pipe of another component.
     """
     from ...pipe.component import Calibrator
     from ...pipe.fit_preparation import map_labels

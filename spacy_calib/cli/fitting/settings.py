@@ -95,7 +95,7 @@ def parse_dotted(overrides: Mapping[str, Any] | None, name: str, options: Mappin
 
 
 def parse_source_settings(overrides: Mapping[str, Any] | None) -> dict[SettingPath, Any]:
-    """Return the dotted settings of a source, of any pipe name: the right names are checked later, by `parse_dotted`."""
+    """Return path -> value of the overrides components.NAME.source.*, for any NAME; `parse_dotted` checks NAME later."""
     paths = {tuple(setting.split(".")[2:]): value for setting, value in (overrides or {}).items()}
     return {path: value for path, value in paths.items() if path[:1] == ("source",) and all(path)}
 

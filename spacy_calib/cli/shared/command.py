@@ -98,7 +98,7 @@ def read_parameter(name: str, annotation: Any, default: Any) -> CommandParameter
     info = _with_flag(name, info)
     flags = (info.default, *(info.param_decls or ()))
     word = info.metavar if isinstance(info, ArgumentInfo) else next(flag for flag in flags if str(flag).startswith("--"))
-    return CommandParameter(name, str(word), kinds[0], kinds[0] is not kind, info, default)
+    return CommandParameter(name, str(word), kind=kinds[0], optional=kinds[0] is not kind, info=info, default=default)
 
 
 @functools.cache

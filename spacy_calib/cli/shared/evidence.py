@@ -62,10 +62,11 @@ class SilenceCheck:
         self._why: str | None = None
         self.n_docs = 0
 
-    def over(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Yield the examples, and check the first predicted Doc that the pipe should have scored."""
         for example in examples:
             self.n_docs += 1
+            # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
             if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
                 self._why = why_silent(self._nlp, self._pipe, [example.predicted])
             yield example
@@ -151,19 +152,19 @@ def check_gold(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold, silen
 
 
 class GoldCheck:
-    """Checks that gold has right and wrong predictions of a fitted pipe, while examples pass through `over`."""
+    """Checks that gold has right and wrong predictions of a fitted pipe, while examples pass through `watch`."""
 
     def __init__(self, pipe: Calibrator):
         from ...annotations import get_annotation
         from ...gold.checks import GoldWatch
 
         self._pipe, self._watch = pipe, GoldWatch(get_annotation(pipe.fit_info.layer))
-        self.over = self._watch.over
+        self.watch = self._watch.watch
 
     def check(self, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0) -> None:
         """Check the gold that has passed; warn if it has hardly an error.
 
-        min_expected (float): As `least` of `gold.checks.check_corpus`.
+        min_expected (float): As in `gold.checks.check_outcomes`.
 
         RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
         """
@@ -179,9 +180,12 @@ class GoldCheck:
 def check_gold_outcomes(
     pipe: Calibrator, examples: Iterable[Example], corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
 ) -> None:
-    """Check the gold of examples in memory, as `GoldCheck` does. RAISES C800 to C804: gold that cannot show errors."""
+    """Check that the gold of examples in memory has right and wrong predictions of a fitted pipe; warn if hardly one is wrong.
+
+    corpus (ScoredCorpus): Scores of the examples. min_expected: As in `GoldCheck.check`. RAISES C800 to C804: as there.
+    """
     gold_check = GoldCheck(pipe)
-    deque(gold_check.over(examples), maxlen=0)
+    deque(gold_check.watch(examples), maxlen=0)
     gold_check.check(corpus, silent, min_expected)
 
 
@@ -277,14 +281,14 @@ TOO_FEW_TO_TELL = (
 
 
 class FitOverlap:
-    """Measures the overlap of texts with the fit data of a pipe, while a stream of examples passes through `over`."""
+    """Measures the overlap of texts with the fit data of a pipe, while a stream of examples passes through `watch`."""
 
     def __init__(self, pipe: Calibrator):
         from ...annotations import get_annotation
         from ...gold.reading import TextWatch
 
         self._watch = TextWatch(get_annotation(pipe.fit_info.layer))
-        self._texts, self.over = pipe.learned.seen_texts, self._watch.over
+        self._texts, self.watch = pipe.learned.seen_texts, self._watch.watch
 
     def to_dict(self) -> dict[str, Any] | None:
         """Return the fields of `TrainTestOverlap`; None without texts, or if the pipe has no record of its fit data."""

@@ -77,7 +77,7 @@ RawCells = Annotated[
     option("In CSV, do not put an apostrophe before cells that a spreadsheet takes for formulas", "--raw-cells"),
 ]
 AllTypes = Annotated[
-    bool, option("Count predictions of types that the gold never uses as wrong (default: leave them out)", "--all-types")
+    bool, option("Count also predictions of types that the gold never uses, as wrong (default: leave them out)", "--all-types")
 ]
 AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]

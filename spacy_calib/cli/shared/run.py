@@ -92,7 +92,7 @@ def score_blocks(
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
     silence_check = SilenceCheck(nlp, pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
-    for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.over(batch)), settings):
+    for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):
             corpus = collector.take()
             any_scored, n_blocks = any_scored or bool(corpus.is_counted.any()), n_blocks + 1
@@ -253,7 +253,7 @@ class Run:
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         overlap, settings = FitOverlap(pipe), self.make_settings(title)
-        corpus = score(nlp, pipe, overlap.over(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
+        corpus = score(nlp, pipe, overlap.watch(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
         check_gold_of_corpus(pipe, corpus, self.silent)
         return corpus, overlap.to_dict()
 

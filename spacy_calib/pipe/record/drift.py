@@ -167,7 +167,7 @@ class DriftProfile(Serializable):
     stretch: int = saved_field(whole(), 0)
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         n, bins = len(fields["calibrated"]), len(fields["span_edges"])
         sizes = {
             "scores": (n, len(fields["edges"]) + 1),

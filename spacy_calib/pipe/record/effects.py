@@ -57,7 +57,7 @@ class Effects(Serializable):
     n_sources: int = saved_field(whole(), 0)
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
         return "" if len(fields["width_probabilities"]) in (0, len(WIDTHS)) else f"there are not {len(WIDTHS)} widths, or none"
 
 

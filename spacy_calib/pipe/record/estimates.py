@@ -122,7 +122,10 @@ class Residuals(Serializable):
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction."""
+        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction.
+
+        weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
+        """
         # Deviations from the mean of few documents are too small on average.
         moment = float(weights @ self.moment @ weights) / max(0.5, 1 - 1 / self.n_effective)
         # Positive covariances widen the interval; negative ones, which few documents may show by luck, do not narrow it.
@@ -216,11 +219,12 @@ class EntitySums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EntityModel(Serializable):
-    """Predicts the number of missed gold entities; with the residuals of right and missed entities on the fit data, k = 2.
+    """Predicts the number of missed gold entities.
 
-    An entity is missed if a wrong one (wrong bounds or label) or none was predicted. per_wrong (float): Missed ones per wrong
-    one.
-    per_outside (float): Missed ones per token of `EntitySums.missed_tokens`.
+    A gold entity is missed if a wrong one (wrong bounds or label) or none was predicted in its place.
+    per_wrong (float): Missed entities per wrong predicted entity.
+    per_outside (float): Missed entities per token of `EntitySums.missed_tokens`, expected outside of predictions.
+    residuals (Residuals): Of the fit data, of k = 2 kinds: right entities (column 0) and missed ones (column 1).
     """
 
     per_wrong: float = saved_field(number(0.0))

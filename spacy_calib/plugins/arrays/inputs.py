@@ -104,7 +104,10 @@ def is_missing(value: Any) -> bool:
 
 
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """Label columns without names: the sorted labels of y if there are n_tags, else numbers. RAISES C295: neither fits."""
+    """Label columns without names: the sorted labels of y if there are n_tags, else numbers. RAISES C295: neither fits.
+
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,).
+    """
     values = set(y.tolist())
     labels = {value for value in values if not is_missing(value)}
     if labels == {1} and -1 in values and n_tags == 2:  # scikit-learn's binary labels: -1 is a class here, not "no gold"
@@ -142,7 +145,10 @@ class Gold:
 
 
 def read_gold(y: NDArray[Any], labels: Sequence[Any]) -> Gold:
-    """Convert gold labels into columns. RAISES C071: no unit has gold. C296: no gold label is the label of a column."""
+    """Convert gold labels into columns. RAISES C071: no unit has gold. C296: no gold label is the label of a column.
+
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). labels (Sequence): Label of each column.
+    """
     values = y.tolist()
     lookup = index_labels(labels)
     columns = np.array([lookup[v] if v in lookup else -2 if is_missing(v) else -1 for v in values], dtype=np.intp)
@@ -165,7 +171,10 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
 
 
 def normalize_rows(dense: Floats, scores: Scores) -> Floats:
-    """Divide rows of calibrated scores by their sums, in place. A row of zeros gets its raw scores, or equal shares."""
+    """Divide each row of calibrated scores by its sum. A row of zeros gets its raw scores, or equal shares.
+
+    dense (Floats): Calibrated scores, shape (n_units, n_tags); rows of zeros are overwritten. scores (Scores): The raw ones.
+    """
     is_zero = dense.sum(axis=1) == 0
     if is_zero.any():
         entries = scores.marginals_above(0.0)
@@ -187,7 +196,11 @@ def number_documents(groups: Any, n_units: int) -> Ints:
 
 
 def make_fit_data(scores: Scores, gold: Ints, documents: Ints, n_tags: int, threshold: float, minimum: float) -> FitData:
-    """Pair scores with gold, units sorted by document. gold, documents (Ints): Of each unit. minimum: Lowest score kept."""
+    """Pair scores with gold, units sorted by document.
+
+    gold, documents (Ints): Column of the gold label, and document, of each unit, shape (n_units,). minimum (float): Scores
+    below it are left out.
+    """
     entries = scores.marginals_above(minimum)
     if (np.diff(documents) < 0).any():
         order = np.argsort(documents, kind="stable")
@@ -225,7 +238,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
     """Make steps of the parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
-    scaler = None if scaling is None else _get_step("scaling", scaling, scalings())
+    scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
     selection = None
     if isinstance(method, str) and method == AUTO:
         for name, step in (("scaling", scaler), ("tag_offsets", pooling)):
@@ -237,22 +250,25 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
-        recalibrator=_get_step("method", method, recalibrators(), (AUTO,)),
+        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
         pooling=pooling,
         selection=selection,
         sets=sets if sets is None or isinstance(sets, ConformalSets) else ConformalSets(sets, nonempty=True),
     )
 
 
-def _get_step(setting: str, value: Any, by_short_name: Mapping[str, Step], further_score_names: tuple[str, ...] = ()) -> Step:
-    """Return the step with this short or registered name, or an unfitted copy of an instance. RAISES C001: neither."""
+def _get_step(
+    setting: str, value: Any, kind: type[Step], by_short_name: Mapping[str, Step], other_names: tuple[str, ...] = ()
+) -> Step:
+    """Return the step with this short or registered name, or an unfitted copy of an instance.
+
+    setting (str): Name of the parameter. kind (type): Recalibrator or Scaling. other_names (tuple): Further names that the
+    error lists. RAISES C001: neither a name nor an instance of this kind.
+    """
     by_name = {**{step.registered: step for step in by_short_name.values()}, **by_short_name}
     if isinstance(value, str) and value in by_name:
         return by_name[value]
-    if not isinstance(value, (Recalibrator, Scaling)) or not isinstance(
-        value, Recalibrator if further_score_names else Scaling
-    ):
-        kind = "a Recalibrator" if further_score_names else "a Scaling"
-        names = ", ".join((*further_score_names, *by_short_name))
-        raise calib_error("C001", name=setting, wanted=f"one of {names}, or {kind}", given=repr(value))
-    return value.clone()  # type: ignore[return-value]
+    if not isinstance(value, kind):
+        names = ", ".join((*other_names, *by_short_name))
+        raise calib_error("C001", name=setting, wanted=f"one of {names}, or a {kind.__name__}", given=repr(value))
+    return value.clone()

@@ -36,7 +36,7 @@ _KIND_OF = {
 
 
 def _setting(value: Any, where: str) -> Any:
-    """Return a parameter's saved value, plain or the state of a part. RAISES Misfit: it is neither."""
+    """Return a parameter's saved value, plain or the state of a part. RAISES InvalidState: it is neither."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
@@ -50,7 +50,7 @@ def _label(value: Any, where: str) -> Any:
     return value
 
 
-def _find_mismatch(state: dict[str, Any]) -> str:
+def _find_contradiction(state: dict[str, Any]) -> str:
     n = len(state["classes"])
     sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag)) if state["maps"] else (-1,)
     return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"
@@ -80,7 +80,7 @@ STATE = record(
         "held_out": HeldOut.read,
         **TOKENS,
     },
-    _find_mismatch,
+    _find_contradiction,
 )
 
 
@@ -135,7 +135,7 @@ def read(estimator_class: type[Estimator], data: bytes, path: str) -> Estimator:
 
 
 def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> Estimator:
-    """Build a fitted estimator from a checked STATE. RAISES Misfit, CalibError: a part or a parameter is out of range."""
+    """Build a fitted estimator from a checked STATE. RAISES InvalidState, CalibError: a part or a parameter is out of range."""
 
     def load(part: Any) -> Any:
         return make_part(part, registered_maker)

@@ -260,7 +260,7 @@ class QueryRun:
 
         def read(examples: Iterator[Example]) -> None:
             for first_doc in first_docs:
-                examples = first_doc.over(examples)
+                examples = first_doc.watch(examples)
             counter.add(examples)
 
         examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), select_pipes(self.nlp, self.pipes, self.queries)

@@ -68,7 +68,7 @@ class EventState:
 
     @classmethod
     def read(cls, data: Any, load: Callable[[dict[str, Any]], Any], width: int) -> EventState:
-        """Rebuild the state from `state()`. load (Callable): Rebuilds a forecaster. width: Features of a unit. RAISES Misfit."""
+        """Rebuild from `state()`. load (Callable): Rebuilds a forecaster. width: Features of a unit. RAISES InvalidState."""
         fields = _STATE(data, "state")
         if fields["forecaster"] is None:
             if fields["info"] is not None and fields["info"].chosen:

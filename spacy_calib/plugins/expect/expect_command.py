@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .few_labels import ScoredTexts
 
 GOLD_HELP = "A few labelled documents, picked at random from such texts, that correct the estimates"
-BY_HELP = "Also estimate by the value of this key: of Doc.user_data, of the lines of .jsonl, or a function of calib_keys"
+BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or the lines of .jsonl, or a function of calib_keys)"
 
 
 FailOn = Annotated[
@@ -185,10 +185,10 @@ def estimate_pipe(
         builder = SurveyBuilder(sample, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
     if check:
-        corpus, overlap = score_gold(run, nlp, pipe, lambda examples: names.over(gold_spans.over(examples)))
+        corpus, overlap = score_gold(run, nlp, pipe, lambda examples: names.watch(gold_spans.watch(examples)))
         corpora = [corpus]
     else:
-        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.over(gold_spans.over(examples)))
+        corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.watch(gold_spans.watch(examples)))
     for corpus in corpora:
         if per_doc:  # with labelled documents, their correction takes the place of the record's
             summary.add_documents(corpus, record if builder is None else None, confidence, check)
@@ -244,7 +244,7 @@ def score_gold(
     from ...gold.checks import EXPECTED
 
     gold_check = GoldCheck(pipe)
-    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.over(also(examples)))
+    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.watch(also(examples)))
     gold_check.check(corpus, run.silent, EXPECTED)
     return corpus, overlap
 
@@ -262,7 +262,7 @@ def score_sample(
     from .few_labels import ScoredTexts
 
     gold_spans, overlap, gold_check = GoldSpanCounter(annotation), FitOverlap(pipe), GoldCheck(pipe)
-    examples = gold_check.over(overlap.over(gold_spans.over(run.stream(nlp, gold, True, [pipe]))))
+    examples = gold_check.watch(overlap.watch(gold_spans.watch(run.stream(nlp, gold, True, [pipe]))))
     corpus = score(nlp, pipe, examples, run.make_settings("Scoring --gold", gold, True))
     if not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)

@@ -25,7 +25,8 @@ class TextSums(FieldwiseSum):
     """The sums over some texts that their quality is estimated from; they can be added.
 
     tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. With a record of the fit also
-    right (Sums): Right tokens. entities (Sums | None): Right and missed entities. n_predicted (float): Predicted entities.
+    right (EventSums): Right tokens. entities (EventSums | None): Right and missed entities. n_predicted (float): Predicted
+    entities.
     drift (DriftSums): Sums to compare with the fit data.
     """
 

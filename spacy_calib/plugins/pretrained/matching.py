@@ -68,6 +68,7 @@ def find_matches(
         if not fitting and names is not None:
             where = "" if name in nlp.component_names else ", which is not in the pipeline"
             raise _no_card(nlp, f"component '{name}'{where}", cards, card, reasons.get(name, ""))
+    # Cards with one prefix exclude each other: the component with the fewest changes gets its card.
     matches = {attr: min(rivals, key=lambda match: len(match.changed_components)) for attr, rivals in rivals_by_attr.items()}
     for attr, rivals in rivals_by_attr.items():
         reasons |= {
@@ -76,9 +77,9 @@ def find_matches(
     if disabled_names and (names is not None or not matches):
         raise calib_error("C069", name=disabled_names[0])
     if not matches:
-        whole = f"any component of the pipeline ({', '.join(nlp.component_names)})"
+        components_text = f"any component of the pipeline ({', '.join(nlp.component_names)})"
         why = "; ".join(f"component '{name}': {reason}" for name, reason in reasons.items())
-        raise _no_card(nlp, whole if nlp.component_names else "a pipeline without components", cards, card, why)
+        raise _no_card(nlp, components_text if nlp.component_names else "a pipeline without components", cards, card, why)
     return list(matches.values()), reasons
 
 
@@ -168,7 +169,10 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
 
 
 def check_scores(match: Match, raw_log_odds: Floats) -> None:
-    """Check the scores on the card's sentences, by `probe`. RAISES C836: they are unlike those that the card was fitted on."""
+    """Check that scores on the card's sentences are like those that the card was fitted on. RAISES C836: they are not.
+
+    raw_log_odds (Floats): From `probe`, shape (n_predictions,).
+    """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
     is_near = abs(mean - reference["mean"]) <= _MAX_DISTANCE * reference["spread"]

@@ -97,9 +97,12 @@ def _unit_hits(corpus: ScoredCorpus, view: JudgedView) -> tuple[Floats, Ints]:
 def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
     """Return rows for SMCE, mean GMCE, ECE and each metric.
 
-    RETURNS (list[dict]): "name", "title", "raw" and "calibrated", each with "_low" and "_high" of the 95 % interval by document
-    (for errors that of the true error, around "debiased"), and "floor" and "floor95" of perfectly calibrated scores; None if
-    unknown.
+    RETURNS (list[dict]): The keys of each row; a value is None if unknown:
+        name, title: Of the statistic.
+        raw, calibrated: Its value by the raw and the calibrated scores.
+        raw_low, raw_high, calibrated_low, calibrated_high: 95 % intervals by document; for errors those of the true error.
+        debiased: The calibrated error without the part that is noise.
+        floor, floor95: Mean and 95 % quantile of the error of perfectly calibrated scores.
     """
     pairs, n_bins, seed = view.pairs, view.n_bins, view.seed
     raw = {

@@ -39,7 +39,10 @@ class UnitGaps:
         return cls(scores - hits, scores * (1.0 - scores), codes, document_overdispersion(scores, hits, codes))
 
     def test_parts(self, codes: Ints, gaps: Floats) -> tuple[Ints, Floats, Floats]:
-        """Return (codes, t values, p values) of the parts with enough units and documents. codes (Ints): Part of each unit, -1 for none."""
+        """Return (codes, t values, p values) of the parts with enough units and documents, shape (n_parts,) each.
+
+        codes (Ints): Part of each unit, -1 for none, shape (n,). gaps (Floats): Gap of each unit, shape (n,).
+        """
         member_units = np.flatnonzero(codes >= 0)
         n_documents = int(self.documents.max(initial=0)) + 1
         cells, cell = np.unique(codes[member_units] * n_documents + self.documents[member_units], return_inverse=True)
@@ -106,7 +109,10 @@ def _search(units: UnitGaps, properties: Sequence[Property]) -> list[tuple[Part,
 
 
 def _test_parts(units: UnitGaps, properties: Sequence[Property], gaps: Floats) -> Iterator[tuple[Part, float, float]]:
-    """Yield (part, t, p) of the levels of each property, and of each two properties, with the highest t values."""
+    """Yield (part, t, p) of the MAX_SLICES + 1 levels of each property, and of each two properties, with the highest |t|.
+
+    gaps (Floats): Gap of each unit, shape (n,).
+    """
     for chosen_properties in [*((i,) for i in range(len(properties))), *combinations(range(len(properties)), 2)]:
         sizes = [len(properties[i].levels) for i in chosen_properties]
         codes = np.where(

@@ -187,15 +187,18 @@ def _row_doubt(corpus: ScoredCorpus, kind: str, row: int, gold: int, rival: int,
 
 
 def _find_overlaps(
-    bounds: Sequence[tuple[int, int]], span_bounds: Sequence[tuple[int, int]], numbers: Sequence[int]
+    gold_bounds: Sequence[tuple[int, int]], predicted_bounds: Sequence[tuple[int, int]], candidates: Sequence[int]
 ) -> tuple[list[list[int]], set[int]]:
-    """Return (predictions that overlap each gold span, predictions that overlap any). numbers: The predictions to consider."""
+    """Return (predictions that overlap each gold span, predictions that overlap any), as indices of predicted_bounds.
+
+    gold_bounds, predicted_bounds: (first token, last + 1) of each span. candidates: Indices of the predictions to consider.
+    """
     spans_by_token: dict[int, set[int]] = {}
-    for i in numbers:
-        for token in range(*span_bounds[i]):
+    for i in candidates:
+        for token in range(*predicted_bounds[i]):
             spans_by_token.setdefault(token, set()).add(i)
     empty: set[int] = set()
-    overlaps = [sorted(empty.union(*(spans_by_token.get(token, empty) for token in range(*bound)))) for bound in bounds]
+    overlaps = [sorted(empty.union(*(spans_by_token.get(token, empty) for token in range(*bound)))) for bound in gold_bounds]
     return overlaps, empty.union(*overlaps)
 
 

@@ -143,7 +143,11 @@ class FeatureIndex:
         return cls(hashes[counts >= minimum])
 
     def rows(self, hashes: Hashes, unseen: bool = False) -> SparseFeatures:
-        """Return the known features of each token. unseen (bool): Also unknown ones, each in a row beyond any table."""
+        """Return the known features of each token.
+
+        hashes (Hashes): Hash of each feature, shape (n_tokens, n_templates). unseen (bool): Whether to return unknown features,
+        too, each in a row beyond any table.
+        """
         index = np.searchsorted(self.hashes, hashes.reshape(-1))
         is_known = np.zeros(len(index), dtype=bool)
         in_range = index < len(self.hashes)
@@ -252,7 +256,7 @@ class FeatureLabeller(SavedLabeller):
 
     @property
     def form(self) -> Form:
-        return record({"cfg": _CFG, "hashes": digests, **self.field_forms}, _fault_of_weights)
+        return record({"cfg": _CFG, "hashes": digests, **self.field_forms}, _find_contradiction)
 
     def _fitted_fields(self) -> dict[str, Any]:
         return {"hashes": self.index.hashes}
@@ -265,7 +269,7 @@ def _features(value: Any, where: str) -> Any:
     return value if isinstance(value, str) else list_of(text)(value, where)
 
 
-def _fault_of_weights(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     """Return which array has not a weight for each feature and label, and for each two labels, or ""."""
     n = len(fields["cfg"]["labels"])
     size = (len(fields["hashes"]) + 1 + n) * n

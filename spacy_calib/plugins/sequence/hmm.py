@@ -19,7 +19,7 @@ from .messages import calib_error
 _ARRAYS = ("of_word", "follow", "first", "last")
 
 
-def _fault_of_counts(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     n, n_words = len(fields["cfg"]["labels"]), len(fields["words"])
     if len(set(fields["words"])) < n_words:
         return "each word stands in 'words' once"
@@ -35,7 +35,7 @@ _STATE = record(
         "cfg": _SETTINGS,
         "words": list_of(text), "of_word": _TABLE, "follow": _TABLE, "first": _COUNTS, "last": _COUNTS,
     },
-    _fault_of_counts,
+    _find_contradiction,
 )  # fmt: skip
 
 

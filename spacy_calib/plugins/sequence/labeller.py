@@ -135,7 +135,11 @@ class ChainLabeller(ABC):
         return np.array([column[label] for label in gold], dtype=np.intp)
 
     def check_constraints(self, example: Example, columns: Ints, bounds: Sequence[tuple[int, int]]) -> None:
-        """Check gold labels against the constraints. columns (Ints): Of tokens, -1 for none. RAISES C338: one is forbidden."""
+        """Check gold labels against the constraints. RAISES C338: one is forbidden.
+
+        columns (Ints): Column of each token's label, -1 for none, shape (n_tokens,). bounds: (first token, last + 1) of each
+        chain.
+        """
         if not self.is_constrained:
             return
         constraints = self.constraint_potentials()
@@ -247,7 +251,7 @@ _CHAIN: dict[str, Form] = {
 }
 
 
-def _fault_of_labels(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     labels = fields["labels"]
     if len(set(labels)) < len(labels):
         return "each label stands in 'labels' once"
@@ -260,7 +264,7 @@ def _fault_of_labels(fields: dict[str, Any]) -> str:
 
 def chain_settings(extra_forms: Mapping[str, Form]) -> Form:
     """Return the saved form of a labeller's settings. extra_forms (Mapping): Of the settings that only its kind has."""
-    return record({**_CHAIN, **extra_forms}, _fault_of_labels)
+    return record({**_CHAIN, **extra_forms}, _find_contradiction)
 
 
 def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:

@@ -50,7 +50,11 @@ class Rule(ABC):
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
-        """Return the changes after one sequence. rivals: Differences to labellings other than the right one."""
+        """Return the changes after one sequence.
+
+        mu, sigma (Floats): Mean and variance of each parameter, shape (n_parameters,). rivals (Sequence): Differences to
+        labellings other than the right one.
+        """
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,10 @@ class OnlineLearner:
         return weights[self.n_features * self.n_labels :].reshape(self.n_labels, self.n_labels)
 
     def update(self, tokens: SparseFeatures, gold: Ints) -> bool:
-        """Learn from one sequence. RETURNS (bool): Whether the best labelling was not gold."""
+        """Learn from one sequence. RETURNS (bool): Whether the best labelling was wrong.
+
+        gold (Ints): Label of each token, shape (n_tokens,).
+        """
         scores, transitions = self.scores(self.mu, tokens), self.transitions(self.mu)
         if self.rule.by_distance and _beats_all(scores, transitions, gold):
             self.n_seen += 1
@@ -218,18 +225,21 @@ class OnlineLearner:
         return wrong
 
     def difference(self, tokens: SparseFeatures, gold: Ints, rival: Ints) -> Difference:
-        """Return the features of one labelling minus those of another, different one."""
+        """Return the features of the right labelling minus those of a rival: of tokens and transitions whose labels differ.
+
+        gold, rival (Ints): Label of each token, shape (n_tokens,); they are not equal.
+        """
         width, offset = self.n_labels, self.n_features * self.n_labels
         differ = np.flatnonzero(gold != rival)
-        rows = np.concatenate([tokens.rows[tokens.starts[i] : tokens.starts[i + 1]] for i in differ.tolist()]) * width
-        labels = np.repeat(differ, tokens.starts[differ + 1] - tokens.starts[differ])
-        pairs = np.flatnonzero((gold[1:] != rival[1:]) | (gold[:-1] != rival[:-1]))
+        feature_codes = np.concatenate([tokens.rows[tokens.starts[i] : tokens.starts[i + 1]] for i in differ.tolist()]) * width
+        token_of_row = np.repeat(differ, tokens.starts[differ + 1] - tokens.starts[differ])
+        transitions = np.flatnonzero((gold[1:] != rival[1:]) | (gold[:-1] != rival[:-1]))
         codes = np.concatenate([
-            rows + gold[labels], offset + gold[pairs] * width + gold[pairs + 1],
-            rows + rival[labels], offset + rival[pairs] * width + rival[pairs + 1],
+            feature_codes + gold[token_of_row], offset + gold[transitions] * width + gold[transitions + 1],
+            feature_codes + rival[token_of_row], offset + rival[transitions] * width + rival[transitions + 1],
         ])  # fmt: skip
         signs = np.ones(len(codes))
-        signs[len(codes) // 2 :] = -1
+        signs[len(codes) // 2 :] = -1  # the second half is the rival's
         parameters, inverse = np.unique(codes, return_inverse=True)
         amounts = np.bincount(inverse.reshape(-1), weights=signs, minlength=len(parameters))
         nonzero = amounts != 0

@@ -104,17 +104,19 @@ class _Scoring:
                 first += batch.num_rows
 
     def _score(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Return the rows of scores for a batch of texts. first (int): Number of the first text, in the column `doc`."""
         nlp, attrs = self.load()
         texts = batch.column(self.text)
         ids = [None] * len(texts) if self.id is None else batch.column(self.id).to_pylist()
         items = [(text or "", None) for text in texts.to_pylist()]
         docs = (doc for doc, _ in pipe_in_zones(nlp, items, in_zone=self.n_texts))
         columns = score_rows(docs, attrs, self.unit, ids=ids, first=first)
-        rows = np.array(columns["doc"], dtype=np.int64) - first
-        for row in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)[rows]):
+        text_of_row = np.array(columns["doc"], dtype=np.int64) - first
+        # A null is scored as "", whose row (of a document) must have no score.
+        for row in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)[text_of_row]):
             for name in columns.keys() - _ID_COLUMNS:
                 columns[name][row] = None
         schema = score_schema(self.unit)
-        kept_columns = [batch.column(name).take(pa.array(rows)) for name in self.keep]
+        kept_columns = [batch.column(name).take(pa.array(text_of_row)) for name in self.keep]
         arrays = [pa.array(columns[field.name], field.type) for field in schema]
         return pa.RecordBatch.from_arrays([*kept_columns, *arrays], [*self.keep, *schema.names])

@@ -84,13 +84,19 @@ class StateScorer:
         self.unseen_classes = np.flatnonzero(step_model._class_mask == 0)
 
     def score_outside(self, rows: Ints) -> NDArray[np.float32]:
-        """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training."""
+        """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training.
+
+        rows (Ints): The tokens, shape (n,). RETURNS (NDArray[float32]): Shape (n, n_classes).
+        """
         features = np.full((len(rows), self.width), -1, dtype=np.int32)
         features[:, 0] = rows
         return self._scores(features)
 
     def score_inside(self, rows: Ints, starts: Ints) -> NDArray[np.float32]:
-        """Return the scores of all classes at tokens of open entities that begin at `starts`."""
+        """Return the scores of all classes at tokens of open entities, shape (n, n_classes).
+
+        rows, starts (Ints): The tokens, and the first token of the entity of each, shape (n,).
+        """
         features = np.full((len(rows), self.width), -1, dtype=np.int32)
         features[:, 0] = rows
         if self.width == 3:
@@ -129,7 +135,11 @@ def decode(
 
 
 def _score_openings(scorer: StateScorer, rules: RuleInput, actions: EntityActions) -> tuple[Floats, Ints, Bools]:
-    """Return for every token as if outside of entities: probabilities, the top column, and whether no transition is valid."""
+    """Score what each of n tokens can open, as if no entity were open before it.
+
+    RETURNS (tuple): (probability of B- and U- of each type, then of O, shape (n, 2 * n_types + 1); column of spaCy's choice
+    among `opening_columns`, shape (n,); whether no transition is valid, so that the choice is O, shape (n,)).
+    """
     columns = opening_columns(actions)
     order = np.argsort(columns, kind="stable")  # spaCy takes the first class of equal scores
     n_tokens, n_openings = len(rules.iob), 2 * len(actions.types) + 1
@@ -157,7 +167,7 @@ def _mask(raw: NDArray[Any], valid: Bools) -> Floats:
 
 
 def _softmax(scores: Floats) -> Floats:
-    """Return the softmax of each row, computed in place; 0 for a row of -inf."""
+    """Return the softmax of each row of (n, k) scores, computed in place; 0 for a row of -inf."""
     highest = scores.max(axis=1, keepdims=True)
     scores -= np.where(np.isneginf(highest), 0.0, highest)
     np.exp(scores, out=scores)
@@ -185,7 +195,10 @@ class _EntityHypotheses:
 def _extend_entities(
     scorer: StateScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
-    """Extend every entity that a token would open if it were outside, one token per round."""
+    """Extend every entity that a token would open if it were outside, one token per round.
+
+    openings, choice: From `_score_openings`.
+    """
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
     types = choice[starts] % max(1, n_types)
@@ -204,6 +217,7 @@ def _extend_entities(
         )
         valid = np.stack(valid_inside(rules, rows, open_types, actions), axis=1)
         pair = _mask(raw, valid)
+        # Of equal scores spaCy takes the first class.
         first_is_last = actions.last_classes[open_types] < actions.in_classes[open_types]
         continues = np.where(first_is_last, pair[:, 0] > pair[:, 1], pair[:, 0] >= pair[:, 1]) & valid[:, 0]
         is_possible = valid.any(axis=1)
@@ -222,7 +236,11 @@ def _extend_entities(
 def _keep_reached(
     hypotheses: _EntityHypotheses, actions: EntityActions, openings: Floats, stuck: Bools, bounds: Ints
 ) -> GreedyDecoding:
-    """Keep the entities that decoding from left to right reaches; like spaCy, it ends a Doc at a state without a valid transition."""
+    """Keep the entities that decoding from left to right reaches; as in spaCy, a Doc ends where no transition is valid.
+
+    openings, stuck: From `_score_openings`. bounds (Ints): First token of each Doc, and the end of the last, shape (n_docs +
+    1,).
+    """
     dead_ends = np.flatnonzero(stuck)
     starts = np.concatenate([hypotheses.starts, dead_ends])
     ends = np.concatenate([hypotheses.ends, np.full(len(dead_ends), -1)])
@@ -232,7 +250,7 @@ def _keep_reached(
     for number, start, end in zip(order.tolist(), starts[order].tolist(), ends[order].tolist(), strict=True):
         if start < free_from:
             continue
-        if end < 0:
+        if end < 0:  # no transition is valid: the rest of the Doc is not decoded
             free_from = int(bounds[np.searchsorted(bounds, start, side="right")])
             continue
         kept_numbers.append(number)

@@ -31,7 +31,7 @@ def answer(text: str) -> Answer:
         ("nothing[].name", "people[].kind", []),
     ],
 )
-def test_what_a_path_leads_to(text, type_, pairs):
+def test_a_path_selects_texts_and_types(text, type_, pairs):
     assert JsonFields(text, type_)(answer(PEOPLE)) == pairs
 
 
@@ -41,19 +41,19 @@ def test_a_path_into_a_list_and_lines_of_json():
     assert JsonFields("[].t", "[].is")(answer('[{"t": "Ann", "is": "person"}]')) == [("Ann", "person")]
 
 
-def test_a_name_that_stands_twice_loses_nothing():
+def test_all_values_of_a_repeated_key_are_read():
     """json.loads keeps the last."""
     assert JsonFields("*")(answer('{"LOC": "Rome", "LOC": "Oslo"}')) == [("Rome", "LOC"), ("Oslo", "LOC")]
 
 
 @pytest.mark.parametrize("text", ["", "Sorry.", '[{"t": "Ann"', "{", "[" * 100_000])
-def test_no_whole_json_is_an_answer_that_cannot_be_read(text):
+def test_an_answer_without_complete_json_cannot_be_read(text):
     with pytest.raises((ValueError, RecursionError)):
         JsonFields("[].t")(answer(text))
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "[a]", "a[0].b", "a[", 3, None])
-def test_what_is_no_path_is_a_sentence(path):
+def test_an_invalid_path_raises_c648(path):
     with pytest.raises(CalibError, match=r"\[C648\] A path into JSON names keys"):
         JsonFields(path)
 

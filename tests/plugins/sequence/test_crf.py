@@ -74,7 +74,7 @@ def test_the_source_sums_the_tags_of_a_type_and_knows_whole_entities():
     assert found.spans.scores[0] <= found.spans.token_scores[:2].min() + 1e-12
 
 
-def test_an_extension():
+def test_labels_of_an_extension_attribute_are_learned_and_set():
     Token.set_extension("crf_kind", default="", force=True)
 
     def kinds(nlp):
@@ -150,7 +150,7 @@ def after_updates(rate, steps=1):
     return nlp, pipe
 
 
-def test_transitions_learn_so_many_times_as_fast():
+def test_the_transition_rate_multiplies_the_learned_transitions():
     slow, fast = (potentials_of(after_updates(rate)[1].model) for rate in (1.0, 20.0))
     moved = np.abs(slow.transitions) > 1e-5
     assert moved.any()
@@ -158,11 +158,11 @@ def test_transitions_learn_so_many_times_as_fast():
     assert fast.starts == pytest.approx(20 * slow.starts, rel=1e-3, abs=1e-6)
 
 
-def test_gradient_is_that_of_what_is_held():
-    """The potentials are the rate times what is held, so its gradient is the rate times theirs."""
+def test_the_gradient_of_the_parameters_is_the_rate_times_that_of_the_potentials():
+    """Potentials are 20 times the parameters. Given as their own gradient, they give the parameters 20 * 20 = 400 times these."""
     _, pipe = after_updates(20.0)
-    given = potentials_of(pipe.model)
-    add_gradient(pipe.model, given)
+    potentials = potentials_of(pipe.model)
+    add_gradient(pipe.model, potentials)
     layer = pipe.model.get_ref("potentials")
     assert layer.get_grad("transitions") == pytest.approx(400.0 * layer.get_param("transitions"), rel=1e-5)
 
@@ -176,6 +176,6 @@ def test_the_rate_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_rate_that_is_none(rate):
+def test_a_transition_rate_that_is_not_above_0_is_refused(rate):
     with pytest.raises(CalibError, match="transition_rate must be a number above 0"):
         make_chain_model(after_updates(1.0)[1].model.get_ref("tok2vec"), 2, rate)

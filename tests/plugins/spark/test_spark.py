@@ -188,7 +188,7 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
     refuses("C001", "unit must be one of token, .*'word'", frame, calibrated, unit="word")
     refuses(
         "C446",
-        "no rows of kind 'entity': the calib pipes score tokens .*; choose token or sentence or document [(]unit",
+        "no scores of the unit 'entity', only of tokens .*; set unit to token or sentence or document",
         frame,
         calibrated,
         unit="entity",

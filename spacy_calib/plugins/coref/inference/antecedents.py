@@ -80,7 +80,7 @@ class Antecedents:
 
     @classmethod
     def from_scores(cls, scores: Floats, candidates: Candidates) -> Antecedents:
-        """Apply the softmax to the scores of each mention's options: NEW, then its candidates. scores: Shape (n_options,)."""
+        """Apply the softmax to the scores of each mention's options, which are NEW, then its candidates; shape (n_options,)."""
         probabilities = softmax(scores, candidates.options)
         keep = np.ones(len(scores), dtype=bool)
         keep[candidates.options[:-1]] = False
@@ -92,7 +92,7 @@ class Antecedents:
         return self.candidates.earlier[part], self.probabilities[part]
 
     def best(self) -> Ints:
-        """Return the top antecedent of each mention, or NEW."""
+        """Return the top antecedent of each mention, or NEW, shape (n_mentions,)."""
         best = np.full(len(self), NEW)
         for mention in range(len(self)):
             earlier, probabilities = self.get_options(mention)
@@ -101,26 +101,29 @@ class Antecedents:
         return best
 
     def sample(self, n: int, seed: int) -> Ints:
-        """Sample clusterings: the first mention of each one's cluster, (n, n_mentions). RAISES C001: n is negative."""
+        """Sample n clusterings: the first mention of each mention's cluster, (n, n_mentions). RAISES C001: n is negative."""
         if n < 0:
             raise calib_error("C001", name="n", wanted="0 or more", given=n)
         return self.sample_from_uniform(np.random.default_rng(seed).random((len(self), n)).T)
 
     def sample_from_uniform(self, numbers: Floats) -> Ints:
-        """Return the clusterings that random numbers in [0, 1) select. numbers (Floats): Shape (n, n_mentions)."""
+        """Return the n clusterings that random numbers in [0, 1) select: the first mention of each mention's cluster.
+
+        numbers (Floats): Shape (n, n_mentions). RETURNS (Ints): Shape (n, n_mentions).
+        """
         n = len(numbers)
-        labels = np.tile(np.arange(len(self)), (n, 1))
+        first_of_cluster = np.tile(np.arange(len(self)), (n, 1))
         rows = np.arange(n)
         for mention in range(len(self)):
             earlier, probabilities = self.get_options(mention)
             choices = np.searchsorted(np.cumsum(probabilities), numbers[:, mention], side="right")
-            is_linked = choices < len(earlier)
-            labels[is_linked, mention] = labels[rows[is_linked], earlier[choices[is_linked]]]
-        return labels
+            is_linked = choices < len(earlier)  # a number above the sum of all candidates selects NEW
+            first_of_cluster[is_linked, mention] = first_of_cluster[rows[is_linked], earlier[choices[is_linked]]]
+        return first_of_cluster
 
 
 def first_mentions(antecedents: Ints) -> Ints:
-    """Return the first mention of each mention's cluster. antecedents (Ints): Of each mention, NEW for none."""
+    """Return the first mention of each mention's cluster, (n,). antecedents (Ints): Antecedent of each mention or NEW, (n,)."""
     first = np.arange(len(antecedents))
     for mention, earlier in enumerate(antecedents.tolist()):
         if earlier != NEW:

@@ -32,10 +32,11 @@ def expected_sizes(pairs: MentionPairs) -> Floats:
 
 
 def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Floats]:
-    """Return 2 * n_kinds + 4 features of each pair: indicators of its kinds and of distant mentions, the mean log of the
-    expected cluster sizes; then these times its log-odds.
+    """Return 2 * n_kinds + 4 features of each pair of mentions.
 
-    groups (Ints): Twice the number of the kinds, below n_kinds, plus 1 for distant mentions.
+    They are indicators of its kinds and of distant mentions, and the mean log of the expected cluster sizes; then these times
+    the pair's log-odds. groups (Ints): Group of each pair, shape (n_pairs,): twice the number of its kinds (below n_kinds),
+    plus 1 for distant mentions.
     """
     logs: Floats = np.log(expected_sizes(pairs))
     kinds = [(groups // 2 == kind).astype(np.float64) for kind in range(n_kinds)]
@@ -47,7 +48,11 @@ def context_columns(pairs: MentionPairs, groups: Ints, n_kinds: int) -> list[Flo
 def fit_context(
     documents: Sequence[MentionPairs], groups: Sequence[Ints], hits: NDArray[np.bool_], n_kinds: int
 ) -> RidgeModel | None:
-    """Fit a logistic regression on the pairs' log-odds and these features; None for too few documents."""
+    """Fit a logistic regression on the pairs' log-odds and `context_columns`; None for too few documents.
+
+    groups (Sequence): Groups of the pairs of each document. hits (NDArray[bool]): Whether each pair is in one cluster, all
+    documents one after another, shape (n_pairs,).
+    """
     if len(documents) < DOCUMENTS_TO_CHOOSE:
         return None
     numbers = np.repeat(np.arange(len(documents)), [len(pairs) for pairs in documents])
@@ -104,7 +109,7 @@ class LabelledPairs:
         return self.clusters[later] == self.clusters[earlier]
 
 
-def _fault_of_state(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     if (fields["maps"] is None) == (fields["context"] is None):
         return "maps or a context, not both"
     if fields["context"] is None:
@@ -112,7 +117,7 @@ def _fault_of_state(fields: dict[str, Any]) -> str:
     return lengths({"rest": len(PAIR_GROUPS)}, fields) or lengths({"weights": 2 * len(_KINDS) + 4}, vars(fields["context"]))
 
 
-CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _fault_of_state)
+CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context": maybe(RidgeModel.read)}, _find_contradiction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +175,9 @@ class PairCalibration:
 def shares_below(documents: Sequence[LabelledPairs], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
     """Return how many of the pairs below the threshold are in one cluster, as a share of each group, 0 for an empty one.
 
-    tags (Ints), hits (NDArray[bool]): Group of each pair that reaches the threshold, and whether it is in one cluster.
+    tags (Ints), hits (NDArray[bool]): Group of each pair that reaches the threshold, and whether it is in one cluster,
+    (n_pairs,).
+    RETURNS (Floats): Shape (n_groups,).
     """
     n = len(PAIR_GROUPS)
     all_hits, all_pairs = np.zeros(n), np.zeros(n)

@@ -133,7 +133,7 @@ class Logistic(Forecaster):
         return sigmoid(self.constant_ + combine((features - self.centre_) / self.spread_, self.weights_))
 
 
-def _find_mismatch(fields: dict[str, Any]) -> str:
+def _find_contradiction(fields: dict[str, Any]) -> str:
     if not fields["rows_"].size:
         return "there are no rows"
     width = fields["rows_"].shape[1]
@@ -151,7 +151,7 @@ class NearestNeighbours(Forecaster):
     short = "k-NN"
     size_name = "k"
     _learned = ("rows_", "hits_", "centre_", "spread_")
-    learned_form = record({"rows_": floats(ndim=2), "hits_": floats(0.0, 1.0), **SCALE_FORM}, _find_mismatch)
+    learned_form = record({"rows_": floats(ndim=2), "hits_": floats(0.0, 1.0), **SCALE_FORM}, _find_contradiction)
     rows_: Floats
     hits_: Floats
     centre_: Floats

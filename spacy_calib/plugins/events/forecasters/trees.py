@@ -37,17 +37,17 @@ class TreeNodes(Serializable):
     value: Floats = saved_field(floats())
 
     @classmethod
-    def agree(cls, fields: dict[str, Any]) -> str:
-        """Return a fault, or "". Children must follow their parents, so that every path ends in a leaf."""
-        left_children, right, roots = fields["left"], fields["right"], fields["roots"]
+    def find_contradiction(cls, fields: dict[str, Any]) -> str:
+        """Return why the arrays are no trees, or "". Children must follow their parents, so that every path ends in a leaf."""
+        left_children, right_children, roots = fields["left"], fields["right"], fields["roots"]
         n = len(left_children)
         wrong = lengths(dict.fromkeys(("right", "feature", "threshold", "value"), n), fields)
         if wrong:
             return wrong
         inner = np.flatnonzero(left_children != _LEAF)
-        if not len(roots) or (roots >= n).any() or ((left_children == _LEAF) != (right == _LEAF)).any():
+        if not len(roots) or (roots >= n).any() or ((left_children == _LEAF) != (right_children == _LEAF)).any():
             return "each tree begins at a node, and each node has two children or none"
-        children = np.concatenate([left_children[inner], right[inner]])
+        children = np.concatenate([left_children[inner], right_children[inner]])
         if (children <= np.tile(inner, 2)).any() or (children >= n).any():
             return "children follow their parents"
         return "" if (fields["feature"][inner] < fields["n_features"]).all() else f"there are {fields['n_features']} features"
@@ -62,21 +62,21 @@ class TreeNodes(Serializable):
         def concatenate(name: str, kind: Any) -> Any:
             return np.concatenate([np.zeros(0, dtype=kind), *(getattr(tree, name).reshape(-1) for tree in trees)]).astype(kind)
 
-        left_children, right = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
+        left_children, right_children = concatenate("children_left", np.intp), concatenate("children_right", np.intp)
         leaf = left_children == _LEAF
         feature, threshold = concatenate("feature", np.intp), concatenate("threshold", np.float64)
         return cls(
             n_features,
             roots,
             np.where(leaf, _LEAF, left_children + starts),
-            np.where(leaf, _LEAF, right + starts),
+            np.where(leaf, _LEAF, right_children + starts),
             np.where(leaf, 0, feature),
             np.where(leaf, 0.0, threshold),
             concatenate("value", np.float64),
         )
 
     def values_of(self, features: Floats) -> Floats:
-        """Return the value of each tree for each of n rows, shape (n, number of trees)."""
+        """Return the value of each tree for each of n rows, shape (n, n_trees). features (Floats): Shape (n, n_features)."""
         rows = features.astype(np.float32)  # scikit-learn's precision
         nodes = np.tile(self.roots, (len(rows), 1))
         inner = self.left[nodes] != _LEAF
@@ -164,7 +164,11 @@ class Boosting(_TreeForecaster):
         self.nodes_ = TreeNodes.from_sklearn(trees, features.shape[1])
 
     def predict_sizes(self, features: Floats, hits: NDArray[np.bool_], new_features: Floats, sizes: Sequence[int]) -> Floats:
-        """Predict for several numbers of trees, with one fit of the largest: the first trees are the same."""
+        """Predict for several numbers of trees, with one fit of the largest: the first trees are the same.
+
+        features, new_features (Floats): Of the fit and of new units, shapes (m, k) and (n, k). hits: Answers of the fit, (m,).
+        RETURNS (Floats): Shape (len(sizes), n).
+        """
         largest = Boosting(max(sizes), self.depth, self.rate, self.min_leaf)
         largest._fit(features, hits)
         sums = largest.nodes_.values_of(new_features).cumsum(axis=1)

@@ -86,10 +86,10 @@ class UnitPool:
 
     @classmethod
     def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
-        """Build the pool of one corpus. values (Floats): Value of each token, by `token_values`."""
+        """Build the pool of one corpus. values (Floats): Value of each token, from `token_values`, shape (n_tokens,)."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
         scores = priorities(corpus, units, plan.order, values, plan.seed) / (words.clip(1) if plan.per_word else 1)
-        is_long = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
+        is_eligible = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
             (plan.order.aggregation != "any") | (scores > -np.inf)
         )
         is_accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
@@ -99,7 +99,7 @@ class UnitPool:
             scores,
             units.raw if plan.raw_first else words,
             unit_keys(corpus, units),
-            np.select([is_accepted, ~is_long], [ACCEPTED, SHORT], IN).astype(np.int8),
+            np.select([is_accepted, ~is_eligible], [ACCEPTED, SHORT], IN).astype(np.int8),
         )
 
     @classmethod
@@ -166,7 +166,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike 
     if plan.is_stratified:
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
-        units = _fit_budget(candidates, words, plan.n, plan.max_words)
+        units = _take_within_budget(candidates, words, plan.n, plan.max_words)
     return Selection(units, left_out, len(candidates) > 0)
 
 
@@ -226,8 +226,12 @@ def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> 
     return order[np.sort(np.unique(keys[order], return_index=True)[1])]
 
 
-def _fit_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
-    """Return the first units, up to n and max_words; a unit with more words than are left is skipped. words: In this order."""
+def _take_within_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
+    """Return the first units, up to n and max_words; a unit with more words than are left is skipped.
+
+    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, in the same order,
+    (n_units,).
+    """
     if max_words is None:
         return order if n is None else order[: max(0, n)]
     units: list[int] = []

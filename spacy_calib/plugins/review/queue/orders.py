@@ -61,7 +61,10 @@ def token_values(corpus: ScoredCorpus, order: Order, tags: Collection[str] = ())
 
 
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """Return the priority of each unit, (n,), -inf without a score of a rare tag. values (Floats): By `token_values`."""
+    """Return the priority of each unit, shape (n_units,); -inf for a unit in which no rare tag has a score.
+
+    values (Floats): Value of each token, from `token_values`, shape (n_tokens,). seed (int): For the random order.
+    """
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
     if order.aggregation == "random":
@@ -75,7 +78,7 @@ def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: F
 
 
 def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrated", seed: int = 0) -> Floats:
-    """Return how doubtful each unit is, (n,), more is higher. order (str): A name of REVIEW. RAISES C001: no such order."""
+    """Return how doubtful each unit is, shape (n_units,). order (str): A name of REVIEW. RAISES C001: no such order."""
     if order not in REVIEW:
         raise calib_error("C001", name="order", wanted=f"one of {', '.join(REVIEW)}", given=repr(order))
     return priorities(corpus, units, REVIEW[order], token_values(corpus, REVIEW[order]), seed)
@@ -106,7 +109,10 @@ def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
 
 
 def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
-    """Return the entropy of each token's scores in nats, (n_tokens,); what is missing to 1 is one more outcome."""
+    """Return the entropy of each token's scores in nats, shape (n_tokens,); what is missing to 1 is one more outcome.
+
+    tag_scores (Floats): Score of each tag entry of the corpus, shape (n_entries,).
+    """
     total = np.bincount(corpus.rows, tag_scores, minlength=len(corpus))
     scale = np.maximum(1.0, total)
     entropy = np.bincount(corpus.rows, _entropy_terms(tag_scores / scale[corpus.rows]), minlength=len(corpus))
@@ -119,7 +125,10 @@ def _entropy_terms(scores: Floats) -> Floats:
 
 
 def random_order(corpus: ScoredCorpus, firsts: Ints, seed: int) -> Floats:
-    """Return a random number in [0, 1) per unit, (n,), decided only by the seed, the Doc's number and the first token."""
+    """Return a random number in [0, 1) per unit, (n_units,), decided only by the seed, the Doc's number and the first token.
+
+    firsts (Ints): First token of each unit, shape (n_units,).
+    """
     if corpus.numbers is None:
         return np.random.default_rng(seed).permutation(len(firsts)) / max(1, len(firsts))
     docs = corpus.docs[firsts]

@@ -110,7 +110,7 @@ def parts_of(n: int, cells: int, xp: Any) -> Iterator[slice]:
 
 
 def order_from_best(values: Any, n: int, xp: Any) -> Any:
-    """Return the indices of the n greatest values of the last axis, greatest first."""
+    """Return the indices of the n greatest values of the last axis, greatest first. values (array): Shape (..., K)."""
     if n == values.shape[-1]:
         return _descending(values, xp)
     best = xp.argpartition(-values, n - 1, axis=-1)[..., :n]
@@ -210,7 +210,11 @@ def k_best(chains: Chains, k: int) -> list[BestLabellings]:
 
 
 def _k_step(path_scores: Any, transitions: Any, previous: Any, current: Any, k: int) -> tuple[Any, Any]:
-    """Return (k best sums into each label, the paths that they extend, as label * slots + slot), shapes (b, m, at most k)."""
+    """Return (k best sums into each label, the paths that they extend, as label * slots + slot), shapes (b, m, at most k).
+
+    path_scores (array): Scores of the paths into each of m labels, shape (b, m, slots). transitions (array): Shape (K, K).
+    previous, current (array): The m labels tried before, and at, this time, shape (b, m).
+    """
     xp = get_array_module(path_scores)
     n, width, slots = path_scores.shape
     n_best = min(k, width * slots)
@@ -223,24 +227,29 @@ def _k_step(path_scores: Any, transitions: Any, previous: Any, current: Any, k: 
     return value, path
 
 
-def _trace(final: Any, backpointers: list[Any], rank: int, columns: Any, k: int, xp: Any) -> BestLabellings:
-    """Return the labellings of the best final scores of one sequence. final: (m, slots). columns: (length, m)."""
+def _trace(final: Any, backpointers: list[Any], rank: int, labels_at: Any, k: int, xp: Any) -> BestLabellings:
+    """Follow the backpointers of one sequence from its k best final scores.
+
+    final (array): Scores of the paths that end in each of m labels, shape (m, slots). backpointers (list): For each time after
+    the first the path that each path extends, as label * slots + slot, shape (alive, m, slots). rank (int): Of the sequence
+    among those of a time, longest first. labels_at (array): The m labels tried at each position, shape (length, m).
+    """
     flat = final.reshape(-1)
     best = order_from_best(flat, min(k, len(flat)), xp)
     best = best[xp.isfinite(flat[best])]
-    labels = xp.empty((len(best), len(columns)), dtype="i")
+    labels = xp.empty((len(best), len(labels_at)), dtype="i")
     label, slot = best // final.shape[1], best % final.shape[1]
-    for time in reversed(range(len(columns))):
-        labels[:, time] = columns[time][label]
+    for time in reversed(range(len(labels_at))):
+        labels[:, time] = labels_at[time][label]
         if time:
             path = backpointers[time - 1][rank][label, slot]
-            slots = backpointers[time - 2].shape[2] if time > 1 else 1
+            slots = backpointers[time - 2].shape[2] if time > 1 else 1  # at the first time each label has one path
             label, slot = path // slots, path % slots
     return BestLabellings(labels, flat[best])
 
 
 def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
-    """Return the best labelling of one sequence, without packing."""
+    """Return the best labelling of one sequence, shape (n,), without packing. scores, transitions: Shapes (n, K) and (K, K)."""
     back = np.empty(scores.shape, dtype=np.intp)
     forward, columns = scores[0], np.arange(scores.shape[1])
     for i in range(1, len(scores)):
@@ -255,7 +264,7 @@ def viterbi_one(scores: Floats, transitions: Floats) -> Ints:
 
 
 def k_best_one(scores: Floats, transitions: Floats, k: int) -> Ints:
-    """Return the k best labellings of one sequence, best first, shape (at most k, n), without packing."""
+    """Return the k best labellings of one sequence, best first, shape (at most k, n). scores, transitions: As `viterbi_one`."""
     n, width = scores.shape
     rows = np.arange(width)[:, None]
     path_scores = scores[0][:, None]  # of the paths into each label, best first, shape (K, slots)
