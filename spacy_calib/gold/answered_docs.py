@@ -24,7 +24,8 @@ from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
 from .answer_files import read_answers
-from .contradictions import AGREED, CONFLICTS, PERSON, GoldConflicts
+from .conflict_counts import CONFLICTS, GoldConflicts
+from .contradictions import AGREED, PERSON
 from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import TextAnswers, TextSpan
 

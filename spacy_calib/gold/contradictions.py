@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, repeat
 from typing import Any
@@ -20,51 +20,17 @@ from spacy.tokens import Doc, Span
 
 from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
+from .conflict_counts import CONFLICTS, GoldConflicts
 from .keys import DRAWN_KEY
 from .places import Coverage
 from .tool_exports import BY_DOUBT
 
-# Keys of `Doc.user_data`: annotator ("" if unknown), whether it is agreed or ground-truth annotation, and the fields of a GoldConflicts.
-PERSON, AGREED, CONFLICTS = "calib_person", "calib_agreed", "calib_conflicts"
+# Keys of `Doc.user_data`: annotator ("" if unknown), and whether it is agreed or ground-truth annotation.
+PERSON, AGREED = "calib_person", "calib_agreed"
 NER, CATS = "ner", "cats"
 _LAYERS = ("TAG", "POS", "LEMMA", "MORPH", "DEP", "SENT_START")
 # Character offsets (start, end) and label.
 _SpanKey = tuple[int, int, str]
-
-
-@dataclass
-class GoldConflicts:
-    """Counts of the texts with several annotations, and of the differences between these.
-
-    copies (int): Docs that were merged into another one of the same text. compared, differing (Counter): Layer -> number of labels
-    with several annotations, and of those that differ. overlapping (int): Entities that have a second label or overlap another one
-    in the same annotation, so that none can be taken.
-    """
-
-    copies: int = 0
-    compared: Counter[str] = field(default_factory=Counter)
-    differing: Counter[str] = field(default_factory=Counter)
-    overlapping: int = 0
-
-    def note(self, layer: str, values: Iterable[Any]) -> bool:
-        """Count the values that annotations give to one label. RETURNS (bool): Whether they differ."""
-        value_list = list(values)
-        differs = len(set(value_list)) > 1
-        self.compared[layer] += len(value_list) > 1
-        self.differing[layer] += differs
-        return differs
-
-    def add(self, doc: Doc) -> None:
-        """Add the counts that a Doc has in its user data."""
-        counts = doc.user_data.get(CONFLICTS, {})
-        self.copies += counts.get("copies", 0)
-        self.compared.update(counts.get("compared", {}))
-        self.differing.update(counts.get("differing", {}))
-        self.overlapping += counts.get("overlapping", 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts for the user data of a Doc, which may be saved."""
-        return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing)}
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:

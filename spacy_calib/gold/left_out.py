@@ -14,7 +14,8 @@ from ..annotations.label_schemes import LabelScheme, likely_names, span_confusio
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import shorten_list
-from .contradictions import CATS, NER, GoldConflicts
+from .conflict_counts import GoldConflicts
+from .contradictions import CATS, NER
 
 # Name of an annotation -> the layer of its conflicts in GoldConflicts, and the unit for messages.
 _COUNTED = {

@@ -39,12 +39,10 @@ if TYPE_CHECKING:
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
     """Return the pipes up to the calib pipe or, if `sentences`, up to the first later one that sets sentence starts."""
-    order = nlp.pipe_names
+    order, boundaries = nlp.pipe_names, {"doc.sents", "token.is_sent_start"}
     last = order.index(pipe.name)
     if sentences:
-        setters = [
-            i for i, name in enumerate(order) if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)
-        ]
+        setters = [i for i, name in enumerate(order) if boundaries & set(nlp.get_pipe_meta(name).assigns)]
         last = max(last, min(setters, default=last))
     return order[: last + 1]
 

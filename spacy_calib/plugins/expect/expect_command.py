@@ -171,13 +171,8 @@ def estimate_pipe(
 
     annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
     record, labels = read_record(pipe), pipe.lookup.labels()
-    gold_spans, names, summary, builder, overlap = (
-        GoldSpanCounter(annotation),
-        Names(run.by),
-        CorpusSummary(labels, record),
-        None,
-        None,
-    )
+    gold_spans, names, summary = GoldSpanCounter(annotation), Names(run.by), CorpusSummary(labels, record)
+    builder, overlap = None, None
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     if gold is not None:
@@ -199,10 +194,8 @@ def estimate_pipe(
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     same_weights = not pipe.lookup.weights_changed()
-    result = {
-        "pipe": pipe.name,
-        "component": pipe.source.component,
-        "layer": annotation.gold.name,
+    result: dict[str, Any] = {"pipe": pipe.name, "component": pipe.source.component, "layer": annotation.gold.name}
+    result |= {
         "documents": summary.n_documents,
         "by": corpus.unit,
         "tokens": summary.sums.tokens,
