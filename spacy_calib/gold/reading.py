@@ -25,8 +25,8 @@ from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
-from .conllu import with_joined_words
 from .conflict_counts import CONFLICTS
+from .conllu import with_joined_words
 from .contradictions import reconcile
 from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
 from .keys import DOC_KEY
