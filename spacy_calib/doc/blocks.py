@@ -33,22 +33,22 @@ WORD_DIGEST = np.uint8
 _SHIFTS = {kind: np.uint64(64 - 8 * np.dtype(kind).itemsize) for kind in (WORD_DIGEST, np.uint32)}
 
 
-def word_digest(word: int, place: int) -> int:
-    """`word_digests` of one word or span. word (int): Hash of its text. place (int): Its first character."""
-    mixed = (word + place * _STEP) & _ALL
+def word_digest(word: int, offset: int) -> int:
+    """Return the digest of one word or span, as `word_digests`. word (int): Hash of its text. offset (int): Its first character."""
+    mixed = (word + offset * _STEP) & _ALL
     return (((mixed ^ (mixed >> 32)) * _MIX) & _ALL) >> 56
 
 
-def word_digests(words: Hashes, places: NDArray[Any], kind: Any = WORD_DIGEST) -> NDArray[Any]:
-    """Digests of texts. words (Hashes), places (NDArray[uint]): Hash and first character. kind: Their unsigned type."""
-    digests = words + places.astype(np.uint64, copy=False) * _STEPS
+def word_digests(words: Hashes, offsets: NDArray[Any], kind: Any = WORD_DIGEST) -> NDArray[Any]:
+    """Return digests of n texts, shape (n,). words (Hashes), offsets (NDArray[uint]): Hash and first character. kind: Unsigned type."""
+    digests = words + offsets.astype(np.uint64, copy=False) * _STEPS
     digests = (digests ^ (digests >> _HALF)) * _MIXES
     return (digests >> _SHIFTS[kind]).astype(kind)
 
 
-def unit_digests(unit: str, places: Hashes) -> NDArray[Any]:
-    """Digests of a Doc's units. unit (str): "token" or "document". places (Hashes): From `Annotation.unit_positions`."""
-    return word_digests(places[:, 1], places[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
+def unit_digests(unit: str, positions: Hashes) -> NDArray[Any]:
+    """Return digests of a Doc's units. unit (str): "token" or "document". positions (Hashes): From `Annotation.unit_positions`."""
+    return word_digests(positions[:, 1], positions[:, 0], WORD_DIGEST if unit == TOKEN else np.uint32)
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:

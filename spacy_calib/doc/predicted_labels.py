@@ -21,7 +21,7 @@ from .rows import matching_block
 from .view import doc_view
 
 
-class PredictedLabels(NamedTuple):
+class LabelPredictions(NamedTuple):
     """Scores of n units (tokens or documents) that have a scored label and are no white space, and of m spans.
 
     documents (Ints): Index of each unit's Doc, ascending. columns (Ints): Its label, as a column of the source's labels, or -1.
@@ -45,7 +45,7 @@ class PredictedLabelReader:
         # Only the source's labels: lemmas, which are not among them, would fill the memory.
         self._hashes = dict(zip(labels, label_hashes(labels).astype(np.uint32).tolist(), strict=True))
 
-    def read(self, doc: Doc) -> PredictedLabels:
+    def read(self, doc: Doc) -> LabelPredictions:
         """Return the units and spans of a Doc, which gets index 0."""
         block = matching_block(doc, self.attr)
         if block is None or "carried" not in block.data:
@@ -55,7 +55,7 @@ class PredictedLabelReader:
         has_flag = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
         return self._read_block(block.data, doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc))
 
-    def _read_block(self, data: BlockData, is_blank_unit: Any) -> PredictedLabels:
+    def _read_block(self, data: BlockData, is_blank_unit: Any) -> LabelPredictions:
         rows = np.repeat(np.arange(len(data["carried"])), np.diff(data["indptr"].astype(np.intp)))
         predicted_hashes, tags = data["carried"][rows], data["tag"]
         entries = np.flatnonzero((self._hashes_of(data["tags"])[tags] == predicted_hashes) & (predicted_hashes != 0))
@@ -72,7 +72,9 @@ class PredictedLabelReader:
         is_word = np.flatnonzero(np.asarray(is_blank_unit)[values[0]] == 0)
         spans = data.get("spans")
         span_scores = [spans[name][spans["chosen"]] if spans else np.zeros(0) for name in ("raw", "calibrated")]
-        return PredictedLabels(np.zeros(len(is_word), dtype=np.intp), *(column[is_word] for column in values[1:]), *span_scores)
+        return LabelPredictions(
+            np.zeros(len(is_word), dtype=np.intp), *(column[is_word] for column in values[1:]), *span_scores
+        )
 
     def _columns_of(self, tags: Sequence[str]) -> Ints:
         return np.array([self._columns.get(name, -1) for name in tags], dtype=np.intp)
@@ -84,7 +86,7 @@ class PredictedLabelReader:
             hashes = label_hashes(tags).astype(np.uint32).tolist()
         return np.array(hashes, dtype=np.uint32)
 
-    def _read_units(self, doc: Doc) -> PredictedLabels:
+    def _read_units(self, doc: Doc) -> LabelPredictions:
         view = doc_view(doc, self.attr)
         if view is None:
             return _NO_LABELS
@@ -97,15 +99,15 @@ class PredictedLabelReader:
             (np.array(column) for column in zip(*values_found, strict=True)) if values_found else _NO_LABELS[1:4]
         )
         spans = np.array([(span.raw, span.score) for span in view.ents]).reshape(-1, 2)
-        return PredictedLabels(
+        return LabelPredictions(
             np.zeros(len(raw), dtype=np.intp), columns.astype(np.intp), raw, calibrated, spans[:, 0], spans[:, 1]
         )
 
 
-_NO_LABELS = PredictedLabels(*(np.zeros(0, dtype=np.intp),) * 2, *(np.zeros(0),) * 4)
+_NO_LABELS = LabelPredictions(*(np.zeros(0, dtype=np.intp),) * 2, *(np.zeros(0),) * 4)
 
 
-def join_labels(parts: Sequence[PredictedLabels]) -> PredictedLabels:
+def join_labels(parts: Sequence[LabelPredictions]) -> LabelPredictions:
     """Concatenate what was read of Docs, which are numbered from 0."""
     numbered_parts = [part._replace(documents=np.full(len(part.raw), number)) for number, part in enumerate(parts)]
-    return PredictedLabels(*(np.concatenate(column) for column in zip(_NO_LABELS, *numbered_parts, strict=True)))
+    return LabelPredictions(*(np.concatenate(column) for column in zip(_NO_LABELS, *numbered_parts, strict=True)))

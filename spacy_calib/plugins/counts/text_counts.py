@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ...annotations import get_annotation, plain_name
-from ...doc.predicted_labels import PredictedLabelReader, PredictedLabels, join_labels
+from ...doc.predicted_labels import LabelPredictions, PredictedLabelReader, join_labels
 from ...doc.view import doc_view
 from ...errors import brief
 from ...gold.keys import ORIGIN, name_of, value_of
@@ -119,7 +119,7 @@ class DriftComparison:
     def __init__(self, pipe: Calibrator, record: FitRecord):
         self.pipe, self._profile = pipe, record.profile
         self._reader = PredictedLabelReader(pipe.attr, pipe.lookup.labels())
-        self._read: list[PredictedLabels] = []
+        self._read: list[LabelPredictions] = []
         self._sums: DriftSums | None = None
 
     def see(self, doc: Doc) -> None:
