@@ -4,7 +4,7 @@ MESSAGES = {
     # Arrays and settings
     "C001": "{name} must be {wanted}, but {given} was given.",
     "C002": "{what} needs one {first} for every {second}, but got {n_first} and {n_second}; pass arrays of equal length.",
-    "C003": "Cannot fit a {what}: no pair has a score of at least {threshold}; give it more data, or lower the threshold.",
+    "C003": "Cannot fit the {what}: no pair has a score of at least {threshold}; give it more data, or lower the threshold.",
     "C004": "{what} is not fitted yet; call fit() before predict().",
     "C005": "Only {n_pairs} pairs reach the threshold {threshold}, fewer than the {n_bins} bins that they are sorted into; give more data, or fewer bins (--bins).",
     "C006": "Only {n_pairs} pairs were given to fit on, but {what} needs at least {wanted}; give more data, or ask for fewer bins.",

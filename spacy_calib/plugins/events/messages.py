@@ -4,7 +4,7 @@ from ...errors import error_builder
 
 MESSAGES = {
     "C372": "Features must be finite numbers in an array of shape (rows, features), but {given} was given.",
-    "C373": "Cannot fit a {what} on no rows; give it data with gold.",
+    "C373": "Cannot fit the {what}: there are no rows; give it data with gold.",
     "C374": "This {what} was fitted on {wanted} features, but {given} were given; give the same ones.",
     "C380": "A function of the registry calib_events must return an event, but returned {given}; return a spacy_calib.plugins.events.questions.Event, or an OwnEvent.",
     "C382": "None of the {several} has both scores and gold, so there is nothing to learn; give gold with sentences and labels, and enable the component that finds the {several}.",

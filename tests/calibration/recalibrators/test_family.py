@@ -11,6 +11,7 @@ from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.registry import registry
+from tests.sentences import says
 
 from ...strategies import SPECIAL, bernoulli, score_arrays, scored_hits, scored_hits_with_order
 
@@ -190,7 +191,7 @@ def test_a_declared_monotone_map_never_falls_on_many_random_data_sets(case):
 
 @every_case
 def test_empty_input_is_refused(case):
-    with pytest.raises(CalibError, match=r"\[C003\] Cannot fit a \w+ on no pairs"):
+    with pytest.raises(CalibError, match=says("C003")):
         make(case).fit([], [])
 
 
