@@ -144,7 +144,7 @@ def fit(
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = _check_options(attr=attr, method=method, groups=groups, event=event)
-    unit_event, table = unit and get_event(unit), _read_label_map(label_map)
+    unit_event, table = None if unit is None else get_event(unit), _read_label_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)

@@ -74,9 +74,10 @@ def test_stock_takes_it_out_too(asking, tmp_path):
     assert not {"calib", "calib_event"} & {*spacy.load(tmp_path / "stock").pipe_names}
 
 
-def test_a_unit_that_nothing_fits(model, dev, tmp_path):
-    outcome = calib("fit", model, dev, tmp_path / "out", "--unit", "paragraph")
-    refuses(outcome, "Option --unit must be one of sentence, tree, but 'paragraph' was given.")
+@pytest.mark.parametrize("unit", ["paragraph", ""])
+def test_a_unit_that_nothing_fits(model, dev, tmp_path, unit):
+    outcome = calib("fit", model, dev, tmp_path / "out", "--unit", unit)
+    refuses(outcome, f"Option --unit must be one of sentence, tree, but '{unit}' was given.")
     assert "calib_right): sentence, tree" in calib("fit", "--help").text
 
 
