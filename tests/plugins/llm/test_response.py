@@ -187,7 +187,7 @@ def test_fields_of_json_in_either_order(said):
 
 def test_a_field_whose_letters_json_escapes():
     tokens = {"tokens": ['{"name": "Caf', "\\u00e9", '", "type": "animal"}'], "logprobs": [0, -0.1, -0.2]}
-    (field,) = Answer.of(tokens).fields([("Café", "animal")])
+    (field,) = Answer.from_response(tokens).fields([("Café", "animal")])
     assert (field.text, field.start, field.end) == ("Café", 10, 19)
 
 
