@@ -95,8 +95,11 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
 
 
 @contextlib.contextmanager
-def component_faults(*passing: type[Exception]) -> Iterator[None]:
-    """Run or save components in a block. RAISES C490: one raises an exception that is neither a CalibError nor one of these."""
+def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Run the components with these names, or save the pipeline, in a block; a CalibError and `passing` exceptions pass.
+
+    RAISES C086: a component fails, and one of those that run is not trained. C490: a component fails otherwise.
+    """
     try:
         yield
     except Exception as error:
@@ -105,6 +108,11 @@ def component_faults(*passing: type[Exception]) -> Iterator[None]:
         last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
         if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
             raise CalibError(ours[1], ours[2]) from None
+        from ..sources.base import is_trained
+
+        untrained = [name for name in names if not is_trained(nlp.get_pipe(name))]
+        if untrained:
+            raise calib_error("C086", component=untrained[0]) from None
         why = brief(last, 160) if "E871" in str(error) else f"{type(error).__name__}: {brief(error, 160)}"
         raise calib_error("C490", why=why) from error
 
@@ -158,22 +166,6 @@ def check_enabled(nlp: Language, component: str) -> None:
     for name in nlp.disabled:
         if component in getattr(nlp.get_pipe(name), "listening_components", ()):
             raise calib_error("C084", name=name, component=component)
-
-
-@contextlib.contextmanager
-def trained_pipes(nlp: Language, names: Iterable[str]) -> Iterator[None]:
-    """Run these components in here. RAISES C086: they fail, and one of them is not trained."""
-    try:
-        yield
-    except CalibError:
-        raise
-    except Exception:
-        from ..sources.base import is_trained
-
-        for name in names:
-            if not is_trained(nlp.get_pipe(name)):
-                raise calib_error("C086", component=name) from None
-        raise
 
 
 def use_gpu(gpu_id: int, n_process: int) -> None:

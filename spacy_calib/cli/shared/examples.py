@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import component_faults, reason, trained_pipes
+from ...pipe.loading import component_faults, reason
 from .command import check_option, folder_faults
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watch_workers
@@ -191,7 +191,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, to_yield = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watch_workers(n_process), component_faults(), trained_pipes(nlp, names):
+    with nlp.select_pipes(enable=list(names)), watch_workers(n_process), component_faults(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(to_yield, docs, strict=True):
             example.predicted = doc

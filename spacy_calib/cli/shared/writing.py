@@ -161,7 +161,7 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
     from ...pipe.loading import component_faults
 
     strings = loaded_strings(nlp)
-    with component_faults(OSError):
+    with component_faults(nlp, passing=(OSError,)):
         nlp.to_disk(folder)
     for name, pipe in nlp.components:
         if isinstance(pipe, AnnotatingPipe):

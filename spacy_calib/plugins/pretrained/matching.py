@@ -15,7 +15,7 @@ from ...calibration.registered import REGISTRIES
 from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator
-from ...pipe.loading import component_faults, trained_pipes
+from ...pipe.loading import component_faults
 from ...sources.fingerprint import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
@@ -131,7 +131,7 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
     """Run some sentences through the components up to the one that a pipe reads. RAISES C086: one of these is not trained."""
     order = nlp.pipe_names
     end = order.index(pipe.source.component) + 1
-    with component_faults(), trained_pipes(nlp, order[:end]):
+    with component_faults(nlp, order[:end]):
         return list(nlp.pipe(sentences, disable=order[end:]))
 
 

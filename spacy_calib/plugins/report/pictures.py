@@ -134,7 +134,7 @@ def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
     pipe, _, pipe_evaluation = evaluation.fitted_pipes()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if pipe_evaluation.gold_scores.overlap and pipe_evaluation.gold_scores.overlap["many"] else ""
-    return f"{model}, judged on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
+    return f"{model}, evaluated on {evaluation.run.data.name}{fitted_on} ({UNITS[numbers['unit']]})"
 
 
 def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
