@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import string
+import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import spacy_calib
+from spacy_calib.errors import CalibError
 
 PACKAGE = Path(spacy_calib.__file__).parent
+
+
+def load_messages(name: str) -> ModuleType:
+    """Import a module of messages; a plug-in whose extra is not installed has imported its own before it says so."""
+    with contextlib.suppress(CalibError):
+        return import_module(name)
+    return sys.modules[name]
+
+
 # Modules with messages: those of the core, and of each plug-in that has its own.
 HOLDERS = {
-    path.parent.relative_to(PACKAGE).as_posix(): import_module(
+    path.parent.relative_to(PACKAGE).as_posix(): load_messages(
         ".".join(["spacy_calib", *path.relative_to(PACKAGE).with_suffix("").parts])
     )
     for path in sorted(PACKAGE.rglob("messages.py"))
