@@ -29,7 +29,7 @@ from tools import house  # noqa: E402
 from spacy_calib import CalibError  # noqa: E402
 from spacy_calib.about import __url__  # noqa: E402
 
-OF_REPOSITORY = {"install.md": "README.md", "contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+OF_REPOSITORY = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 _LOADS = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=["']?(?:https?:)?//[^"'\s>]+|<link\b[^>]*>""")
 _OUTSIDE = re.compile(r"""\bhref=["']?(?:https?:)?//""")

@@ -3,10 +3,9 @@
     python scripts/figures.py --check             list every set of figures, and which are older than the code that they measure
     python scripts/figures.py [NAME ...]          make those of these names or pages; all that are older than the code, where none is named
     python scripts/figures.py NAME --from FILE    what the command printed is in FILE: it was run on this very code
-    python scripts/figures.py --lines             write the line of each page, and make nothing
 
 `docs/figures.json` has an entry for each command: the page, the command, the commands that make what it reads (`first`), the rooms of the package whose
-code it measures, and, written here, the version, the day and a digest of that code. Each page names version and day in one line, *Figures of spacy-calib ...*, which is written here too.
+code it measures, and, written here, the version, the day and a digest of that code.
 Before a release all figures are made anew; until then some may be older than the code, which is no error. What a
 command prints is kept in the cache, by the code: a run that was broken off goes on behind the last command that ended. Where `writes` names a page,
 the output is that page. Tables of the page behind `<!-- figures: NAME -->` are compared: each of their numbers must stand in the output, else the
@@ -29,7 +28,6 @@ from frame import ROOT, default_cache, head, row, say
 
 from spacy_calib.about import __version__
 
-LINE = re.compile(r"^\*Figures of spacy-calib.*\*$", re.M)
 # What a command leaves to whoever runs it: MODEL, DATA; not a variable that it sets, nor a key of JSON.
 PLACES = re.compile(r'(?<!")\b[A-Z]{4,}\b(?!=)')
 SHOWS = re.compile(r"python (scripts/\w+\.py)")
@@ -41,40 +39,15 @@ _NUMBER = re.compile(r"\d*[.,]\d+|\d{3,}")
 
 
 def save(found: Sequence[Entry], root: Path) -> None:
-    """Writes the record, and the line of each page."""
     srsly.write_json(root / RECORD, list(found))
-    for page in dict.fromkeys(one["page"] for one in found):
-        file = root / "docs" / page
-        text, line = file.read_text(encoding="utf8"), line_of([one for one in found if one["page"] == page])
-        if LINE.search(text):
-            text = LINE.sub(line.replace("\\", r"\\"), text, count=1)
-        elif "/" in page:  # a how-to: small print
-            text = f"{text.rstrip()}\n\n{line}\n"
-        else:
-            title, _, rest = text.partition("\n")
-            text = f"{title}\n\n{line}\n{rest}"
-        file.write_text(text, encoding="utf8")
-
-
-def line_of(found: Sequence[Entry]) -> str:
-    """The line of a page: its figures of one version and day together."""
-    names_by_version: dict[str, list[str]] = {}
-    for one in found:
-        measured = f"measured with version {one['version']} on {one['made']}"
-        names_by_version.setdefault(measured, []).append(f"`{one['name']}`")
-    parts = (f"{', '.join(names)} {measured}" for measured, names in names_by_version.items())
-    return f"*Figures of spacy-calib: {'. '.join(parts)}. `make figures FIGURES=NAME` makes them anew.*"
 
 
 def faults(found: Sequence[Entry], root: Path) -> Iterator[str]:
-    """Where record and pages disagree, a sentence each; figures older than the code are no fault."""
+    """Yield a sentence for each page that names a program which the record does not have."""
     commands = " ".join(one["command"] for one in found)
     docs = root / "docs"
     for page in sorted(docs.rglob("*.md")):
         name, text = page.relative_to(docs).as_posix(), page.read_text(encoding="utf8")
-        its_own = [one for one in found if one["page"] == name]
-        if its_own and line_of(its_own) not in text:
-            yield f"{name}: the line of its figures is not what docs/figures.json says: run scripts/figures.py --lines."
         if missing := sorted(set(SHOWS.findall(text)) - set(SHOWS.findall(commands)) - OTHERS):
             yield f"{name}: docs/figures.json knows no figures by {', '.join(missing)}."
 
@@ -149,7 +122,6 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="figures, or pages with all of theirs")
     parser.add_argument("--check", action="store_true", help="make nothing, list what is older than the code")
-    parser.add_argument("--lines", action="store_true", help="write the lines of the pages")
     parser.add_argument("--from", dest="file", type=Path, help="what the command of one NAME printed")
     options = parser.parse_args(arguments)
     found = entries(root)
@@ -157,9 +129,6 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         head("| page | figures | version | made | older than the code |")
         for one in found:
             row(*(one[key] for key in ("page", "name", "version", "made")), "yes" if stale(one, root) else "-")
-        return 0
-    if options.lines:
-        save(found, root)
         return 0
     wanted = chosen(found, options.names, root)
     if options.file and len(wanted) != 1:

@@ -56,7 +56,7 @@ COMMANDS: dict[str, list[str]] = {
     "rank": ["--top", "100"],
     "select": ["--top", "100"],
 }
-# Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/benchmarks.md.
+# Those that write a queue of all units grow with it; some others keep numbers of every document or unit, see docs/research/benchmarks.md.
 VARIANTS = (
     "expect --gold {gold}", "rank --order random --top 100", "rank --top 100 --format label-studio --output {folder}/queue.json",
     "rank --output {folder}/queue.jsonl", "select --order random", "select --max-words 1000", "select --per-doc 1",

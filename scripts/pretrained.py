@@ -2,7 +2,7 @@
 
     python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [--keep] [CARD ...]
     python scripts/pretrained.py --tables [CARD ...]
-    python scripts/pretrained.py --page --output docs/reference/pretrained.md
+    python scripts/pretrained.py --page --output docs/reference/cards.md
     python scripts/pretrained.py --adapt en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --choose en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --ruler en_core_web_sm

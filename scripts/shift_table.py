@@ -1,6 +1,6 @@
 """How well are scores calibrated out of domain? Calibrated in domain, evaluated in domain and out of domain: without labels, and with a few.
 
-    python scripts/shift_table.py --cache DIR [NAME ...] > docs/shift.md
+    python scripts/shift_table.py --cache DIR [NAME ...] > docs/research/shift.md
 
 Pipelines are those of the demo (scripts/demo.py) and of the quality benchmark (scripts/quality/models.py), made once into the cache, and
 en_core_web_sm. SPACY_CALIB_DATA names the data; Porttinari, PetroGold and DANTEStocks come from the package dante-corpora. Where entities are

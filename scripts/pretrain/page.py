@@ -14,7 +14,7 @@ _HEAD = """# Cards of pretrained calibrations
 
 <!-- written by scripts/pretrained.py --page; not by hand -->
 
-Each card belongs to one component of a stock pipeline. [Pretrained calibrations](../how-to/pretrained.md) says how they are used. A table row is
+Each card belongs to one component of a stock pipeline. [Pretrained calibrations](../start/scores-without-gold.md) says how they are used. A table row is
 a source whose texts and gold the fit did not see: raw / calibrated. Lower is better. The code is MIT; a card has the licence that its sources ask for.
 """
 

@@ -1,4 +1,4 @@
-"""The pages of the quality benchmark: docs/quality.md, which can be read; quality.csv, a row for each method on each data set, or why it failed; quality.jsonl, all
+"""The pages of the quality benchmark: docs/research/tags.md, which can be read; quality.csv, a row for each method on each data set, or why it failed; quality.jsonl, all
 that was found.
 """
 
@@ -23,7 +23,7 @@ def write(result: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "quality.jsonl").write_text(json_lines(rounded(result)), encoding="utf8")
     (folder / "quality.csv").write_text(table(result), encoding="utf8", newline="")
-    (folder / "quality.md").write_text(markdown(result), encoding="utf8")
+    (folder / "tags.md").write_text(markdown(result), encoding="utf8")
 
 
 def markdown(result: dict[str, Any]) -> str:

@@ -20,9 +20,9 @@ from tests.docs.pages import _BLOCK, DOCS, ROOT
 
 FOLDER = ROOT / "notebooks"
 PAGES = {
-    "first-pipeline": DOCS / "tutorials" / "first-pipeline.md",
-    "entities-with-a-precision": DOCS / "tutorials" / "entities.md",
-    "scores-of-another-model": DOCS / "how-to" / "other-components.md",
+    "first-pipeline": DOCS / "start" / "first-fit.md",
+    "entities-with-a-precision": DOCS / "guides" / "cut-offs.md",
+    "scores-of-another-model": DOCS / "components" / "other-tools.md",
 }
 _ENDED = "assert not _exit_code, 'the command failed'"
 

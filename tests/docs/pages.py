@@ -8,6 +8,7 @@ weights is another one, lines of numbers are not compared on this page nor on th
 there is such data. What is printed on made-up data must have the same header.
 `<!-- slow: HOW LONG -->` the block is run with real data alone. `<!-- not run: REASON -->` it is never run. `<!-- fails: SENTENCE -->` its command ends with code 1 and this sentence.
 `<!-- needs extra: MODULE -->` the block is run where the module is installed.
+`<!-- data: PATH as FILE -->` at the head of a page: a reader has this file of SPACY_CALIB_DATA, unpacked, in the folder; such a page is run by test_real_pages.py alone.
 A page that needs what another one makes says so to its reader: "goes on in the folder of [First pipeline](first-pipeline.md)".
 A Python block with a title is a file; so are blocks in other languages that have one.
 
@@ -36,11 +37,12 @@ import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the 
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# What make_site makes of the code, or a script of data, holds no blocks that were written by hand.
+# Pages of tables without a block that is run.
+SHOWN = ("research/tags.md", "research/shift.md")
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted(page for page in DOCS.rglob("*.md") if page.name not in ("quality.md", "shift.md")),
+    *sorted(page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).as_posix() not in SHOWN),
 ]
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<note>[^\n]*) -->\n\n?)?```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
@@ -86,6 +88,12 @@ def goes_on_from(page: Path) -> list[Path]:
     """The pages whose folder it goes on in, as it says to its reader."""
     found = re.search(r"goes on in the folder of (.+?\.md\)(?: and .+?\.md\))*)", page.read_text(encoding="utf8"))
     return [(page.parent / link).resolve() for link in re.findall(r"\]\(([^)]+)\)", found[1])] if found else []
+
+
+def data_of(page: Path) -> dict[str, str]:
+    """The files that a reader of a page has: name in the folder -> path in SPACY_CALIB_DATA; an empty dict: the page needs none."""
+    lines = re.findall(r"^<!-- data: (\S+) as (\S+) -->$", page.read_text(encoding="utf8"), flags=re.M)
+    return {name: path for path, name in lines}
 
 
 def digest_of(pipeline: Path) -> str:

