@@ -331,6 +331,7 @@ def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None,
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, reader: Any | None, output: Path) -> None:
+    """Print what was fitted for one component, or why the present calibration stays."""
     calib: Any = nlp.get_pipe(component_fit.name)
     component, outcome = calib.source.component, component_fit.outcome
     if outcome is not None and not component_fit.is_written:

@@ -73,6 +73,7 @@ def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list
 
 
 def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextView]:
+    """Yield what a reader can choose to see of one pipe: spans, words, whole units."""
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
@@ -124,6 +125,7 @@ class Viewer:
             return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
 
     def _file(self, name: str, kind: str) -> str:
+        """Return a file of the page with the names of views, the pipeline and the legend filled in."""
         text = files(__package__).joinpath(name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = style() + text
