@@ -109,7 +109,7 @@ def reader(made_by, components, tmp_path, monkeypatch) -> Callable[[Path], Run]:
             run.as_trained &= before.as_trained
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(tmp_path)  # a reader's files can be imported
-        if any(block.noted("needs extra") == "spacy_huggingface_pipelines" for block in blocks_of(page)):
+        if any(block.noted("needs extra") == "transformers" for block in blocks_of(page)):
             make_token_model(tmp_path / "my-token-model")
         return run
 
@@ -118,7 +118,7 @@ def reader(made_by, components, tmp_path, monkeypatch) -> Callable[[Path], Run]:
 
 def make_token_model(folder: Path) -> None:
     """A token classifier of Hugging Face, in the place of a reader's own; none where the package that loads it is not installed."""
-    if importlib.util.find_spec("spacy_huggingface_pipelines"):
+    if importlib.util.find_spec("transformers"):
         sentences = made_up_sentences(100, 4)
         tags = [[f"B-{NAMES[w]}" if tag == "NOUN" and w in NAMES else "O" for w, tag in one] for one in sentences]
         save_token_model(folder, [[word for word, _ in one] for one in sentences], tags)

@@ -1,4 +1,4 @@
-"""docs/how-to/own-marginals.md is run, and what it promises holds."""
+"""docs/components/without-spacy.md is run, and what it promises of scores on Docs holds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.sources.left_scores import DocTensorSource
 from tests.docs.pages import DOCS, Run, blocks_of
 
-PAGE = DOCS / "how-to" / "own-marginals.md"
+PAGE = DOCS / "components" / "without-spacy.md"
 NLP = spacy.blank("xx")
 (CONFIG,) = (block.text for block in blocks_of(PAGE) if block.title == "own.cfg")
 
