@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import multiprocessing
 import pickle
 import sys
@@ -21,6 +20,7 @@ from spacy_calib.pipe.calibrating import CalibratingPipe
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
+from tests.docstrings import run_examples
 from tests.forked import alone
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -255,27 +255,6 @@ def test_labels_appended_later_use_the_pooled_map(fitted):
     new = view.tags == "NEW"
     assert new.any()
     assert view.calibrated[new] == pytest.approx(calib.tokens.maps.pooled_.predict(view.raw[new]))
-
-
-def test_two_calib_pipes_in_one_pipeline(fitted, tmp_path):
-    morph = fitted.add_pipe(
-        "calib",
-        name="morph_calib",
-        after="morphologizer",
-        config={"attr": "morph_calib", "source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "morphologizer"}},
-    )
-    with fitted.select_pipes(disable=["calib", "morph_calib"]):
-        examples = run_upstream(fitted, examples_for(fitted, 60, seed=3))
-    morph.fit(examples)
-    before = values(fitted(TEXT))
-    fitted.to_disk(tmp_path / "m")
-    doc = spacy.load(tmp_path / "m")(TEXT)
-    assert values(doc) == before
-    view, columns = doc._.morph_calib, {label: column for column, label in enumerate(morph.labels)}
-    by_maps = morph.tokens.maps.predict(view.raw, np.array([columns[tag] for tag in view.tags]))
-    assert view.calibrated.tolist() == by_maps.tolist()
-    scores = fitted.evaluate(examples_for(fitted, 30, seed=4))
-    assert len({scores[f"{pipe}_smce{which}"] for pipe in ("calib", "morph_calib") for which in ("", "_raw")}) == 4
 
 
 def test_attribute_prefix_of_another_pipe_is_refused(fitted):
@@ -611,6 +590,4 @@ def test_evaluate_reads_gold_that_ends_in_white_space(fitted):
 @pytest.mark.filterwarnings("ignore:.*CW01")
 @pytest.mark.parametrize("function", [register, CalibratingPipe.attach, DocCalib.to_dense])
 def test_the_example_in_its_docstring_holds(function):
-    (example,) = doctest.DocTestFinder().find(function, globs=dict(vars(sys.modules[function.__module__])))
-    result = doctest.DocTestRunner().run(example)
-    assert (result.failed, result.attempted > 2) == (0, True)
+    run_examples(function, **vars(sys.modules[function.__module__]))

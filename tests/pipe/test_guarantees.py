@@ -147,15 +147,6 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     assert len(data.pairs) > len(data.kept_indices) + 100
 
 
-def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_threshold():
-    nlp = pipeline({"normalize": "other", "scaling": VECTOR}, n=1200, threshold=0.15)
-    fresh = sample_tokens(2000, 2)
-    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, fresh))]
-    missed = np.mean(fresh.probabilities[np.arange(2000), fresh.gold] < 0.15)
-    assert missed > 0.1
-    assert np.mean(left) == pytest.approx(missed, abs=4 * np.sqrt(missed / 1200) + 0.01)
-
-
 # Labels
 
 
@@ -202,27 +193,6 @@ def test_tokens_without_annotation_have_a_set_and_no_score(nlp):
     assert values(doc)[:3] + values(doc)[4:] == values(whole)[:3] + values(whole)[4:]
     assert values(doc)[3][:2] == (None, None)
     assert (doc[3]._.calib_set, doc[3]._.calib_scores) == (whole[3]._.calib_set, whole[3]._.calib_scores)
-
-
-def test_tokens_without_gold_take_no_part_in_sets():
-    tokens = sample_tokens(400, 1)
-    without = np.random.default_rng(0).random(400) < 0.5
-    nlp = unfitted({"sets": sets()})
-    nlp.get_pipe("calib").fit(
-        examples_of(nlp, SampledTokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold)))
-    )
-    assert nlp.get_pipe("calib").fit_info.sets["tokens"] == np.count_nonzero(~without)
-
-
-def test_gold_that_the_model_does_not_know_is_left_to_others():
-    tokens = sample_tokens(800, 1)
-    unknown = np.random.default_rng(0).random(800) < 0.3
-    nlp = unfitted({"normalize": "other", "sets": sets(0.4)})
-    strange = SampledTokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
-    nlp.get_pipe("calib").fit(examples_of(nlp, strange))
-    assert nlp.get_pipe("calib").fit_info.unknown_gold == np.count_nonzero(unknown)
-    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, sample_tokens(800, 2)))]
-    assert np.mean(left) == pytest.approx(0.31, abs=0.06)  # one in a hundred is below the threshold besides
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
@@ -356,12 +326,6 @@ def test_any_threshold_will_do(threshold):
         assert np.isfinite(list(scores.values())).all()
         assert set(token._.calib_set or ()) <= set(scores)
         assert (token._.calib_set is None) == (threshold == 0.4)  # every other tag that is right stands below it
-
-
-@pytest.mark.parametrize("normalize", ["kept", "True", None, 7])
-def test_a_way_to_normalize_that_there_is_not_is_refused(normalize):
-    with pytest.raises(ValueError, match="normalize"):
-        unfitted({"normalize": normalize})
 
 
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
