@@ -87,12 +87,13 @@ def test_one_document_is_warned_about(calibrated, tmp_path):
 
 def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 77))
-    outcome = ok(calib("adapt", calibrated_ner, few, tmp_path / "out"))
-    assert "an entity had a mean score" in outcome.text
+    assert "an entity had a mean score" in ok(calib("adapt", calibrated_ner, few, tmp_path / "out")).text
     nlp = spacy.load(tmp_path / "out")
     assert len(nlp.get_pipe("calib_ent").spans.adaptations) == 1
-    doc = nlp(" ".join(token.text for token in entity_docs(1, 78)[0]))
-    assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
+    text = " ".join(token.text for token in entity_docs(1, 78)[0])
+    before, after = ([ent._.calib_score for ent in pipeline(text).ents] for pipeline in (spacy.load(calibrated_ner), nlp))
+    assert len(before) == len(after) > 0
+    assert all(one != other for one, other in zip(before, after, strict=True))
 
 
 def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev, tmp_path):

@@ -31,8 +31,7 @@ def figures(*arguments: object) -> dict[str, Any]:
 
 
 def test_what_each_command_says(trained_since, calibrated, test_file, tmp_path):
-    info = calib("info", trained_since)
-    assert "OTHER THAN AT THE FIT" in info.text
+    assert "OTHER THAN AT THE FIT" in calib("info", trained_since).text
     assert "those of the fit" in calib("info", calibrated).text
     for command in (["evaluate", "-o", tmp_path / "page.html"], ["expect"]):
         outcome = ok(calib(command[0], trained_since, test_file, *command[1:]))

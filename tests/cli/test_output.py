@@ -41,9 +41,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     }
 
 
-WITH_DOCUMENTS = ["fit", "evaluate", "threshold", "rank", "select", "expect", "adapt", "count"]
-
-
 @needs_all_plugins
 def test_the_table_holds_every_command(commands):
     assert set(commands) == set(command_names())
@@ -67,11 +64,6 @@ def test_an_unknown_format_is_refused_before_anything_is_done(commands, command,
     before = sorted(tmp_path.rglob("*"))
     refuses(calib(command, *commands[command], "--format", "xml"), "Option --format must be one of table, json")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.parametrize("command", WITH_DOCUMENTS)
-def test_workers_must_be_at_least_one(commands, command):
-    refuses(calib(command, *commands[command], "--n-process", 0), "Option --n-process must be at least 1, but 0 was given")
 
 
 def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, test_file, tmp_path, one_salt):

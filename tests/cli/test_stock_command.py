@@ -38,8 +38,7 @@ def test_a_beam_recognizer(tmp_path):
     model = save_recognizer("beam_ner", tmp_path / "model")
     data = save_docs(tmp_path / "few.spacy", entity_docs(20, 36))
     ok(calib("fit", model, data, tmp_path / "calibrated", "-C", "beam_ner", "--silent"))
-    outcome = calib("stock", tmp_path / "calibrated", tmp_path / "stock")
-    assert "'beam_ner' is spaCy's beam_ner again" in outcome.text
+    assert "'beam_ner' is spaCy's beam_ner again" in calib("stock", tmp_path / "calibrated", tmp_path / "stock").text
     same_but_for_strings(model, tmp_path / "stock")
 
 

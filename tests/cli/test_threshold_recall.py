@@ -192,8 +192,7 @@ def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
     ok(calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent"))
     assert spacy.load(tmp_path / "again").get_pipe("calib_ent").tokens.recall_cutoffs is None
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
-    outcome = calib("adapt", applied[0], few, tmp_path / "adapted")
-    assert "The cut-offs were removed" in outcome.text
+    assert "The cut-offs were removed" in calib("adapt", applied[0], few, tmp_path / "adapted").text
     assert spacy.load(tmp_path / "adapted").get_pipe("calib_ent").tokens.recall_cutoffs is None
 
 
