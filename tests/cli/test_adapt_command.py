@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 import spacy_calib
-from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs
+from tests.cli.conftest import calib, entity_docs, json_of, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 from tests.sentences import says
 
@@ -65,7 +65,7 @@ def test_evaluate_finds_true_scores_and_knows_the_labelled_documents(adapted, ca
 
 
 def test_json_is_the_record_of_the_adaptation(calibrated, odd, tmp_path):
-    printed = json.loads(calib("adapt", calibrated, odd, tmp_path / "out", "--format", "json").printed)
+    printed = json_of("adapt", calibrated, odd, tmp_path / "out")
     (made,) = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.state()["adaptations"]
     assert printed == json.loads(json.dumps({"output": str(tmp_path / "out"), "pipe": "calib", **made}))
     assert set(made["tokens"]) == {"entries", "right", "leading", "other", "offsets", "before", "after"}

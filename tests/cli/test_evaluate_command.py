@@ -16,6 +16,7 @@ from tests.cli.conftest import (
     TAG_OF,
     calib,
     entity_docs,
+    json_of,
     ok,
     refuses,
     save_docs,
@@ -170,9 +171,7 @@ def test_bins_replace_those_of_the_fit(model, dev, test_file, tmp_path):
     ok(calib("fit", model, dev, tmp_path / "out", "--components.calib.scorer.n_bins", 4, "--silent", "-m", "isotonic"))
     errors = {}
     for options in ((), ("-b", 4), ("-b", 1)):
-        path = tmp_path / "table.json"
-        ok(calib("evaluate", tmp_path / "out", test_file, "--silent", "-o", path, "--force", *options))
-        result = figures(path)["calib"]
+        result = json_of("evaluate", tmp_path / "out", test_file, *options)["calib"]
         errors[options] = (result["bins"], result["errors"][0]["raw"])
     assert errors[()] == errors["-b", 4]
     assert errors[()] == (4, pytest.approx(scored_by_spacy(tmp_path / "out", test_file)["calib_smce_raw"], abs=WRITTEN))
@@ -188,10 +187,9 @@ def test_documents_without_words_change_no_figure(model, calibrated, test_file, 
     empty = [Doc(vocab), Doc(vocab, words=["  ", "\n"], spaces=[False, False], tags=["_SP", "_SP"])]
     (folder / "a.spacy").write_bytes(test_file.read_bytes())
     save_docs(folder / "b.spacy", empty)
+    assert json_of("evaluate", calibrated, test_file) == json_of("evaluate", calibrated, folder)
     for name, data in (("words", test_file), ("all", folder)):
-        ok(calib("evaluate", calibrated, data, "--silent", "-o", tmp_path / f"{name}.json"))
         ok(calib("fit", model, data, tmp_path / name, "-m", "isotonic", "--silent"))
-    assert figures(tmp_path / "words.json") == figures(tmp_path / "all.json")
     fits = [spacy.load(tmp_path / name).get_pipe("calib").tokens.maps.fits_ for name in ("words", "all")]
     assert fits[0] == fits[1]
 
@@ -219,8 +217,7 @@ def test_more_bins_than_pairs_are_refused(calibrated, tmp_path):
 
 
 def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):
-    ok(calib("evaluate", calibrated_ner, entity_test, "--silent", "-o", tmp_path / "table.json"))
-    result = figures(tmp_path / "table.json")["calib_ent"]
+    result = json_of("evaluate", calibrated_ner, entity_test)["calib_ent"]
     entities = result["entities"]
     assert set(entities) == set(
         [
@@ -294,10 +291,8 @@ def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_t
     assert [firsts[i : i + 6] for i in at] == [["all", "O", "1", "2", "3", "mean"], ["all", "1", "2", "3", "mean", "Score"]]
 
 
-def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test, tmp_path):
-    options = ["--groups", 1, "--bins", 4, "--silent", "-o", tmp_path / "table.json"]
-    ok(calib("evaluate", calibrated_ner, entity_test, *options))
-    result = figures(tmp_path / "table.json")["calib_ent"]
+def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test):
+    result = json_of("evaluate", calibrated_ner, entity_test, "--groups", 1, "--bins", 4)["calib_ent"]
     assert (result["bins"], result["entities"]["bins"]) == (4, 4)
     assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
     one, other, _ = result["entities"]["errors"]

@@ -207,7 +207,6 @@ def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_
 
 @pytest.mark.parametrize("unreadable", [b"", b"\x80", None])
 def test_a_pipe_whose_state_cannot_be_read_is_fitted_anew(calibrated_copy, dev, tmp_path, unreadable):
-    """The sentence said "fit the pipe again", and `fit` refused to for the same reason."""
     file = calibrated_copy / "calib" / "calibration.msgpack"
     if unreadable is None:
         file.unlink()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from math import ceil
 
 import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
-from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, ok, refuses, scaling, setting
+from tests.cli.conftest import TAG_OFFSETS, calib, docs_in, json_of, ok, refuses, scaling, setting
 from tests.cli.test_fit_command import loaded, some_docs
 from tests.conftest import made_up_sentences
 from tests.sentences import says
@@ -30,9 +29,8 @@ def tokens_of(path, n=12):
     return [token for doc in nlp.pipe(some_docs(nlp, n)) for token in doc]
 
 
-def info_of(path, tmp_path) -> dict:
-    ok(calib("info", path, "--silent", "--force", "-o", tmp_path / "info.json"))
-    (info,) = json.loads((tmp_path / "info.json").read_text()).values()
+def info_of(path) -> dict:
+    (info,) = json_of("info", path).values()
     return info
 
 
@@ -63,10 +61,9 @@ def strict_sets(coverage: str) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("coverage", ["marginal", "group", "tag"])
 def test_fit_reports_how_many_tokens_have_no_set(coverage, model, dev, tmp_path):
-    """Every Token._.calib_set may be None then, of which nothing was said."""
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *strict_sets(coverage), setting("threshold", 0.2)))
     nothing = [token._.calib_set is None for token in tokens_of(tmp_path / "out")]
-    sets = info_of(tmp_path / "out", tmp_path)["sets"]
+    sets = info_of(tmp_path / "out")["sets"]
     share, unreached = sets["out_of_reach"], sets["unreached"]
     assert share > 0.5
     assert sum(nothing) / len(nothing) == pytest.approx(share, abs=0.2)
@@ -97,7 +94,7 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
     """Of some tags there are too few tokens, or too few above the threshold, for sets that miss 2 % of them."""
     settings = (setting("sets.alpha", 0.02), setting("sets.coverage", "tag"), setting("threshold", 0.2))
     outcome = calib("fit", model, dev, tmp_path / "out", *settings, "-m", "isotonic")
-    sets = info_of(tmp_path / "out", tmp_path)["sets"]
+    sets = info_of(tmp_path / "out")["sets"]
     assert 0 < len(sets["unreached"]) < sets["tags"]
     assert 0 < sets["out_of_reach"] < 1
     assert None not in {token._.calib_set for token in tokens_of(tmp_path / "out")}
@@ -109,7 +106,7 @@ def test_tags_that_cannot_be_promised_are_named_and_void_no_set(model, dev, tmp_
 @pytest.mark.parametrize("options", [[], ["--components.calib.sets.nonempty", "false"]])
 def test_sets_above_the_error_rate_say_how_many_are_empty(options, model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", setting("sets.alpha", 0.6), "--method", "isotonic", *options)
-    share = info_of(tmp_path / "out", tmp_path)["sets"]["empty"]
+    share = info_of(tmp_path / "out")["sets"]["empty"]
     assert share > 0.05
     sizes = [len(token._.calib_set) for token in tokens_of(tmp_path / "out", 120)]
     empty = f"{100 * share:.1f} % of the fit tokens"
@@ -132,8 +129,8 @@ def test_tag_offsets_that_change_nothing_are_named(kind, why, model, dev, tmp_pa
     assert (f"The tag offsets change nothing: all are 0, as {why}" in outcome.text) == useless
 
 
-def test_info_as_json(fit_with_all_options, calibrated, tmp_path):
-    info = info_of(fit_with_all_options[1], tmp_path)
+def test_info_as_json(fit_with_all_options, calibrated):
+    info = info_of(fit_with_all_options[1])
     assert (info["normalize"], info["selection"]) == ("other", None)
     n_tokens = info["tokens"]
     assert 0 < info["sets"].pop("empty") < 1
@@ -144,7 +141,7 @@ def test_info_as_json(fit_with_all_options, calibrated, tmp_path):
     assert info["scaling"]["temperature"] > 0
     assert info["scaling"]["size"] > 5
     assert info["pooling"]["strength"] is None or info["pooling"]["strength"] > 0
-    plain = info_of(calibrated, tmp_path)
+    plain = info_of(calibrated)
     assert [plain[name] for name in ("scaling", "pooling", "sets", "selection")] == [None] * 4
 
 
@@ -154,7 +151,7 @@ def test_info_as_json(fit_with_all_options, calibrated, tmp_path):
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     options = [setting("sets.alpha", 0.3), setting("normalize", "true")]
     outcome = ok(calib("fit", model, dev, tmp_path / "out", *options))
-    info = info_of(tmp_path / "out", tmp_path)
+    info = info_of(tmp_path / "out")
     selection = info["selection"]
     assert (
         f"Chosen among {len(selection['trials'])}: {selection['chosen']} (`spacy calib info` shows the table)" in outcome.text
@@ -190,7 +187,7 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
     few.to_disk(tmp_path / "few.spacy")
     outcome = ok(calib("fit", model, tmp_path / "few.spacy", tmp_path / "out"))
     assert "Chosen among 2: vector scaling" in " ".join(outcome.text.split())
-    info = info_of(tmp_path / "out", tmp_path)
+    info = info_of(tmp_path / "out")
     assert (info["method"], info["pooling"]) == ("spacy-calib.Identity.v1", None)
     assert (info["scaling"]["name"], info["context"]["kept"]) == ("spacy-calib.VectorScaling.v1", False)
     assert {row["fallback"] for row in info["table"][1:]} == {"one for all tags"}
@@ -222,7 +219,7 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     monkeypatch.undo()
     words = calib("fit", model, dev, tmp_path / "out", "--method", "platt", "--force").text
     assert "clearly better" not in words
-    held_out = info_of(tmp_path / "out", tmp_path)["held_out"]
+    held_out = info_of(tmp_path / "out")["held_out"]
     assert held_out["verdict"] == "better"
     assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
 

@@ -11,7 +11,7 @@ from spacy.cli._util import app
 from typer.testing import CliRunner
 
 from spacy_calib.cli import command_names
-from tests.cli.conftest import calib, files_of, ok, refuses
+from tests.cli.conftest import calib, files_of, json_of, ok, refuses
 from tests.plugged import MISSING, needs_all_plugins
 
 
@@ -75,9 +75,7 @@ def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, 
     assert len(states) == 1
     figures = []
     for workers in (1, 2):
-        out = tmp_path / f"{workers}.json"
-        ok(calib("evaluate", calibrated, test_file, "--n-process", workers, "--output", out, "--silent"))
-        figures.append(json.loads(out.read_text())["calib"]["scores"])
+        figures.append(json_of("evaluate", calibrated, test_file, "--n-process", workers)["calib"]["scores"])
     for key, values in figures[0].items():
         assert values == pytest.approx(figures[1][key], abs=1e-5)
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.recall_threshold import find_recall_threshold
-from tests.cli.conftest import annotated, bare_docs, calib, docs_in, entity_docs, ok, refuses, save_docs, token_scores
+from tests.cli.conftest import annotated, bare_docs, calib, docs_in, entity_docs, json_of, ok, refuses, save_docs, token_scores
 from tests.sentences import says
 
 RECALL = 0.9
@@ -177,15 +177,10 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
         round(result["rows"][0]["kept"] * result["rows"][0]["precision"]),
     )
     # What both promise is what each finds alone.
-    assert result["cutoffs"] == json.loads(calib_json(calibrated_ner, entity_test, "--precision", 0.8))["cutoffs"]
+    assert result["cutoffs"] == json_of("threshold", calibrated_ner, entity_test, "--precision", 0.8)["cutoffs"]
     assert result["misses"]["cutoffs"] == run_recall(calibrated_ner, entity_test, tmp_path)[1]["misses"]["cutoffs"]
     assert "hold with 95 % confidence each, and together with at least 90 %" in outcome.text
     assert "(Span._.calib_ent_accept, Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
-
-
-def calib_json(*arguments):
-    outcome = ok(calib("threshold", *arguments, "--format", "json"))
-    return outcome.printed
 
 
 def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):

@@ -13,7 +13,7 @@ import spacy_calib
 from spacy_calib.errors import CalibError
 from tests.sentences import says
 
-from .conftest import calib, docs_in, fitted_to, ok, refuses, save_docs
+from .conftest import calib, docs_in, fitted_to, json_of, ok, refuses, save_docs
 
 CHOICE = "choose one: --component tagger (tag) or --component ner (ner)."
 
@@ -177,9 +177,8 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
         assert (new.tokens, new.pairs) == (old.tokens, old.pairs)
         if not new.adaptations:
             assert nlp.get_pipe(name).to_bytes() == before.get_pipe(name).to_bytes()
-    options = ("-C", "tagger", "-C", "ner", "--always", "-m", "identity", "--format", "json")
-    always = ok(calib("fit", unseen, few, tmp_path / "new", *options))
-    result = json.loads(always.printed[always.printed.index("{") :])
+    options = ("-C", "tagger", "-C", "ner", "--always", "-m", "identity")
+    result = json_of("fit", unseen, few, tmp_path / "new", *options)
     assert {pipe["comparison"]["written"] for pipe in result["pipes"].values()} == {"fit"}
 
 

@@ -732,7 +732,6 @@ def test_what_is_scaled_was_not_fitted_on(most, monkeypatch):
 
 
 def test_documents_left_out_leave_none_that_is_fitted_on_itself(monkeypatch):
-    """Of two short documents and a very long one, thinning kept the short ones; these stood in one fold, and were fitted on themselves."""
     pairs, _ = drawn(200, 5, seed=63)
     monkeypatch.setattr(base, "MOST_PAIRS", 100)
     seen = watch(monkeypatch, TemperatureScaling)
@@ -857,7 +856,6 @@ def test_unfitted_and_bad_input_are_refused(kind):
 
 @pytest.mark.parametrize("short", ["rows", "tags", "is_input"])
 def test_arrays_of_unequal_length_are_refused(short):
-    """With too few rows the scores behind them used to be whatever the memory held."""
     arrays = {"rows": np.zeros(3, np.intp), "tags": np.arange(3), "scores": np.full(3, 0.2), "is_input": np.ones(3, bool)}
     arrays[short] = arrays[short][:2]
     with pytest.raises(CalibError, match=r"\[C002\]"):

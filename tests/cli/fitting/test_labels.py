@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 
 import spacy_calib
-from tests.cli.conftest import calib, entity_docs, ok, save_docs, token_scores
+from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, token_scores
 from tests.plugged import needs_all_plugins
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
@@ -58,14 +58,12 @@ def test_another_scheme_is_refused_with_both_label_sets_and_a_map(ner_model, oth
     assert "'PERS', which is no label of component 'ner'" in typo.text
 
 
-def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped, entity_test, other_scheme, tmp_path):
+def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped, entity_test, other_scheme):
     """Only the names differ: every figure of every command is the same."""
     tables = {}
     for name, model, data in (("own", calibrated_ner, entity_test), ("mapped", mapped, other_scheme / "test.spacy")):
         for command, *options in (("evaluate",), ("threshold", "--precision", 0.5), ("expect", "--check")):
-            out = tmp_path / f"{name}_{command}.json"
-            ok(calib(command, model, data, *options, "--output", out, "--silent"))
-            tables[name, command] = json.loads(out.read_text())
+            tables[name, command] = json_of(command, model, data, *options)
     own, other = (tables[name, "evaluate"]["calib_ent"] for name in ("own", "mapped"))
     assert [row["pairs"] for row in own["errors"]] == [row["pairs"] for row in other["errors"]]
     for one, two in ((own, other), (own["entities"], other["entities"])):
@@ -233,8 +231,7 @@ def test_gold_tags_may_have_the_names_of_the_pipeline_of_its_map_or_of_an_option
         (calibrated, test_file, ()),
         (calibrated, other, ("--map", table)),
     ):
-        ok(calib("evaluate", pipeline, gold, "-o", tmp_path / "numbers.json", "--force", *options))
-        (numbers,) = json.loads((tmp_path / "numbers.json").read_text(encoding="utf8")).values()
+        (numbers,) = json_of("evaluate", pipeline, gold, *options).values()
         results.append((numbers["accuracy"], numbers["scores"]["nll"]["calibrated"]))
         assert "does not know" not in ok(calib("adapt", pipeline, gold, tmp_path / "adapted", "--force", *options)).text
     assert results[0] == results[1]
