@@ -92,11 +92,6 @@ def by_token(rows: np.ndarray, values: np.ndarray, n_tokens: int) -> np.ndarray:
 # What comes in
 
 
-@pytest.mark.parametrize("normalize", [True, False, "other"])
-def test_ways_to_normalize(normalize):
-    assert check_normalize(normalize) == normalize
-
-
 @pytest.mark.parametrize("normalize", ["", "kept", "Other", None, 2, 0.5])
 def test_other_ways_to_normalize_are_refused(normalize):
     with pytest.raises(CalibError, match=r'\[C001\] normalize must be true, false or "other"'):

@@ -29,7 +29,6 @@ def test_two_calib_pipes_and_cut_offs_go_too(two_pipes, ner_model, entity_test, 
     ok(calib("threshold", two_pipes, entity_test, "-p", 0.8, "-a", tmp_path / "applied", "--silent"))
     outcome = ok(calib("stock", tmp_path / "applied", tmp_path / "stock"))
     assert "'calib' was removed" in outcome.text
-    assert "'calib' was removed" in outcome.text
     assert "'calib_ent' was removed" in outcome.text
     same_but_for_strings(ner_model, tmp_path / "stock")
 
