@@ -10,8 +10,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import CONTEXT, calib, docs_in, ok, refuses, save_docs, scaling, setting
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 
@@ -171,8 +171,7 @@ def test_adapt_page_and_picture(fitted, folder, tmp_path):
     outcome = calib("evaluate", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
     table = next(iter(json.JSONDecoder().raw_decode(outcome.printed)[0].values()))  # a warning follows
     assert table["pictures"]["unit"] == "document"
-    outcome = calib("evaluate", fitted, folder / "test.spacy", "-o", tmp_path / "page.html")
-    assert "textcat: documents" in outcome.text
+    assert "textcat: documents" in calib("evaluate", fitted, folder / "test.spacy", "-o", tmp_path / "page.html").text
     page = (tmp_path / "page.html").read_text()
     assert "on 120 documents" in page
     assert "one document and one label with its score" in page
