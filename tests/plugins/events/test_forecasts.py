@@ -71,11 +71,8 @@ def test_the_forecaster_is_chosen_on_documents_held_out():
     assert describe(best.forecaster) in {trial.name for trial in trials}
 
 
-def test_what_is_tried():
+def test_what_is_tried_and_what_it_is_called():
     assert len({describe(one) for one in default_forecasters()}) == len(default_forecasters()) >= 4
-
-
-def test_what_a_forecaster_is_called():
     assert [describe(one) for one in (DecisionTree(7), Logistic(10.0))] == ["tree (min_leaf 7)", "logistic (ridge 10)"]
 
 
@@ -131,9 +128,8 @@ def test_the_forecaster_of_least_loss():
     tried = [tune(one, data.features, data.hits, data.units, (10, 40)) for one in (Logistic(), DecisionTree())]
     assert choose_best(tried) is min(tried, key=lambda one: one.loss)
     assert isinstance(choose_best(tried).forecaster, DecisionTree)  # a step is no slope
-    assert choose_best(
-        [TunedForecaster(tried[0].forecaster, data.features, 0.1), TunedForecaster(tried[1].forecaster, data.features, 0.1)]
-    ).forecaster is (tried[0].forecaster)
+    equal = [TunedForecaster(one.forecaster, data.features, 0.1) for one in tried]
+    assert choose_best(equal).forecaster is tried[0].forecaster
 
 
 # x is 0, 1 or 2 equally often; y = x for 0 and 1, and of x = 2 a coin is tossed: six rows, two for each x.

@@ -299,12 +299,9 @@ def test_a_word_without_gold_leaves_the_sentence_open(example):
     assert asked(SentenceEvent(), example, (1, -1, -1, 1, 1, 1)) == [-1, 1]
 
 
-def test_what_is_asked_in_words():
-    assert [SentenceEvent(k).condition for k in (0, 1, 2)] == [
-        "all labels right",
-        "at most 1 label wrong",
-        "at most 2 labels wrong",
-    ]
+@pytest.mark.parametrize(("k", "words"), [(0, "all labels right"), (1, "at most 1 label wrong"), (2, "at most 2 labels wrong")])
+def test_what_is_asked_in_words(k, words):
+    assert SentenceEvent(k).condition == words
 
 
 def test_of_spans_entities_and_arcs(example):

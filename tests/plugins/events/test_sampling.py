@@ -89,11 +89,7 @@ def test_a_draw_makes_a_doc_with_its_tags():
         ("lemma", "be", lambda token: token.lemma_),
         ("dep", "obj", lambda token: token.dep_),
         ("sent", "S", lambda token: "S" if token.is_sent_start else ""),
-        (
-            "morph",
-            "Number=Sing|POS=NOUN",
-            lambda token: "|".join([str(token.morph), f"POS={token.pos_}"] if token.pos_ else []),
-        ),
+        ("morph", "Number=Sing|POS=NOUN", lambda token: f"{token.morph}|POS={token.pos_}" if token.pos_ else ""),
         ('tag {"A": "NN"}', "NN", lambda token: token.tag_),
         ("_.drawn_note", "x", lambda token: token._.drawn_note),
     ],

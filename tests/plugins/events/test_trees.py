@@ -266,11 +266,8 @@ def test_evidence_is_the_share_of_the_draws(asking):
     assert asked.evidence.raw_estimates.tolist() == pytest.approx([one._.calib_raw for one in doc.sents])
     found, layer = pipe.gather(examples)
     assert layer == "head"
-    right = [
-        all(token.head.i == example.reference[token.i].head.i for token in one)
-        for example in examples
-        for one in example.predicted.sents
-    ]
+    docs = [(example.predicted, example.reference) for example in examples]
+    right = [all(token.head.i == gold[token.i].head.i for token in one) for doc, gold in docs for one in doc.sents]
     assert found.hits.tolist() == right
     assert 0.2 < np.mean(right) < 0.95
 

@@ -14,13 +14,9 @@ from spacy_calib.errors import CalibError
 from tests.conftest import LISTENER, TOK2VEC
 from tests.plugins.sequence.trained import FACTORIES, SMALL, tagged, trained_labeller
 
-KEPT = ("calib_crf", "calib_hmm", "calib_online", "calib_crfsuite")
-
 
 @pytest.fixture(params=FACTORIES)
 def pipe(request):
-    if request.param == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     return trained_labeller(request.param).get_pipe(request.param)
 
 
@@ -75,7 +71,7 @@ def test_a_file_cut_short(pipe, tmp_path):
     spacy.load(tmp_path)
 
 
-@pytest.mark.parametrize("factory", KEPT)
+@pytest.mark.parametrize("factory", FACTORIES)
 def test_bytes_of_another_kind_or_version(factory):
     other = "calib_hmm" if factory != "calib_hmm" else "calib_online"
     data = dumped(other, {})
@@ -113,8 +109,6 @@ def test_bytes_of_another_kind_or_version(factory):
     ],
 )  # fmt: skip
 def test_state_of_another_form(factory, key, change, says):
-    if factory == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     pipe = trained_labeller(factory).get_pipe(factory)
     before = pipe.to_bytes()
     with pytest.raises(CalibError, match=says):
@@ -132,12 +126,6 @@ def test_a_field_with_labels_that_its_weights_are_not_of(tmp_path):
     pipe.model.get_ref("potentials").set_param("ends", np.array([0, np.nan, 0, 0], dtype="f"))
     with pytest.raises(CalibError, match="'ends' holds NaN"):
         trained_labeller("calib_crf").get_pipe("calib_crf").from_bytes(pipe.to_bytes())
-
-
-@pytest.mark.parametrize("factory", FACTORIES)
-def test_constraints_that_are_no_pairs_are_refused_when_it_is_built(factory):
-    with pytest.raises(CalibError, match=r"C001.*constraints must be a list of 2, but \[\['N'\]\] was given"):
-        blank(factory, constraints=[["N"]])
 
 
 def test_a_field_that_listens_is_read_as_it_was_and_left_as_it_is():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -49,4 +50,19 @@ def _trained_once(factory: str, target: str) -> dict[str, object]:
 
 def trained_labeller(factory: str, target: str = "tag") -> Language:
     """A pipeline of one labeller, as if it had just been loaded."""
+    skip_without_crfsuite(factory)
     return revive(_trained_once(factory, target))
+
+
+def skip_without_crfsuite(factory: str) -> None:
+    if factory == "calib_crfsuite":
+        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+
+
+def online_learner(rounds: int = 5, tags: list[str] = TAGS, **config):
+    """(a pipeline of `calib_online`, the component, the loss of each round), trained on three equal texts."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"], **config})
+    examples = [tagged(nlp, tags=tags) for _ in range(3)]
+    nlp.initialize(lambda: examples)
+    return nlp, pipe, [nlp.update(examples)["calib_online"] for _ in range(rounds)]

@@ -73,7 +73,7 @@ def test_what_no_labelling_may_pass_is_named(made, seed):
         if np.isfinite(best).all():
             ask(made.chains)
         else:
-            with pytest.raises(CalibError, match=f"Sequence {np.isfinite(best).argmin() + 1} "):
+            with pytest.raises(CalibError, match=f"Sequence {np.isfinite(best).argmin() + 1} .* allowed"):
                 ask(made.chains)
 
 
@@ -135,12 +135,6 @@ def test_scores_far_apart_are_summed_in_logarithms():
     assert found.by_sequence()[0] == pytest.approx(np.full((2, 2), 0.5))
     assert found.log_z[0] == pytest.approx(-2000 + np.log(2))
     assert found.joint(np.array([0]), np.array([1]))[0] == pytest.approx(np.eye(2) / 2)
-
-
-def test_a_sequence_without_an_allowed_labelling_is_named():
-    shut = Potentials(np.full((2, 2), -np.inf), np.zeros(2), np.zeros(2))
-    with pytest.raises(CalibError, match=r"Sequence 2 .* allowed"):
-        sum_chains(Chains.from_scores([np.zeros((1, 2)), np.zeros((2, 2))], shut))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -238,12 +232,8 @@ def test_neighbours_in_a_batch_change_nothing(way):
     together = sums_by(way, Chains.from_scores(scores, potentials))
     best, several = viterbi(together.chains), k_best(together.chains, 3)
     for i, own in enumerate(scores):
-        alone = sums_by(
-            way,
-            Chains.from_scores(
-                [own.astype("float64")], Potentials(*(part.astype("float64") for part in vars(potentials).values()))
-            ),
-        )
+        doubles = Potentials(*(part.astype("float64") for part in vars(potentials).values()))
+        alone = sums_by(way, Chains.from_scores([own.astype("float64")], doubles))
         assert together.by_sequence()[i] == pytest.approx(alone.marginals, abs=1e-12)
         assert together.log_z[i] == pytest.approx(alone.log_z[0], rel=1e-13)
         assert best[i].tolist() == viterbi(alone.chains)[0].tolist()
