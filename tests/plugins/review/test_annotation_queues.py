@@ -120,9 +120,8 @@ def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
     assert [(one["text"], one["label"]) for one in records] == [(row["text"], row["reason"]["label"]) for row in rows]
     (_, choices), (_, suggested) = (batches(name, *categorizing, tmp_path, "--force") for name in ("label-studio", "argilla"))
     assert [one["suggestions"]["label"]["value"] for one in suggested] == [row["reason"]["label"] for row in rows]
-    assert [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices] == [
-        [row["reason"]["label"]] for row in rows
-    ]
+    results = [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices]
+    assert results == [[row["reason"]["label"]] for row in rows]
 
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):

@@ -57,9 +57,8 @@ def test_wrong_entities_come_first_under_their_kind(calibrated_ner, tmp_path):
         elif kind == "wrong label":
             ents.append(Span(doc, one.start, one.end, "ORG" if one.label_ != "ORG" else "PER"))
         elif kind == "wrong border":
-            ents.append(
-                Span(doc, *((one.start, one.end + 1) if one.end < ents[0].start else (one.start, one.start + 1)), one.label_)
-            )
+            end = one.end + 1 if one.end < ents[0].start else one.start + 1
+            ents.append(Span(doc, one.start, end, one.label_))
         doc.set_ents(ents)
         planted[number] = kind
     found = told(calibrated_ner, save_docs(tmp_path / "planted.spacy", docs), "--component", "ner")

@@ -74,16 +74,8 @@ def test_another_order_is_refused():
         unit_doubts(corpus, units_of(corpus, "token"), "length")
 
 
-# Doubts of tokens
-
-
 # One sentence; the raw score is the square of the calibrated one. The last token carries nothing.
-WORDS = [
-    ("a", "X", {"X": 0.7, "Y": 0.2}),
-    ("b", "X", {"X": 0.4, "Y": 0.6}),
-    ("c", "X", {"X": 0.9}),
-    ("d", "", {"X": 0.5}),
-]
+WORDS = [("a", "X", {"X": 0.7, "Y": 0.2}), ("b", "X", {"X": 0.4, "Y": 0.6}), ("c", "X", {"X": 0.9}), ("d", "", {"X": 0.5})]
 CORPUS = corpus_of([[WORDS]])
 
 
@@ -118,9 +110,6 @@ def test_every_signal_is_about_the_counted_tokens(by):
 def test_an_unknown_signal_is_refused():
     with pytest.raises(CalibError, match="signal must be one of calibrated, raw"):
         doubts(CORPUS, "gut feeling")
-
-
-# Rare tags
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")
