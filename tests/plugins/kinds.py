@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import fix_random_seed, load_model_from_config
+from spacy.util import load_model_from_config
 
 from tests.asked import asking, gold_docs
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
@@ -22,7 +21,7 @@ from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_
 from tests.made import CATEGORY_WORDS as CATEGORIES
 from tests.made import category_docs, revive_categorizer
 from tests.plugins.links_made import link_docs, linking
-from tests.plugins.sequence.trained import SMALL
+from tests.plugins.sequence.trained import train_labeller
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
 
@@ -96,15 +95,11 @@ def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = 
     """A pipeline of one sequence model, trained on other documents than those of its kind."""
 
     def train() -> dict[str, Any]:
-        fix_random_seed(0)
-        nlp = blank("xx")
-        nlp.add_pipe(factory, config={"target": target, **({"model": SMALL} if factory == "calib_crf" else {})})
-        gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
-        examples = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
-        optimizer = nlp.initialize(lambda: examples)
-        for _ in range(10):
-            nlp.update(examples, sgd=optimizer)
-        return pack(nlp)
+        def examples_of(nlp: Language) -> list[Example]:
+            gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
+            return [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
+
+        return pack(train_labeller(factory, examples_of, target, 10))
 
     saved = made_once(f"kinds_{factory}_{target}", train)
     return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])

@@ -51,9 +51,6 @@ def tagged(words="they fish now") -> Doc:
     return write(doc, "tag", [{"PRON": 0.9, "NOUN": 0.05}, {"VERB": 0.7, "NOUN": 0.6}, {}])
 
 
-# Labels of tokens
-
-
 def test_tags_have_their_calibrated_probability():
     doc = tagged()
     draws = doc._.calib.sample(N, seed=1)
@@ -179,9 +176,6 @@ def test_bad_input_is_said():
         draws[0].doc()
 
 
-# Entities
-
-
 def entities() -> Doc:
     """ "Ann" is unscored, "New York" is chosen, "York" and "York City" are candidates, and one lies across Ann."""
     doc = Doc(NLP.vocab, words=["Ann", "saw", "New", "York", "City", "and", "Paris"])
@@ -224,9 +218,6 @@ def test_spans_of_a_group_are_drawn_each_by_itself(layer):
     assert [span.label_ for span in both.spans["sc"]] == ["A", "B", "C"]
     assert [span.label_ for span in neither.spans["sc"]] == ["C"]
     assert len(doc.spans["sc"]) == 3
-
-
-# Text categories and several annotations
 
 
 def test_categories_that_exclude_each_other():

@@ -143,16 +143,6 @@ def test_a_doc_without_scores_is_an_error(nlp):
         spacy_calib.render(nlp("a cat ."))
 
 
-def test_another_prefix_is_an_error(doc):
-    with pytest.raises(CalibError, match=r"\[C095\].*prefix 'other'"):
-        spacy_calib.render(doc, attr="other")
-
-
-def test_entities_of_a_tagger_are_an_error(doc):
-    with pytest.raises(CalibError, match=r"\[C096\].*prefix 'calib' are of tokens \(tag\)"):
-        spacy_calib.render(doc, style="ents")
-
-
 def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     nlp = fitted_categorizer()
     doc = nlp("the band was good\nnew song")
@@ -174,6 +164,8 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
 @pytest.mark.parametrize(
     ("keywords", "sentence"),
     [
+        ({"attr": "other"}, "with the prefix 'other'"),
+        ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
         ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
         ({"options": {"colors": {}}}, "options must be a dict with doubtful, tags, alternatives, legend, but 'colors'"),
         ({"options": {"doubtful": 2}}, "options['doubtful'] must be a number in [0, 1], but 2"),

@@ -108,7 +108,6 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
 def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
     run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
     assert "<svg" in (tmp_path / "found.svg").read_text()
-    assert not run(calibrated, test_file, "--silent").text
 
 
 @pytest.mark.parametrize(

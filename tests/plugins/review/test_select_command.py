@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -13,7 +12,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
+from spacy_calib.plugins.review.select_command import select as select_batch
 from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs, save_gold
+from tests.cli.test_documents import N_ARTICLES
 from tests.conftest import made_up_sentences
 from tests.sentences import says
 
@@ -138,8 +139,7 @@ def test_docs_to_correct(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
     rows = select(calibrated, pool, "--n", 6, "--output", path)["rows"]
     predicted = annotated(calibrated, pool)
-    docs = list(DocBin(store_user_data=True).from_disk(path).get_docs(spacy.blank("xx").vocab))
-    for doc, row in zip(docs, rows, strict=True):
+    for doc, row in zip(docs_in(path), rows, strict=True):
         source = predicted[row["doc"]][row["start"] : row["end"]]
         assert [token.tag_ for token in doc] == [token.tag_ for token in source]
         assert [token.text for token in doc] == [token.text for token in source]
@@ -174,7 +174,6 @@ def test_what_is_printed(calibrated, pool, tmp_path):
     outcome = ok(calib("select", calibrated, pool, "--n", 30, "--output", tmp_path / "batch.csv"))
     assert "... and 10 more" in outcome.text
     assert "Pool: 80 sentences of 40 documents" in outcome.text
-    assert calib("select", calibrated, pool, "--n", 30, "--silent").text == ""
 
 
 @pytest.mark.parametrize(
@@ -218,7 +217,7 @@ def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
 
 def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):
     """Wherever the pipeline sees sentences begin: a text is labelled as a whole."""
-    texts = [" ".join(token.text for token in doc) for doc in DocBin().from_disk(pool).get_docs(spacy.blank("xx").vocab)]
+    texts = [" ".join(token.text for token in doc) for doc in docs_in(pool)]
     (tmp_path / "pool.txt").write_text("\n".join(texts))
     (tmp_path / "labelled.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts[5:]))
     left = select(calibrated, tmp_path / "pool.txt", "--exclude", tmp_path / "labelled.jsonl", "--n", 100)
@@ -233,19 +232,11 @@ def test_nothing_labelled_yet(calibrated, pool, tmp_path):
     assert select(calibrated, pool)["excluded"] is None
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy"])
-def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix):
+def test_a_batch_of_docs_says_where_its_sentences_came_from(calibrated, tmp_path):
     (tmp_path / "pool.jsonl").write_text('{"text": ""}\n{"text": "the dog runs .", "id": 5}\n')
-    path = tmp_path / f"batch.{suffix}"
-    select(calibrated, tmp_path / "pool.jsonl", "--output", path)
-    if suffix == "spacy":
-        (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
-        origin = doc.user_data["calib_origin"]
-    elif suffix == "csv":
-        origin = json.loads(next(csv.DictReader(path.read_text().splitlines()))["origin"])
-    else:
-        origin = json.loads(path.read_text())["origin"]
-    assert origin == {"line": 2, "id": 5}
+    select(calibrated, tmp_path / "pool.jsonl", "--output", tmp_path / "batch.spacy")
+    (doc,) = docs_in(tmp_path / "batch.spacy")
+    assert doc.user_data["calib_origin"] == {"line": 2, "id": 5}
 
 
 def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tmp_path):
@@ -266,3 +257,14 @@ def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, t
     shutil.copy(test_file, data)
     select(calibrated, data, "--n", 3, "--output", tmp_path / "batch.spacy")
     assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3
+
+
+def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
+    rows = {
+        name: select_batch(str(calibrated), articles, top=N_ARTICLES, per_doc=1, **options)["rows"]
+        for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
+    }
+    of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
+    assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
+    ok(calib("select", calibrated, articles, "--doc-key", "article", "-n", 2))
+    refuses(calib("select", calibrated, articles, "--doc-key", "chapter"), "nothing under 'chapter'")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 import spacy
@@ -13,9 +11,11 @@ from spacy.training import Example
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
-from spacy_calib.plugins.sequence import joints
+from spacy_calib.plugins.events.component import HeldOutScores
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.plugins.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, sample_jointly
+from tests.conftest import run_upstream
+from tests.docstrings import run_examples
 from tests.plugins.events.test_draws import agree
 from tests.plugins.sequence.inference.chains import probabilities, small_chains
 from tests.plugins.sequence.trained import TAGS, WORDS, tagged, trained_labeller
@@ -23,9 +23,7 @@ from tests.sentences import says
 
 
 def test_the_example_of_the_reference_runs():
-    results = doctest.testmod(joints)
-    assert results.attempted > 0
-    assert results.failed == 0
+    run_examples(pair_scores, pair_names=pair_names)
 
 
 @settings(max_examples=40)
@@ -118,6 +116,23 @@ def test_pairs_are_calibrated_as_events_and_saved(hmm, tmp_path):
     made.to_disk(tmp_path / "pairs")
     again = TagCalibrator.from_disk(tmp_path / "pairs").transform(scores["test"])
     assert (again != made.transform(scores["test"])).nnz == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*CW0")
+def test_sentences_of_a_chain(hmm):
+    fit, test = (examples_of(hmm, sentences(hmm, 120, seed)) for seed in (3, 4))
+    calib = hmm.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Chain.v1", "component": "calib_hmm"}})
+    logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}
+    pipe = hmm.add_pipe("calib_event", last=True, config={"forecaster": logistic})
+    with hmm.select_pipes(disable=["calib", "calib_event"]):
+        calib.fit(run_upstream(hmm, fit))
+    with hmm.select_pipes(disable=["calib_event"]):
+        pipe.fit(run_upstream(hmm, fit), HeldOutScores(calib))
+    table = pipe.event_table(run_upstream(hmm, test))
+    said = [sent._.calib_right for example in test for sent in example.predicted.sents]
+    assert np.mean(said) == pytest.approx(table["right"], abs=0.1)
+    for name in ("calib", "calib_event"):
+        hmm.remove_pipe(name)
 
 
 @pytest.mark.parametrize("factory", ["calib_crf", "calib_crfsuite"])

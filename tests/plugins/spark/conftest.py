@@ -13,7 +13,7 @@ import spacy
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.spark.score_rows import score_rows
-from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.conftest import made_up_sentences, revive
 from tests.forked import ROOT, alone
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
@@ -57,15 +57,10 @@ def session(request) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def calibrated(trained_bytes, tmp_path_factory) -> str:
+def calibrated(fitted_bytes, tmp_path_factory) -> str:
     """A pipeline with a calib pipe fitted for its tagger."""
-    nlp = revive(trained_bytes)
-    calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
     path = tmp_path_factory.mktemp("spark") / "calibrated"
-    nlp.to_disk(path)
+    revive(fitted_bytes).to_disk(path)
     return str(path)
 
 

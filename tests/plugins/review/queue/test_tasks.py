@@ -59,13 +59,10 @@ def test_a_sentence_is_marked_with_its_entities():
     assert [(mark.label, last.text[mark.start : mark.end], mark.score) for mark in last.spans] == [("PER", "Ann", 0.8)]
 
 
-def test_a_sentence_without_entities_is_marked_with_its_labels():
+def test_a_sentence_without_entities_is_marked_with_its_labels_other_than_outside():
     first, *_ = tasks(corpus_of(DOCS), "sentence")
     marks = [(mark.label, first.text[mark.start : mark.end]) for mark in first.spans]
     assert marks == [("D", "My"), ("N", "fish"), ("V", "swim")]
-
-
-def test_tokens_outside_of_entities_are_not_marked():
     (only,) = tasks(corpus_of([[[("a", "O", {"O": 0.9}), ("b", "PER", {"PER": 0.5})]]]), "sentence")
     assert [mark.label for mark in only.spans] == ["PER"]
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, unit_doubts
 from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
@@ -71,11 +70,6 @@ def test_nothing_to_rank(kind):
     assert all(len(unit_doubts(corpus, units, by)) == 0 for by in REVIEW)
 
 
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(CalibError, match="unit must be one of token, entity, sentence, document"):
-        units_of(small(), "paragraph")
-
-
 def test_sentences_and_documents_with_a_score():
     corpus = corpus_of(SMALL_CORPUS)
     units = units_of(corpus, "sentence")
@@ -85,9 +79,6 @@ def test_sentences_and_documents_with_a_score():
     units = units_of(corpus, "document")
     assert (units.firsts.tolist(), units.lasts.tolist(), units.labels.tolist()) == ([0, 3], [3, 8], [-1, -1])
     np.testing.assert_allclose(units.calibrated, [0.9 * 0.6 * 0.75, 0.6 * 0.6])
-
-
-def test_an_empty_doc_at_the_end():
     assert units_of(corpus_of([*SMALL_CORPUS, []]), "document").firsts.tolist() == [0, 3]
 
 
