@@ -188,7 +188,6 @@ def test_a_damaged_state_is_refused_or_harmless(fuzz, name, as_bytes):
 
 
 def test_answers_in_a_cache(fuzz, tmp_path):
-    """What `calib_answers` keeps: an answer that is damaged is refused, or can be read on."""
     nlp = asking(cache=str(tmp_path / "answers.sqlite"))
     pipe, text = nlp.get_pipe("names"), "Ann of Rome tree Kim lights"
     nlp(text)

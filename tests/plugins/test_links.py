@@ -181,7 +181,6 @@ def test_only_the_thirty_likeliest_candidates_are_kept():
 
 
 def test_random_chains_of_operations_leave_right_links_or_none(fitted):
-    """An entity is known by the words beside it, of which each is met once."""
     truth: dict[tuple[str, str], dict[str, float]] = {}
 
     def drawn(rng: random.Random) -> Doc:

@@ -247,7 +247,6 @@ def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, 
 
 @pytest.mark.filterwarnings("ignore:.*CW78")
 def test_a_score_that_is_not_calibrated_is_marked(presidio, analyzing, engine_class, own_nlp):
-    """By its class, and in the metadata of results where the engine may put its own recognizer in the place of Presidio's."""
     from spacy_calib.plugins.presidio import UncalibratedScore
 
     engine = engine_class(nlp=with_ruler(own_nlp, **OVER))
@@ -451,29 +450,17 @@ def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_c
     assert len({score for one in wanted for score in one.values()}) > 2
 
 
-@pytest.fixture
-def imported_anew(monkeypatch):
-    """Import the module as for the first time, where Presidio is imported for the first time too."""
-    for name in [*sys.modules]:
-        if name.split(".")[0] == "presidio_analyzer" or name == "spacy_calib.plugins.presidio":
-            monkeypatch.delitem(sys.modules, name)
-    return lambda: importlib.import_module("spacy_calib.plugins.presidio")
-
-
-def test_without_presidio_the_module_says_what_to_install(imported_anew, monkeypatch):
-    class Hidden:
-        def find_spec(self, name, path=None, target=None):
-            if name == "presidio_analyzer":
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
+def test_without_presidio_the_module_says_what_to_install(hide_package):
+    hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
     with pytest.raises(CalibError, match=r'\[C064\] .*pip install "spacy-calib\[presidio\]"'):
-        imported_anew()
+        importlib.import_module("spacy_calib.plugins.presidio")
 
 
-def test_a_broken_presidio_is_not_called_missing(imported_anew, monkeypatch, tmp_path):
+def test_a_broken_presidio_is_not_called_missing(hide_package, monkeypatch, tmp_path):
+    hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
+    monkeypatch.delitem(sys.modules, "presidio_analyzer")
     (tmp_path / "presidio_analyzer").mkdir()
     (tmp_path / "presidio_analyzer" / "__init__.py").write_text("import phonenumbers_of_nobody", encoding="utf8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'phonenumbers_of_nobody'"):
-        imported_anew()
+        importlib.import_module("spacy_calib.plugins.presidio")

@@ -126,7 +126,6 @@ def test_labelled_documents_correct_the_counts(calibrated, test_file, dev):
 
 
 def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tmp_path):
-    """Where all texts are labelled, nothing is left to estimate."""
     tag, gold = some_tag(test_file)
     docs = docs_in(test_file)
     result = count(str(calibrated), test_file, query=[tag], gold=test_file)

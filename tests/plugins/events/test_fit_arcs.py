@@ -91,7 +91,6 @@ def test_events_of_arcs_are_for_parsers(ner_model, entity_dev, tmp_path):
 
 
 def test_second_pass(place, tmp_path):
-    """The parser stays spaCy's own, and says the same."""
     ok(calib("fit", place / "model", place / "dev.spacy", tmp_path / "twice", "-C", "parser", "--second-pass", "--silent"))
     pipelines = [spacy.load(place / "sure"), spacy.load(tmp_path / "twice")]
     assert pipelines[1].get_pipe_meta("parser").factory == "parser"

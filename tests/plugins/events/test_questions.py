@@ -218,23 +218,19 @@ def draw_spans(rng, n) -> list[tuple[int, int, str]]:
     return sorted({(start, min(n, start + rng.randint(1, 3)), rng.choice(["NP", "N"])) for start in starts})
 
 
-def bare(words) -> list[bool]:
-    return [False] * len(words)
-
-
 def test_exact_entities_are_the_true_positives_of_spacys_ner_scorer():
     rng = random.Random(0)
     examples, found, n_gold = [], [], 0
     for _ in range(800):
         gold_words = draw_words(rng, "abcdefgh", 0.7)
-        gold = with_entities(gold_words, draw_entities(rng, len(gold_words)), spaces=bare(gold_words))
+        gold = with_entities(gold_words, draw_entities(rng, len(gold_words)), spaces=[False] * len(gold_words))
         if rng.random() < 0.5:
             at = rng.randrange(len(gold))
             gold.set_ents([], missing=[gold[at : at + 1]], default="unmodified")
         n_gold += len(gold.ents)
         # Words that hold several gold words: of parts of gold words spaCy's two scorers think differently, see below.
         words = glue(rng, gold_words)
-        example = Example(with_entities(words, draw_entities(rng, len(words)), spaces=bare(words)), gold)
+        example = Example(with_entities(words, draw_entities(rng, len(words)), spaces=[False] * len(words)), gold)
         examples.append(example)
         found += span_hits(example, NER, [(e.start, e.end, e.label) for e in example.predicted.ents], "exact").tolist()
     right, wrong, ignored = found.count(1), found.count(0), found.count(-1)
@@ -251,7 +247,7 @@ def test_exact_spans_are_the_true_positives_of_spacys_span_scorer(cut):
     examples = []
     for _ in range(300):
         both = [draw_words(rng, "abcdef", cut) for _ in range(2)]
-        predicted, gold = (with_spans(words, draw_spans(rng, len(words)), spaces=bare(words)) for words in both)
+        predicted, gold = (with_spans(words, draw_spans(rng, len(words)), spaces=[False] * len(words)) for words in both)
         example = Example(predicted, gold)
         examples.append(example)
         n_gold += len(gold.spans["sc"])

@@ -101,7 +101,6 @@ def test_every_kind_of_label_is_written_and_erased(layer, label, read):
 
 
 def test_scores_of_a_fitted_tagger(trained_bytes):
-    """End to end: the same draws in a batch and alone, after a copy, a cut and a file."""
     nlp = revive(trained_bytes)
     nlp.add_pipe("calib")
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(6, seed=3)]

@@ -152,7 +152,6 @@ def test_bad_options_are_named(calibrated, test_file, options, sentence):
 
 
 def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, gold, tmp_path):
-    """Texts of lines, filed in the line or in its meta; of entities too."""
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(60, seed=8)]
     lines = [{"text": text, "kind": "a"} for text in texts[:25]] + [
         {"text": text, "meta": {"kind": "b"}} for text in texts[25:]
@@ -176,7 +175,6 @@ def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, g
 
 
 def test_each_month_of_a_stream_has_its_own_verdict(calibrated, tmp_path):
-    """The texts of one month are like those of the fit, those of the next are not, and those of the last are too few."""
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(120, seed=2)]
     months = {"2026-01": texts, "2026-02": ["xqzjk wxq . . . the the the a a a"] * 60, "2026-03": texts[:2]}
     lines = [{"text": text, "month": month} for month, own in months.items() for text in own]
@@ -216,7 +214,6 @@ def test_gold_of_some_documents_is_no_proof_for_all(calibrated, test_file, tmp_p
 
 
 def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
-    """They are neither warned of nor missed."""
     dev = in_pairs(dev, tmp_path / "dev.spacy")
     nlp = spacy.load(fitted_to(tmp_path / "m", model, dev, "-C", "senter"))
     with warnings.catch_warnings():

@@ -56,6 +56,8 @@ def test_categories_are_what_the_answer_begins_with():
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
     own = {key: doc.user_data[key] for key in doc.user_data if "answers" in key}
     assert own == pytest.approx({"answers_product": 0.6, "answers_margin": 0.4})
+    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
+        asking(into="cats", types=None)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,6 @@ def test_a_doc_without_words_is_not_asked_about():
     nlp = asking()
     doc = nlp("")
     assert (nlp.get_pipe("names").n_asked, len(doc.spans)) == (0, 0)
-
-
-def test_categories_without_names():
-    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
-        asking(into="cats", types=None)
 
 
 # Answers that are none, or not whole

@@ -142,7 +142,6 @@ def test_the_reader_of_paths_gives_the_pairs_of_the_answer(pairs, seed):
     st.integers(0, 10**6),
 )
 def test_asked_for_is_found_and_absent_and_invented(pairs, more, words, known, seed):
-    """What a reader asks for: all that the answer holds, and some that it does not."""
     answer, pairs, _, _ = written(pairs, seed)
     asked = [*pairs, *more]
     random.Random(seed).shuffle(asked)

@@ -275,7 +275,6 @@ VALUES = st.sampled_from(
 
 @given(st.sampled_from(sorted(OF_DICTS)), st.data())
 def test_damaged_responses_are_a_sentence_or_an_answer(form, data):
-    """Some places of a response are replaced by other values."""
     response = copy.deepcopy(FORMS[form])
     for _ in range(data.draw(st.integers(1, 3))):
         holder, key = response, data.draw(st.sampled_from(sorted(response)))

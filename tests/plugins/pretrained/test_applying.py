@@ -403,7 +403,6 @@ def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path
 
 
 def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
-    """The core's sentence, with the advice of this plug-in."""
     nlp = stock()
     nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
     with pytest.warns(

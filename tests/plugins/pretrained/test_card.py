@@ -38,6 +38,7 @@ def card(request) -> Card:
 def test_there_are_cards_of_both_english_pipelines():
     names = {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")}
     assert names <= {card.name for card in CARDS}
+    assert sum(file.stat().st_size for file in card_folder().iterdir()) < 1_500_000
 
 
 def test_sources_may_be_fitted_on_and_are_named_in_the_licences(card):
@@ -106,10 +107,6 @@ def test_maps_name_their_evidence(card):
 def test_states_hold_no_text_and_no_record(card):
     state = card.state()
     assert (state["record"], state["seen"], state["weights"]) == (None, None, "")
-
-
-def test_the_cards_are_small():
-    assert sum(file.stat().st_size for file in card_folder().iterdir()) < 1_500_000
 
 
 def registered(monkeypatch, value: Any) -> None:

@@ -178,13 +178,8 @@ def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
 
 
 def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):
-    data = {
-        "model": written / "model",
-        "data": written / "gold.spacy",
-        "component": "ner",
-        "label_map": MAP,
-        "allow_unknown": True,
-    }
+    data = {"model": written / "model", "data": written / "gold.spacy"}
+    data |= {"component": "ner", "label_map": MAP, "allow_unknown": True}
     assert spacy_calib.fit(output=tmp_path / "out", always=True, **data).fit_info.span_event == "article"
     exact = spacy_calib.fit(output=tmp_path / "exact", event="exact", **data)  # another event is taken in any case
     assert exact.fit_info.span_event == "exact"

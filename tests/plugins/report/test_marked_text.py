@@ -140,15 +140,9 @@ def test_every_step_has_a_name_and_a_rule():
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (0.0, "0 %"),
-        (1.0, "100 %"),
-        (1e-9, "<0.1 %"),
-        (0.9999, ">99.9 %"),
-        (0.5, "50.0 %"),
-        (0.9994, "99.9 %"),
-        (0.0005, "0.1 %"),
+        (0.0, "0 %"), (1.0, "100 %"), (1e-9, "<0.1 %"), (0.9999, ">99.9 %"), (0.5, "50.0 %"), (0.9994, "99.9 %"), (0.0005, "0.1 %"),
     ],
-)
+)  # fmt: skip
 def test_percent(value, shown):
     assert percent(value) == shown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -105,10 +104,8 @@ def test_the_backend_that_the_user_chose_stays(plt):
         plt.switch_backend("agg")
 
 
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
-    for name in {"matplotlib", "matplotlib.figure", "matplotlib.pyplot", *sys.modules}:
-        if name.split(".")[0] == "matplotlib":
-            monkeypatch.setitem(sys.modules, name, None)
+def test_without_matplotlib_the_error_names_the_extra(hide_package):
+    hide_package("matplotlib")
     with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):
         compare_reliability([panel("all")])
 
@@ -139,7 +136,6 @@ def test_histograms_stand_under_their_diagram_on_the_same_scale(plt):
 
 
 def test_a_diagram_alone_is_square(plt):
-    """Under a histogram it is as wide as that, whatever its height."""
     for histograms, aspect in ((False, 1), (True, None)):
         assert draw_panels([numbers("a")], histograms=histograms).axes[0].get_box_aspect() == aspect
 

@@ -104,6 +104,8 @@ def test_several_docs(fitted):
     assert Page(spacy_calib.render(docs)).texts == [TEXT, "a cat ."]
     assert Page(spacy_calib.render(doc for doc in docs)).texts == [TEXT, "a cat ."]
     assert Page(spacy_calib.render([])).texts == []
+    for style in ("tokens", "ents"):
+        assert Page(spacy_calib.render(fitted(""), style=style)).texts == [""]
 
 
 def test_an_unscored_word_looks_different(doc):
@@ -130,12 +132,6 @@ def test_title_and_direction():
     assert page.elements[0] == ("html", {"lang": "he", "dir": "rtl"})
     assert "<h2>A &lt;b&gt;</h2>" in spacy_calib.render(made)
     assert [w.score for w in read_words(made, "calib").words] == pytest.approx([0.7, 0.9])
-
-
-def test_an_empty_doc_is_an_empty_passage(fitted):
-    empty = fitted("")
-    assert Page(spacy_calib.render(empty)).texts == [""]
-    assert Page(spacy_calib.render(empty, style="ents")).texts == [""]
 
 
 def test_a_doc_without_scores_is_an_error(nlp):

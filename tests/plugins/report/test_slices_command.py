@@ -81,7 +81,6 @@ def test_keys_that_tell_nothing_are_refused(calibrated, filed, test_file):
 
 
 def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_path):
-    """Long sentences have wrong tags; nothing but the field and their length tells them."""
     docs = [gold_doc(Vocab(), sentence) for sentence in made_up_sentences(400, seed=5)]
     for doc in docs[::2]:
         for token in list(doc)[::2]:

@@ -182,7 +182,6 @@ def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
 
 
 def test_what_a_record_calls_as_we_do_takes_the_place_of_nothing(calibrated, tmp_path):
-    """A record from another tool brings text, label, spans and scores of its own."""
     text, data, queue = "the dog runs .", tmp_path / "texts.jsonl", tmp_path / "q.json"
     names = ("text", "label", "id", "spans", "tokens", "data", "meta", "alternatives", "focus", "score")
     theirs = dict.fromkeys(names, "theirs")

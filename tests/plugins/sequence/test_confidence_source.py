@@ -186,7 +186,6 @@ def test_draws_count_agreement():
 
 @pytest.mark.parametrize("way", ["kd_pc", "kd_fixed"])
 def test_all_scales_at_once_are_each_by_itself(way):
-    """The labels that count are the best ones of one draw at one scale after the other."""
     nlp = trained_labeller("calib_online", "ents")
     texts = [Doc(nlp.vocab, words=words) for words in (["in", "New", "York"], ["Ann"], [], ["ran", "in", "new", "Ann", "York"])]
     draws = ConfidenceSource(way=way).weight_samples(nlp.get_pipe("calib_online"), texts)

@@ -61,7 +61,6 @@ def test_the_head_of_a_tagger_and_what_a_way_cannot_read(model, online, dev, tmp
 
 
 def test_a_setting_of_the_source_alone_tells_no_source(online, dev, tmp_path):
-    """It goes to the source that claims the component."""
     outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", "--components.calib.source.way", "delta", *PLAIN[:4])  # fmt: skip
     assert "Scores: delta" in outcome.text
 

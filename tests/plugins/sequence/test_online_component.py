@@ -11,13 +11,6 @@ from spacy.training import Example
 from tests.plugins.sequence.trained import TAGS, WORDS, online_learner
 
 
-@pytest.mark.parametrize("rule", ["perceptron", "pa", "cw", "arow"])
-def test_every_rule_learns_the_tags(rule):
-    nlp, _, losses = online_learner(rule=rule)
-    assert [token.tag_ for token in nlp(Doc(nlp.vocab, words=WORDS))] == TAGS
-    assert losses[0] > losses[-1] == 0
-
-
 def test_saved_and_trained_further(tmp_path):
     nlp, pipe, _ = online_learner(rounds=1)
     nlp.to_disk(tmp_path)

@@ -21,18 +21,11 @@ TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentence
 # that has a partition takes longer than reading it again.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 QUICK = {
-    "spark_driver_extraJavaOptions": _JVM,
-    "spark_executor_extraJavaOptions": _JVM,
-    "spark_sql_shuffle_partitions": 2,
-    "spark_sql_adaptive_enabled": "false",
-    "spark_sql_codegen_wholeStage": "false",
-    "spark_locality_wait": 0,
-    "spark_shuffle_io_retryWait": "100ms",
-    "spark_log_level": "OFF",
-    "spark_ui_showConsoleProgress": "false",
-    "spark_python_daemon_module": "tests.plugins.spark.daemon",
-    "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
-}
+    "spark_driver_extraJavaOptions": _JVM, "spark_executor_extraJavaOptions": _JVM, "spark_sql_shuffle_partitions": 2,
+    "spark_sql_adaptive_enabled": "false", "spark_sql_codegen_wholeStage": "false", "spark_locality_wait": 0,
+    "spark_shuffle_io_retryWait": "100ms", "spark_log_level": "OFF", "spark_ui_showConsoleProgress": "false",
+    "spark_python_daemon_module": "tests.plugins.spark.daemon", "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,6 @@ def test_gold_that_cannot_be_sampled_is_said_in_one_sentence(golden):
 
 
 def test_the_page_runs(session, calibrated, gold, trained_bytes, tmp_path, monkeypatch):
-    """docs/how-to/spark.md but for the recipes of others; what is fitted on a sample gives scores."""
     shutil.copytree(calibrated, tmp_path / "calibrated")
     DocBin(docs=gold, store_user_data=True).to_disk(tmp_path / "dev.spacy")
     revive(trained_bytes).to_disk(tmp_path / "model")

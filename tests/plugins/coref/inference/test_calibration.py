@@ -23,11 +23,8 @@ from spacy_calib.schema import InvalidState
 PAIRS = MentionPairs(np.array([1, 2]), np.array([0, 1]), np.array([0.5, 0.25]), 4)
 
 
-def test_expected_sizes_count_the_mention_itself():
-    assert expected_sizes(PAIRS).tolist() == [1.5, 1.75, 1.25, 1.0]
-
-
 def test_columns_by_hand():
+    assert expected_sizes(PAIRS).tolist() == [1.5, 1.75, 1.25, 1.0]  # each mention itself counts
     # The first pair is of kinds 0 and near, the second of kinds 1 and far.
     columns = context_columns(PAIRS, np.array([0, 3]), 2)
     sizes = [np.log(1.5 * 1.75) / 2, np.log(1.75 * 1.25) / 2]

@@ -85,9 +85,7 @@ def test_patterns_multiply_what_is_uncertain(doc):
     np.testing.assert_allclose(answer.calibrated, [0.01, 1.0, 0.2])
     assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "document").count_gold(doc) == 1
     assert len(ask([{"TAG": "NNP"}] * 9).answer(doc).raw) == 0
-
-
-def test_texts_are_sure(doc):
+    # Texts are sure.
     answer = ask([{"LOWER": "may"}, {"LOWER": "leave"}]).answer(doc)
     assert (answer.calibrated.tolist(), answer.n_found) == ([1.0], 1)
     assert ask([{"LOWER": "nobody"}]).answer(doc).n_found == 0

@@ -90,7 +90,6 @@ def test_doccano_has_a_text_and_its_labels(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_argilla_has_fields_suggestions_and_flat_metadata(kind):
-    """As `Record.from_dict` and the schema of a span question ask for it."""
     tasks, text = written("argilla", kind)
     found = json.loads(text)
     assert [one["id"] for one in found] == [str(task.rank) for task in tasks]
