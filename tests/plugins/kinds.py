@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +120,14 @@ class Kind:
     method: str = "isotonic"
 
 
+_SEVERAL = "textcat_multilabel"
 KINDS = {
     "tags": Kind(tagger, tag_docs, "tagger"),
     "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner", label="PER"),
-    "spans": Kind(
-        lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat", label="PER"
-    ),
+    "spans": Kind(partial(revive_recognizer, "spancat"), partial(entity_docs, spans=True), "spancat", label="PER"),
     "categories": Kind(revive_categorizer, category_docs, "textcat", label="film"),
     "several categories": Kind(
-        lambda: revive_categorizer("textcat_multilabel"),
-        lambda n, seed: category_docs(n, seed, several=True),
-        "textcat_multilabel",
-        label="film",
+        partial(revive_categorizer, _SEVERAL), partial(category_docs, several=True), _SEVERAL, label="film"
     ),
     # The source learns the weights of its features itself; a map behind them is worse than none for so few links, and is refused.
     "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL", method="identity"),

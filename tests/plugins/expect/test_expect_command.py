@@ -227,18 +227,12 @@ def test_documents_of_one_word_have_no_sentence_to_split(model, dev, tmp_path):
 
 @pytest.mark.parametrize(
     ("texts", "fail_on", "code"),
-    [
-        ("other", [], 0),
-        ("other", ["--fail-on", "drift"], 1),
-        ("other", ["--fail-on", "unclear"], 0),
-        ("few", ["--fail-on", "drift"], 0),
-        ("few", ["--fail-on", "drift,unclear"], 1),
-    ],
+    [("other", "", 0), ("other", "drift", 1), ("other", "unclear", 0), ("few", "drift", 0), ("few", "drift,unclear", 1)],
 )
 def test_scripts_can_fail_on_the_verdict(texts, fail_on, code, calibrated, tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("the dog saw .\n" * 2 if texts == "few" else "the the the the a a a .\n" * 300)
-    outcome = calib("expect", calibrated, path, *fail_on)
+    outcome = calib("expect", calibrated, path, *(["--fail-on", fail_on] if fail_on else []))
     assert outcome.code == code, outcome.text
     verdict = "Too few texts to tell" if texts == "few" else "DO NOT TRUST"
     assert verdict in outcome.text

@@ -53,6 +53,7 @@ def test_it_learns_which_links_are_right():
     assert weights[1] > weights[0] > weights[2]
     stacked = _StackedChoices.from_documents(documents)
     assert stacked.loss(weights)[0] < 0.5 * stacked.loss(np.zeros(3))[0]
+    assert stacked.loss(weights)[1] == pytest.approx(-weights, abs=1e-3)  # the slope of the penalty is weights times 1
 
 
 def test_held_out_antecedents_are_by_weights_of_other_documents():
