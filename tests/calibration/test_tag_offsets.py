@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _OffsetProblem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
@@ -91,22 +90,6 @@ def test_equals_brute_force_unit_by_unit(strength, drawn, data):
             continue
         wanted = best_by_bisection(margins[own], hits[own], weights[own], strength)
         np.testing.assert_allclose(found[tag], wanted, rtol=0, atol=1e-5 if strength == 0 else 1e-8)
-
-
-@given(drawn=tagged_pairs())
-def test_strength_zero_is_the_maximum_likelihood_of_each_tag(drawn):
-    """No offset on a grid makes the tag's hits likelier; all hits and no hits end at the clip."""
-    scores, hits, tags, _ = drawn
-    margins = log_odds(scores)
-    found = fit_offsets(margins, hits, tags, 5, strength=0)
-    grid = np.linspace(-15, 15, 601)
-    for tag in np.unique(tags):
-        own = tags == tag
-        ones = np.ones(own.sum())
-        best = penalized(grid, margins[own], hits[own], ones, 0).min()
-        assert penalized(found.values[tag], margins[own], hits[own], ones, 0)[0] <= best + 1e-9
-        if hits[own].all() or not hits[own].any():
-            assert found.values[tag] == (15.0 if hits[own].all() else -15.0)
 
 
 @given(drawn=tagged_pairs())
@@ -349,16 +332,6 @@ def test_monotone_stays_monotone_and_probabilities_stay_probabilities(drawn):
             assert np.isfinite(moved).all()
             assert ((moved >= 0) & (moved <= 1)).all()
             assert (np.diff(moved) >= 0).all()
-
-
-@pytest.mark.parametrize("prototype", [Platt(), IsotonicRegression()], ids=lambda p: type(p).__name__)
-def test_after_a_monotone_map_each_tag_rises_with_the_score(prototype):
-    scores, hits, tags, groups, _ = known(5000)
-    mapped = prototype.clone().fit(scores, hits).predict(scores)
-    made = TagOffsets().fit(mapped, hits, tags, 40, groups, 2)
-    grid = prototype.clone().fit(scores, hits).predict(GRID)
-    for tag in range(40):
-        assert (np.diff(made.predict(grid, np.full(301, tag), np.full(301, tag // 20))) >= 0).all()
 
 
 def test_predictions_depend_on_their_own_pair_only_and_leave_the_input_alone():
