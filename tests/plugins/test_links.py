@@ -22,7 +22,7 @@ from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _Go
 from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
 from tests.made import categorized
 from tests.plugins.links_made import NAMES, PRIORS, link_docs, linking
 from tests.plugins.sequence.test_right_chains import cut, merged
@@ -244,9 +244,7 @@ def folder(tmp_path_factory):
 
 
 def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
-    options = ("--precision", 0.4, "--apply", folder / "cut", "--format", "json")
-    found = calib("threshold", folder / "fitted", folder / "test.spacy", *options)
-    told = json.loads(ok(found).printed)
+    told = json_of("threshold", folder / "fitted", folder / "test.spacy", "--precision", 0.4, "--apply", folder / "cut")
     assert (told["event"], told["rows"][0]["entities"]) == ("link", 80)
     nlp = spacy.load(folder / "cut")
     doc = nlp(TEXT)
@@ -259,7 +257,7 @@ def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
     identities = {f"{name}-{topic}" for name in NAMES for topic in ("place", "band", "firm")}
     assert {row["label"] for row in rows} <= {NIL, *identities}
     assert {row["accept"] for row in rows} == {True, False}
-    ranked = json.loads(ok(calib("rank", folder / "cut", folder / "test.spacy", "--not-accepted", "--format", "json")).printed)
+    ranked = json_of("rank", folder / "cut", folder / "test.spacy", "--not-accepted")
     assert ranked["unit"] == "entity"
     assert ranked["accepted"] == sum(row["accept"] for row in rows)
     refused = calib("threshold", folder / "fitted", folder / "test.spacy", "--recall", 0.5)
@@ -287,7 +285,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     ok(calib("evaluate", tmp_path / "out", data, "--output", tmp_path / "told.json"))
     told = json.loads((tmp_path / "told.json").read_text())["calib"]
     assert (told["tokens"], told["accuracy"]) == (n, pytest.approx(n_right / n))
-    found = json.loads(ok(calib("threshold", folder / "fitted", data, "--precision", 0.4, "--format", "json")).printed)
+    found = json_of("threshold", folder / "fitted", data, "--precision", 0.4)
     assert found["rows"][0]["entities"] == n
     assert expect(str(folder / "fitted"), folder / "test.spacy", gold=data)["gold"]["tokens"] == n
     assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text

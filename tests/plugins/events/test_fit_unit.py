@@ -7,7 +7,7 @@ import json
 import pytest
 import spacy
 
-from ...cli.conftest import calib, ok, refuses, save_docs
+from ...cli.conftest import calib, json_of, ok, refuses, save_docs
 from ...cli.test_adapt_command import odd_docs
 from ...cli.test_privacy import found_in, with_secrets
 
@@ -30,10 +30,9 @@ def test_evaluate_shows_forecast_and_product(asking, test_file, tmp_path):
 
 
 def test_info_names_it(asking, calibrated):
-    outcome = calib("info", asking, "--format", "json")
-    assert json.loads(outcome.printed)["calib"]["events"]["calib_event"]["event"] == "all labels right"
+    assert json_of("info", asking)["calib"]["events"]["calib_event"]["event"] == "all labels right"
     assert "whole sentences" in calib("info", asking).text
-    assert "events" not in json.loads(calib("info", calibrated, "--format", "json").printed)["calib"]
+    assert "events" not in json_of("info", calibrated)["calib"]
 
 
 def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, test_file, tmp_path):
@@ -94,8 +93,7 @@ def test_adapting_says_how_true_the_forecasts_are_then(asking, tmp_path):
     outcome = ok(calib("adapt", asking, odd, tmp_path / "out"))
     assert "calib_event: whole sentences (event: all labels right)" in outcome.text
     assert "The forecasts were not fitted again, but read the adapted scores" in outcome.text
-    again = calib("adapt", asking, odd, tmp_path / "again", "--format", "json")
-    told = json.loads(again.printed)["events"]["calib_event"]
+    told = json_of("adapt", asking, odd, tmp_path / "again")["events"]["calib_event"]
     assert told["units"] > 20
     assert 0 < told["expected"] < 0.5
     before, after = (spacy.load(path).get_pipe("calib_event").info for path in (asking, tmp_path / "out"))

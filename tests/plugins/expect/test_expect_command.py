@@ -77,11 +77,10 @@ def test_gold_changes_nothing_but_the_comparison(calibrated, test_file, tmp_path
     refuses(calib("expect", calibrated, bare, "--check"), "The data has no gold tag annotation for component 'tagger'")
 
 
-def test_plain_texts_and_json_on_the_standard_output(calibrated, tmp_path):
+def test_plain_texts(calibrated, tmp_path):
     file = tmp_path / "texts.txt"
     file.write_text("the dog saw a duck .\nthe old duck saw the dog .\n")
-    outcome = calib("expect", calibrated, file, "--format", "json", "--confidence", 0.8)
-    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    _, result = run_expect(calibrated, file, tmp_path, "--confidence", 0.8)
     assert (result["documents"], result["confidence"]) == (2, 0.8)
     # Two sentences tell nothing of a drift.
     assert (result["drift"]["verdict"], result["trusted"]) == ("too few texts to tell", False)

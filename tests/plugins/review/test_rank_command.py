@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.plugins.review.rank_command import rank
-from tests.cli.conftest import calib, ok, refuses
+from tests.cli.conftest import calib, json_of, ok, refuses
 from tests.sentences import says
 
 
@@ -55,8 +55,7 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
 
 def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
-    outcome = run(calibrated, tmp_path / "texts.txt", "--format", "json")
-    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    result = json_of("rank", calibrated, tmp_path / "texts.txt")
     assert result["wrong"] is None
     assert result["signals"] is None
     assert len(result["expected"]) == len(result["shares"])

@@ -13,7 +13,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.plugins.review.select_command import select as select_batch
-from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs, save_gold
+from tests.cli.conftest import annotated, calib, docs_in, json_of, ok, refuses, save_docs, save_gold
 from tests.cli.test_documents import N_ARTICLES
 from tests.conftest import made_up_sentences
 from tests.sentences import says
@@ -43,8 +43,7 @@ def calibrated(model, dev, tmp_path_factory):
 
 
 def select(model, pool, *options):
-    outcome = ok(calib("select", model, pool, "--format", "json", *options))
-    return json.loads(outcome.printed[outcome.printed.index("{") :])
+    return json_of("select", model, pool, *options)
 
 
 def test_the_least_confident_token_of_each_sentence(calibrated, pool):
