@@ -6,15 +6,15 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.util import fix_random_seed, load_model_from_config
+from spacy.util import load_model_from_config
 
 from tests.asked import asking, gold_docs
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
@@ -22,7 +22,7 @@ from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_
 from tests.made import CATEGORY_WORDS as CATEGORIES
 from tests.made import category_docs, revive_categorizer
 from tests.plugins.links_made import link_docs, linking
-from tests.plugins.sequence.trained import SMALL
+from tests.plugins.sequence.trained import train_labeller
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
 
@@ -96,15 +96,11 @@ def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = 
     """A pipeline of one sequence model, trained on other documents than those of its kind."""
 
     def train() -> dict[str, Any]:
-        fix_random_seed(0)
-        nlp = blank("xx")
-        nlp.add_pipe(factory, config={"target": target, **({"model": SMALL} if factory == "calib_crf" else {})})
-        gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
-        examples = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
-        optimizer = nlp.initialize(lambda: examples)
-        for _ in range(10):
-            nlp.update(examples, sgd=optimizer)
-        return pack(nlp)
+        def examples_of(nlp: Language) -> list[Example]:
+            gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
+            return [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
+
+        return pack(train_labeller(factory, examples_of, target, 10))
 
     saved = made_once(f"kinds_{factory}_{target}", train)
     return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
@@ -124,18 +120,14 @@ class Kind:
     method: str = "isotonic"
 
 
+_SEVERAL = "textcat_multilabel"
 KINDS = {
     "tags": Kind(tagger, tag_docs, "tagger"),
     "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner", label="PER"),
-    "spans": Kind(
-        lambda: revive_recognizer("spancat"), lambda n, seed: entity_docs(n, seed, spans=True), "spancat", label="PER"
-    ),
+    "spans": Kind(partial(revive_recognizer, "spancat"), partial(entity_docs, spans=True), "spancat", label="PER"),
     "categories": Kind(revive_categorizer, category_docs, "textcat", label="film"),
     "several categories": Kind(
-        lambda: revive_categorizer("textcat_multilabel"),
-        lambda n, seed: category_docs(n, seed, several=True),
-        "textcat_multilabel",
-        label="film",
+        partial(revive_categorizer, _SEVERAL), partial(category_docs, several=True), _SEVERAL, label="film"
     ),
     # The source learns the weights of its features itself; a map behind them is worse than none for so few links, and is refused.
     "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL", method="identity"),

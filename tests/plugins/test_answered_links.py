@@ -20,12 +20,8 @@ from tests.plugins.links_made import linking
 LINKED = "Georgia met Amazon beside Dakota Zorb ."
 
 
-GEORGIA, AMAZON, DAKOTA, ZORB = (
-    TextSpan(0, 7, "Georgia-place"),
-    TextSpan(12, 18, "Amazon-firm"),
-    TextSpan(26, 32, "Dakota-band"),
-    TextSpan(33, 37, "NIL"),
-)
+GEORGIA, AMAZON = TextSpan(0, 7, "Georgia-place"), TextSpan(12, 18, "Amazon-firm")
+DAKOTA, ZORB = TextSpan(26, 32, "Dakota-band"), TextSpan(33, 37, "NIL")
 
 
 def answers_about_links(tmp_path, *answered):
@@ -52,12 +48,8 @@ def known_of(example, *labels):
 def test_a_rejected_link_is_wrong_and_no_more(tmp_path):
     example = answers_about_links(tmp_path, (GEORGIA, True), (AMAZON, False))
     assert [(one.text, one.kb_id_) for one in example.reference.ents] == [("Georgia", "Georgia-place")]
-    assert known_of(example, "Georgia-place", "Amazon-firm", "NIL") == [
-        ["right", "", ""],
-        ["", "wrong", ""],
-        [""] * 3,
-        [""] * 3,
-    ]
+    known = known_of(example, "Georgia-place", "Amazon-firm", "NIL")
+    assert known == [["right", "", ""], ["", "wrong", ""], [""] * 3, [""] * 3]
     link = get_annotation("link")
     assert hits(example, link) == [-1] * 4  # by types, which nobody asked about
     spans = [(one.start, one.end, one.kb_id) for one in example.predicted.ents]
@@ -80,12 +72,8 @@ def test_where_nothing_is_open_accepted_links_are_gold_like_any_other(tmp_path):
 def test_beside_open_ones_a_corrected_link_tells_of_the_one_that_was_asked_about(tmp_path):
     corrected = AMAZON._replace(label="Amazon-place")
     example = answers_about_links(tmp_path, (AMAZON, False), (corrected, True), (DAKOTA, False))
-    assert known_of(example, "Amazon-firm", "Amazon-place", "Dakota-band") == [
-        [""] * 3,
-        ["wrong", "", ""],
-        ["", "", "wrong"],
-        [""] * 3,
-    ]
+    known = known_of(example, "Amazon-firm", "Amazon-place", "Dakota-band")
+    assert known == [[""] * 3, ["wrong", "", ""], ["", "", "wrong"], [""] * 3]
 
 
 def test_of_two_accepted_links_none_is_known(tmp_path):

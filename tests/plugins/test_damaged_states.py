@@ -69,9 +69,7 @@ def linker() -> Language:
 def answering() -> Language:
     """Entities of a model that answers, with four scores each."""
     nlp = asking()
-    examples = [Example(nlp.make_doc(gold.text), gold) for gold in gold_docs(120, 1)]
-    for example in examples:
-        nlp.get_pipe("names")(example.predicted)
+    examples = run_upstream(nlp, [Example(nlp.make_doc(gold.text), gold) for gold in gold_docs(120, 1)])
     nlp.add_pipe("calib", config={"source": nlp.get_pipe("names").calib_source}).fit(examples)
     return nlp
 
@@ -81,11 +79,8 @@ def parsing() -> Language:
     """A fitted event pipe that asks for whole trees."""
     nlp = trained_parser("calib_parser")
     fitted_on(nlp)
-    config = {
-        "event": {"@calib_events": "spacy-calib.Tree.v1", "draws": 10},
-        "forecaster": {"@calib_forecasters": "spacy-calib.Logistic.v1"},
-    }
-    pipe = nlp.add_pipe("calib_event", config=config)
+    event, forecaster = {"@calib_events": "spacy-calib.Tree.v1", "draws": 10}, {"@calib_forecasters": "spacy-calib.Logistic.v1"}
+    pipe = nlp.add_pipe("calib_event", config={"event": event, "forecaster": forecaster})
     examples = gold_examples(nlp, 40, seed=3)
     for example in examples:
         example.predicted = nlp.get_pipe("calib")(nlp.get_pipe("parser")(example.predicted))
@@ -142,6 +137,11 @@ def same_tags(nlp: Language) -> list[Doc]:
     return [example.predicted for example in examples_for(nlp, 8, seed=5)]
 
 
+def coreferent_docs(nlp: Language) -> list[Doc]:
+    return [coreferent.example(nlp, i).predicted for i in (100, 101)]
+
+
+LABELLED = text(" ".join(WORDS), "in New York Ann ran")
 CORPUS = [("calib_hmm", "ents"), *((factory, "tag") for factory in FACTORIES)]
 # Kind of saved state -> (makes a pipeline, its component, what it predicts on).
 STATES: dict[str, tuple[Callable[[], Any], str, Callable[[Any], list[Any]]]] = {
@@ -158,20 +158,9 @@ STATES: dict[str, tuple[Callable[[], Any], str, Callable[[Any], list[Any]]]] = {
     "calib, answers": (answering, "calib", text("Ann of Rome tree Kim lights")),
     "calib_ner": (partial(of_kind, "entities"), "ner", words(entity_docs)),
     "calib_parser": (partial(of_kind, "arcs"), "parser", words(tree_docs)),
+    **{f"{factory}, {target}": (partial(trained_labeller, factory, target), factory, LABELLED) for factory, target in CORPUS},
     **{
-        f"{factory}, {target}": (
-            partial(trained_labeller, factory, target),
-            factory,
-            text(" ".join(WORDS), "in New York Ann ran"),
-        )
-        for factory, target in CORPUS
-    },
-    **{
-        f"calib_coref, context={context}": (
-            partial(resolver, context),
-            "calib_coref",
-            lambda nlp: [coreferent.example(nlp, i).predicted for i in (100, 101)],
-        )
+        f"calib_coref, context={context}": (partial(resolver, context), "calib_coref", coreferent_docs)
         for context in (True, False)
     },
     "calib_event": (event, "calib_event", same_tags),
@@ -189,8 +178,6 @@ IN_THE_SUITE = [
 @pytest.mark.parametrize("as_bytes", [False, True])
 @pytest.mark.parametrize("name", IN_THE_SUITE)
 def test_a_damaged_state_is_refused_or_harmless(fuzz, name, as_bytes):
-    if "crfsuite" in name:
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     make, component, made = STATES[name]
     fuzzer = fuzz.Fuzzer(make(), component, made, as_bytes)
     outcomes = {seed: fuzzer.try_one(seed) for seed in range(CASES // (4 if name in SLOW or as_bytes else 1))}
@@ -201,7 +188,6 @@ def test_a_damaged_state_is_refused_or_harmless(fuzz, name, as_bytes):
 
 
 def test_answers_in_a_cache(fuzz, tmp_path):
-    """What `calib_answers` keeps: an answer that is damaged is refused, or can be read on."""
     nlp = asking(cache=str(tmp_path / "answers.sqlite"))
     pipe, text = nlp.get_pipe("names"), "Ann of Rome tree Kim lights"
     nlp(text)

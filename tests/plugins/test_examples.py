@@ -2,13 +2,14 @@
 
 import pytest
 
-from spacy_calib import Answer
+from spacy_calib import Answer, TagCalibrator
 from spacy_calib.plugins.report import plots
+from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.docstrings import run_examples
 
 PLOTS = (plots.reliability_diagram, plots.compare_reliability, plots.plot_errors, plots.plot_coverage)
 
 
-@pytest.mark.parametrize("target", [Answer, *PLOTS], ids=lambda target: target.__name__)
+@pytest.mark.parametrize("target", [Answer, TagCalibrator, score_rows, *PLOTS], ids=lambda target: target.__name__)
 def test_the_examples_run(target):
     run_examples(target)

@@ -22,8 +22,10 @@ from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _Go
 from spacy_calib.plugins.report.view_server import Viewer, list_views
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.answers import answer, records_in, write
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
+from tests.made import categorized
 from tests.plugins.links_made import NAMES, PRIORS, link_docs, linking
+from tests.plugins.sequence.test_right_chains import cut, merged
 
 TEXT = "the river Georgia and song town . the boss Zorb and a drum ."
 CALIB = {"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}}
@@ -47,16 +49,11 @@ def test_candidates_have_the_scores_that_spacys_formula_gives():
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
-        {"threshold": 0.95},
-        {"incl_prior": False},
-        {"incl_context": False},
-        {"n_sents": 1},
-        {"candidates_batch_size": 4},
+        {}, {"threshold": 0.95}, {"incl_prior": False}, {"incl_context": False}, {"n_sents": 1}, {"candidates_batch_size": 4},
         {"labels_discard": ["NAME"]},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_scores_highest_is_what_spacy_chooses(settings):
     nlp = linking(**settings)
     linker = nlp.get_pipe("entity_linker")
@@ -64,11 +61,8 @@ def test_what_scores_highest_is_what_spacy_chooses(settings):
     options, wanted = Options.from_docs(linker, docs), linker.predict(docs)
     source = EntityLinkerSource()
     read = source.read(linker, docs)
-    likeliest = {}
-    for row, name, _ in sorted(
-        zip(read.marginals.rows, read.marginals.names, read.marginals.scores, strict=True), key=lambda e: e[2]
-    ):
-        likeliest[row] = name
+    entries = sorted(zip(read.marginals.scores, read.marginals.rows, read.marginals.names, strict=True))
+    likeliest = {row: name for _, row, name in entries}
     chosen = [likeliest[row] for row in options.rows.tolist()]
     assert len(wanted) == 60
     assert chosen == wanted
@@ -80,14 +74,7 @@ def test_what_scores_highest_is_what_spacy_chooses(settings):
 
 
 def examples_of(nlp, n, seed=61) -> list[Example]:
-    pipes = [pipe for name, pipe in nlp.pipeline if name != "calib"]
-    found = []
-    for gold in link_docs(n, seed):
-        doc = Doc(nlp.vocab, words=[token.text for token in gold])
-        for pipe in pipes:
-            doc = pipe(doc)
-        found.append(Example(doc, gold))
-    return found
+    return categorized(nlp, link_docs(n, seed))
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +181,6 @@ def test_only_the_thirty_likeliest_candidates_are_kept():
 
 
 def test_random_chains_of_operations_leave_right_links_or_none(fitted):
-    """An entity is known by the words beside it, of which each is met once."""
     truth: dict[tuple[str, str], dict[str, float]] = {}
 
     def drawn(rng: random.Random) -> Doc:
@@ -206,18 +192,8 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
             truth.update({(entity.text, doc[i].text): entity._.calib_links for i in (entity.start - 1, entity.end)})
         return doc
 
-    def cut(rng: random.Random, doc: Doc) -> Doc:
-        start = rng.randrange(len(doc))
-        return doc[start : rng.randint(start + 1, len(doc))].as_doc(copy_user_data=True)
-
     def joined(rng: random.Random, doc: Doc) -> Doc:
         return Doc.from_docs(rng.sample([doc, drawn(rng)], 2))
-
-    def merged(rng: random.Random, doc: Doc) -> Doc:
-        start = rng.randrange(len(doc))
-        with doc.retokenize() as retokenizer:
-            retokenizer.merge(doc[start : start + 2])
-        return doc
 
     def widened(rng: random.Random, doc: Doc) -> Doc:
         entity = rng.choice(doc.ents) if doc.ents else None
@@ -249,16 +225,12 @@ def test_random_chains_of_operations_leave_right_links_or_none(fitted):
                 own = [truth[entity.text, word] for word in beside if (entity.text, word) in truth]
                 found, link = entity._.calib_links, entity._.calib_link
                 whole = entity.text in NAMES
-                assert found is None or (
-                    whole and found in (own or [held for (name, _), held in truth.items() if name == entity.text])
-                )
+                owners = own or [held for (name, _), held in truth.items() if name == entity.text]
+                assert found is None or (whole and found in owners)
                 assert link == (None if found is None else found.get(entity.kb_id_))
                 shown, lost = shown + (found is not None), lost + (found is None and whole and len(own) == 2)
     assert shown > 150
     assert lost < shown / 4
-
-
-# The command line
 
 
 @pytest.fixture(scope="module")
@@ -272,10 +244,7 @@ def folder(tmp_path_factory):
 
 
 def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
-    found = calib(
-        "threshold", folder / "fitted", folder / "test.spacy", "--precision", 0.4, "--apply", folder / "cut", "--format", "json"
-    )
-    told = json.loads(ok(found).printed)
+    told = json_of("threshold", folder / "fitted", folder / "test.spacy", "--precision", 0.4, "--apply", folder / "cut")
     assert (told["event"], told["rows"][0]["entities"]) == ("link", 80)
     nlp = spacy.load(folder / "cut")
     doc = nlp(TEXT)
@@ -285,17 +254,14 @@ def test_cut_offs_accept_links_and_files_and_queues_name_identities(folder):
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     assert len(rows) == 80
     assert {row["text"] for row in rows} <= {*NAMES, "Zorb"}
-    assert {row["label"] for row in rows} <= {
-        NIL,
-        *(f"{name}-{topic}" for name in NAMES for topic in ("place", "band", "firm")),
-    }
+    identities = {f"{name}-{topic}" for name in NAMES for topic in ("place", "band", "firm")}
+    assert {row["label"] for row in rows} <= {NIL, *identities}
     assert {row["accept"] for row in rows} == {True, False}
-    ranked = json.loads(ok(calib("rank", folder / "cut", folder / "test.spacy", "--not-accepted", "--format", "json")).printed)
+    ranked = json_of("rank", folder / "cut", folder / "test.spacy", "--not-accepted")
     assert ranked["unit"] == "entity"
     assert ranked["accepted"] == sum(row["accept"] for row in rows)
-    refuses(
-        calib("threshold", folder / "fitted", folder / "test.spacy", "--recall", 0.5), "no probability that a token is outside"
-    )
+    refused = calib("threshold", folder / "fitted", folder / "test.spacy", "--recall", 0.5)
+    refuses(refused, "no probability that a token is outside")
     assert "_link, _links" in ok(calib("info", folder / "fitted")).text
 
 
@@ -319,7 +285,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     ok(calib("evaluate", tmp_path / "out", data, "--output", tmp_path / "told.json"))
     told = json.loads((tmp_path / "told.json").read_text())["calib"]
     assert (told["tokens"], told["accuracy"]) == (n, pytest.approx(n_right / n))
-    found = json.loads(ok(calib("threshold", folder / "fitted", data, "--precision", 0.4, "--format", "json")).printed)
+    found = json_of("threshold", folder / "fitted", data, "--precision", 0.4)
     assert found["rows"][0]["entities"] == n
     assert expect(str(folder / "fitted"), folder / "test.spacy", gold=data)["gold"]["tokens"] == n
     assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text
@@ -345,9 +311,8 @@ def test_what_is_learned_from_rejected_links_is_near_what_full_gold_tells():
     prior = np.where(np.arange(4 * m) % 4 == 3, 0.0, rng.dirichlet([1.0, 1, 1, 1], m).ravel())
     similarity = np.where(prior > 0, rng.uniform(0, 1, 4 * m), 0.0)
     names = [f"{i}" for i in range(4 * m)]
-    options = Options(
-        np.arange(m), np.arange(0, 4 * m + 1, 4), names, prior, similarity, prior + similarity - prior * similarity, m
-    )
+    score = prior + similarity - prior * similarity
+    options = Options(np.arange(m), np.arange(0, 4 * m + 1, 4), names, prior, similarity, score, m)
     true, covered, towards = np.array([0.8, 3.0, 0.1, 0.5]), 0.85, np.array([0.0, 0.0, 1.0, 0.0])
     chances = softmax(options.features() @ true, options.starts).reshape(m, 4)
     right = (chances.cumsum(axis=1) > rng.random((m, 1))).argmax(axis=1)

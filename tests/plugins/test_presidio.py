@@ -15,7 +15,8 @@ from spacy.util import fix_random_seed
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.cutoffs import Cutoffs, RecallCutoffs
-from tests.conftest import TOK2VEC, examples_for, revive, run_upstream
+from tests.conftest import TOK2VEC, run_upstream
+from tests.made import unannotated_examples
 
 # Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
 NAMES = {
@@ -58,7 +59,7 @@ TEXTS = [" ".join(words) for words, _ in sentences(60, seed=5)]
 
 
 def examples_of(nlp, n: int, seed: int) -> list[Example]:
-    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in gold(nlp, n, seed)]
+    return unannotated_examples(nlp, gold(nlp, n, seed))
 
 
 def train(factory: str) -> Language:
@@ -77,9 +78,7 @@ def train(factory: str) -> Language:
 
 def calibrate(nlp: Language, attr: str = "calib") -> Language:
     """The same with a fitted calib pipe."""
-    examples = examples_of(nlp, 300, seed=2)
-    for example in examples:
-        example.predicted = nlp(example.predicted)
+    examples = run_upstream(nlp, examples_of(nlp, 300, seed=2))
     source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}
     nlp.add_pipe("calib", name=attr, config={"attr": attr, "source": source}).fit(examples)
     return nlp
@@ -225,11 +224,19 @@ def test_texts_without_entities(analyzing, engine_class, nlp, text):
     assert analyzing(engine_class(nlp=nlp)).analyze(text, "en") == []
 
 
+def with_ruler(nlp, **config) -> Language:
+    """The same with NORP for "Nobody", which has no calibrated score, behind the recognizer."""
+    ruler = nlp.add_pipe("entity_ruler", last=True, config=config)
+    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
+    return nlp
+
+
+OVER = {"overwrite_ents": True}
+
+
 @pytest.mark.filterwarnings("ignore:.*CW78")
 def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, engine_class, configure, own_nlp):
-    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
-    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
-    doc = own_nlp(TEXTS[[text.startswith("Nobody") for text in TEXTS].index(True)])
+    doc = with_ruler(own_nlp, **OVER)(next(text for text in TEXTS if text.startswith("Nobody")))
     (norp,) = [ent for ent in doc.ents if ent.label_ == "NORP"]
     assert norp._.calib_score is None, "the example must be one without a score"
     for settings, score in ((configure(), 0.85), (configure(default_score=0.3), 0.3)):
@@ -240,12 +247,9 @@ def test_an_entity_without_a_score_keeps_the_one_that_presidio_gives(analyzing, 
 
 @pytest.mark.filterwarnings("ignore:.*CW78")
 def test_a_score_that_is_not_calibrated_is_marked(presidio, analyzing, engine_class, own_nlp):
-    """By its class, and in the metadata of results where the engine may put its own recognizer in the place of Presidio's."""
     from spacy_calib.plugins.presidio import UncalibratedScore
 
-    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
-    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
-    engine = engine_class(nlp=own_nlp)
+    engine = engine_class(nlp=with_ruler(own_nlp, **OVER))
     analyzer = analyzing(engine)
     text = next(text for text in TEXTS if text.startswith("Nobody") and len(own_nlp(text).ents) > 1)
     results = analyzer.analyze(text, "en")
@@ -255,29 +259,23 @@ def test_a_score_that_is_not_calibrated_is_marked(presidio, analyzing, engine_cl
         assert "calibrated" not in result.recognition_metadata
     engine.mark_results(analyzer.registry)
     marked = analyzer.analyze(text, "en")
-    assert [(result.entity_type, result.start, result.score) for result in marked] == [
-        (result.entity_type, result.start, result.score) for result in results
-    ]
-    assert [result.recognition_metadata["calibrated"] for result in marked] == [
-        result.entity_type != "NRP" for result in marked
-    ]
+    kept = [[(result.entity_type, result.start, result.score) for result in each] for each in (marked, results)]
+    assert kept[0] == kept[1]
+    for result in marked:
+        assert result.recognition_metadata["calibrated"] == (result.entity_type != "NRP")
     assert [recognizer.name for recognizer in analyzer.registry.recognizers] == ["CalibratedSpacyRecognizer"]
 
 
 def test_labels_without_a_calibrated_score_are_warned_of_once(engine_class, own_nlp):
-    ruler = own_nlp.add_pipe("entity_ruler", last=True, config={"overwrite_ents": True})
-    ruler.add_patterns([{"label": "NORP", "pattern": [{"LOWER": "nobody"}]}])
-    engine, text = engine_class(nlp=own_nlp), next(text for text in TEXTS if text.startswith("Nobody"))
-    with pytest.warns(
-        UserWarning, match="label 'NORP' have no calibrated score: they keep the default_score of Presidio"
-    ) as caught:
+    engine, text = engine_class(nlp=with_ruler(own_nlp, **OVER)), next(text for text in TEXTS if text.startswith("Nobody"))
+    with pytest.warns(UserWarning, match="label 'NORP' have no calibrated score: they keep the default_score of") as caught:
         _ = [engine.process_text(text, "en") for _ in range(2)]
     assert len(caught) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*CW78")
 def test_the_multiplier_leaves_probabilities_alone_unless_asked(analyzing, engine_class, configure, own_nlp):
-    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    with_ruler(own_nlp)
     settings = configure(low_score_entity_names=["PERSON", "LOCATION", "NRP"], low_confidence_score_multiplier=0.5)
     for use, factor in ((False, 1.0), (True, 0.5)):
         engine = engine_class(nlp=own_nlp, ner_model_configuration=settings, use_multiplier=use)
@@ -296,7 +294,7 @@ CUTOFFS = {"label": {"PERSON": 0.6, "GPE": None, "PRODUCT": 0.0}, "all": {"all":
 @pytest.mark.parametrize("per", CUTOFFS)
 def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_class, own_nlp, per):
     own_nlp.get_pipe("calib").spans.cutoffs = Cutoffs(0.9, 0.95, per, CUTOFFS[per])
-    own_nlp.add_pipe("entity_ruler", last=True).add_patterns([{"label": "NORP", "pattern": "Nobody"}])
+    with_ruler(own_nlp)
     every = analyzing(engine_class(nlp=own_nlp))
     accepted = analyzing(engine_class(nlp=own_nlp, accepted_only=True))
     n_kept = n_dropped = 0
@@ -314,11 +312,6 @@ def test_entities_below_their_cutoff_are_left_out_where_asked(analyzing, engine_
         assert all(score >= 0.6 for key, score in kept.items() if key[2] != "NRP")
     assert n_kept > 5
     assert n_dropped > 5
-
-
-def test_accepted_entities_need_cutoffs(engine_class, nlp):
-    with pytest.raises(CalibError, match=r"\[C001\] accepted_only must be False until the pipe 'calib' has cut-offs"):
-        engine_class(nlp=nlp, accepted_only=True)
 
 
 @pytest.mark.parametrize(("per", "values"), [("all", {"all": None}), ("label", {"PERSON": None, "GPE": 0.3, "PRODUCT": 1.0})])
@@ -347,15 +340,6 @@ def test_flagged_stretches_are_reported_too(analyzing, engine_class, own_nlp, pe
     assert n_more > 5
 
 
-def test_flagged_stretches_need_cutoffs_and_are_not_what_is_accepted(engine_class, nlp):
-    with pytest.raises(
-        CalibError, match=r"\[C001\] flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"
-    ):
-        engine_class(nlp=nlp, flagged=True)
-    with pytest.raises(CalibError, match=r"\[C001\] flagged must be False with accepted_only"):
-        engine_class(nlp=nlp, flagged=True, accepted_only=True)
-
-
 @pytest.mark.parametrize("ignored", ["GPE", "LOCATION", "PERSON"])
 def test_ignored_labels_do_not_shift_the_scores_of_the_others(analyzing, engine_class, configure, nlp, ignored):
     engine = engine_class(nlp=nlp, ner_model_configuration=configure(labels_to_ignore=[ignored]))
@@ -381,7 +365,7 @@ def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp, n
     assert not engine.is_loaded()
     analyzer = analyzing(engine)
     assert engine.is_loaded()
-    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS[:20]] == [expected_of(nlp(text)) for text in TEXTS[:20]]
+    assert all(scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text)) for text in TEXTS[:20])
 
 
 def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp, no_download):
@@ -398,6 +382,20 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
     for text in TEXTS[:20]:
         persons = {key: score for key, score in expected_of(nlp(text)).items() if key[2] == "PERSON"}
         assert scores_of(analyzer.analyze(text, "en")) == persons
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"accepted_only": True}, "accepted_only must be False until the pipe 'calib' has cut-offs"),
+        ({"flagged": True}, r"flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"),
+        ({"flagged": True, "accepted_only": True}, "flagged must be False with accepted_only"),
+        ({"attr": "sure"}, r"attr must be .*\(calib\), but 'sure' was given"),
+    ],
+)
+def test_settings_that_do_not_fit_the_pipe_are_refused(engine_class, nlp, options, sentence):
+    with pytest.raises(CalibError, match=rf"\[C001\] {sentence}"):
+        engine_class(nlp=nlp, **options)
 
 
 def test_either_models_or_pipelines(engine_class, nlp):
@@ -424,27 +422,16 @@ def test_a_pipeline_without_calibration_is_refused(engine_class, stock_folder):
     assert not engine.is_loaded()
 
 
-def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, trained_bytes):
-    nlp = revive(trained_bytes)
-    calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
+def test_a_calibrated_tagger_is_no_calibrated_recognizer(engine_class, fitted):
     with pytest.raises(CalibError, match=r"\[C065\] The pipe 'calib' calibrates 'tagger'"):
-        engine_class(nlp=nlp)
-
-
-def test_an_attribute_that_no_pipe_has_is_refused(engine_class, nlp):
-    with pytest.raises(CalibError, match=r"\[C001\] attr must be .*\(calib\), but 'sure' was given"):
-        engine_class(nlp=nlp, attr="sure")
+        engine_class(nlp=fitted)
 
 
 def test_another_attribute(analyzing, engine_class, stock_folder):
     nlp = calibrate(spacy.load(stock_folder), attr="sure")
     analyzer = analyzing(engine_class(nlp=nlp, attr="sure"))
-    assert [scores_of(analyzer.analyze(text, "en")) for text in TEXTS] == [
-        expected_of(nlp(text), attr="sure") for text in TEXTS
-    ]
+    found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
+    assert found == [expected_of(nlp(text), attr="sure") for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
@@ -463,30 +450,17 @@ def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_c
     assert len({score for one in wanted for score in one.values()}) > 2
 
 
-@pytest.fixture
-def imported_anew(monkeypatch):
-    """Import the module as for the first time, where Presidio is imported for the first time too."""
-    for name in [
-        name for name in sys.modules if name.split(".")[0] == "presidio_analyzer" or name == "spacy_calib.plugins.presidio"
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    return lambda: importlib.import_module("spacy_calib.plugins.presidio")
-
-
-def test_without_presidio_the_module_says_what_to_install(imported_anew, monkeypatch):
-    class Hidden:
-        def find_spec(self, name, path=None, target=None):
-            if name == "presidio_analyzer":
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
+def test_without_presidio_the_module_says_what_to_install(hide_package):
+    hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
     with pytest.raises(CalibError, match=r'\[C064\] .*pip install "spacy-calib\[presidio\]"'):
-        imported_anew()
+        importlib.import_module("spacy_calib.plugins.presidio")
 
 
-def test_a_broken_presidio_is_not_called_missing(imported_anew, monkeypatch, tmp_path):
+def test_a_broken_presidio_is_not_called_missing(hide_package, monkeypatch, tmp_path):
+    hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
+    monkeypatch.delitem(sys.modules, "presidio_analyzer")
     (tmp_path / "presidio_analyzer").mkdir()
     (tmp_path / "presidio_analyzer" / "__init__.py").write_text("import phonenumbers_of_nobody", encoding="utf8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'phonenumbers_of_nobody'"):
-        imported_anew()
+        importlib.import_module("spacy_calib.plugins.presidio")

@@ -16,10 +16,10 @@ from spacy_calib import CalibError, render
 from spacy_calib.cli import COMMANDS
 from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.pipe.component import fitted_pipes, units_of
-from spacy_calib.plugins.events.trees import TreeEvent
 from spacy_calib.plugins.report.view_server import Viewer
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
+from tests.plugins.events.test_fit_arcs import few_trees  # noqa: F401
 from tests.plugins.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "what-works.md"
@@ -80,14 +80,6 @@ def tables() -> list[list[dict[str, str]]]:
         head, _, *lines = ([cell.strip(" `") for cell in line.strip("|\n").split("|")] for line in block.splitlines())
         found.append([dict(zip(head, line, strict=True)) for line in lines])
     return found
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_trees():
-    """Events of trees draw 20 of each sentence and not 100, which take seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TreeEvent.__init__, "__defaults__", (20,))
-        yield
 
 
 @pytest.fixture(scope="module")

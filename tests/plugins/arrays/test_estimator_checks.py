@@ -28,25 +28,12 @@ EXCEPTIONS = {
 }
 # Those that fail on what is no probability, and pass where the same numbers are moved into (0, 1).
 ON_OTHER_NUMBERS = (
-    "check_dont_overwrite_parameters",
-    "check_n_features_in_after_fitting",
-    "check_estimators_dtypes",
-    "check_pipeline_consistency",
-    "check_estimators_pickle",
-    "check_f_contiguous_array_estimator",
-    "check_classifier_data_not_an_array",
-    "check_transformer_data_not_an_array",
-    "check_transformer_general",
-    "check_transformer_preserve_dtypes",
-    "check_methods_sample_order_invariance",
-    "check_methods_subset_invariance",
-    "check_fit2d_1sample",
-    "check_dict_unchanged",
-    "check_fit_idempotent",
-    "check_fit_check_is_fitted",
-    "check_n_features_in",
-    "check_fit2d_predict1d",
-)
+    "check_dont_overwrite_parameters", "check_n_features_in_after_fitting", "check_estimators_dtypes", "check_pipeline_consistency",
+    "check_estimators_pickle", "check_f_contiguous_array_estimator", "check_classifier_data_not_an_array",
+    "check_transformer_data_not_an_array", "check_transformer_general", "check_transformer_preserve_dtypes",
+    "check_methods_sample_order_invariance", "check_methods_subset_invariance", "check_fit2d_1sample", "check_dict_unchanged",
+    "check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in", "check_fit2d_predict1d",
+)  # fmt: skip
 # Those that want numbers outside [0, 1] to be refused, which moving them prevents.
 OF_REFUSALS = ("check_estimators_nan_inf", "check_fit_non_negative")
 

@@ -21,14 +21,9 @@ from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegr
 from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
-from tests.docstrings import run_examples
 from tests.made import SCORED_TAGS, TagScores
 from tests.pipe.test_registered import Halved
 from tests.sentences import says
-
-
-def test_the_example_runs():
-    run_examples(TagCalibrator)
 
 
 def docs_of(made):
@@ -44,26 +39,21 @@ def docs_of(made):
     return nlp, examples
 
 
+OTHER = {"normalize": "other", "threshold": 0.02}
+
+
 @pytest.mark.parametrize(
     ("parameters", "config"),
     [
         ({}, {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}),
         (
-            {
-                "method": "platt",
-                "n_groups": 3,
-                "scaling": "vector",
-                "tag_offsets": True,
-                "normalize": "other",
-                "threshold": 0.02,
-            },
+            {"method": "platt", "n_groups": 3, "scaling": "vector", "tag_offsets": True, **OTHER},
             {
                 "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
                 "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3},
                 "scaling": {"@calib_scalings": "spacy-calib.VectorScaling.v1"},
                 "pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"},
-                "normalize": "other",
-                "threshold": 0.02,
+                **OTHER,
             },
         ),
         (
@@ -276,10 +266,7 @@ def test_where_no_score_reaches_the_threshold_the_likeliest_one_counts():
         ([[0.5, -0.1]], r"\[C001\] P must be numbers in \[0, 1\], but a range of -0.1 to 0.5"),
         ([[0.5, np.nan]], r"\[C001\] P must be numbers in \[0, 1\], but NaN was given"),
         ([[0.5, np.inf]], r"\[C001\] P must be numbers in \[0, 1\], but a range of 0 to inf"),
-        (
-            [[0.5, 0.4, 0.1]],
-            r"\[C001\] P must be an array of 2 columns, one for each of the classes, but one of shape \(1, 3\)",
-        ),
+        ([[0.5, 0.4, 0.1]], r"\[C001\] P must be an array of 2 columns, .* of the classes, but one of shape \(1, 3\)"),
         (scipy.sparse.csr_matrix([[0.5, 0.4, 0.1]]), r"\[C001\] P must be an array of 2 columns"),
         (scipy.sparse.csr_matrix([[0.5, 1.4]]), r"\[C001\] P must be numbers in \[0, 1\]"),
         (scipy.sparse.coo_matrix(([0.7, 0.7], ([0, 0], [1, 1])), (1, 2)), r"\[C001\] P must be numbers in \[0, 1\]"),

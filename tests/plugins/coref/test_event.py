@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.spans import logit
 from spacy_calib.plugins.coref.event import PAIR_FEATURES, PairEvent
 from spacy_calib.plugins.events.questions import UNKNOWN
+from tests.conftest import run_upstream
 
 from .made import example, trained
 
@@ -56,10 +57,7 @@ def test_it_is_right_where_both_are_of_one_gold_cluster(nlp, done):
     assert sum(wanted) > 0
     other = PairEvent(prefix="others", mentions="none")
     assert set(other.judge(done, units, np.zeros(0)).tolist()) == {UNKNOWN}
-
-
-def test_a_doc_without_coreference_has_no_pairs(nlp):
-    assert PairEvent().units(Doc(nlp.vocab, words=["she", "left"])) == ()
+    assert event.units(Doc(nlp.vocab, words=["she", "left"])) == ()  # a Doc without coreference
 
 
 def test_the_pipe_learns_it_and_comes_back(tmp_path):
@@ -67,10 +65,8 @@ def test_the_pipe_learns_it_and_comes_back(tmp_path):
     logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}
     config = {"attr": "link", "event": {"@calib_events": "spacy-calib.Pair.v1"}, "forecaster": logistic}
     pipe = nlp.add_pipe("calib_event", config=config, last=True)
-    examples = [example(nlp, seed) for seed in range(300, 330)]
     with nlp.select_pipes(disable=["calib_event"]):
-        for one in examples:
-            one.predicted = nlp(one.predicted)
+        examples = run_upstream(nlp, [example(nlp, seed) for seed in range(300, 330)])
     info = pipe.fit(examples).info
     assert info.called == ("pair", "pairs")
     assert info.loss <= info.product

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 import shutil
 from dataclasses import replace
 
@@ -26,6 +25,7 @@ from spacy_calib.plugins.expect.expect_command import expect
 from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
 from tests.plugins.coref.made import trained
+from tests.plugins.expect.test_expect_command import strange_texts
 from tests.sentences import says
 
 THE, A = '[{"LOWER": "the"}]', '[{"LOWER": "a"}]'
@@ -63,29 +63,9 @@ def test_the_number_of_a_tag(calibrated, test_file):
 def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp_path):
     pytest.importorskip("matplotlib")
     tag, _ = some_tag(test_file)
-    outcome = ok(
-        calib(
-            "count",
-            calibrated,
-            texts,
-            "-q",
-            tag,
-            "-q",
-            THE,
-            "--name",
-            "Tags",
-            "--name",
-            "The word",
-            "--per",
-            "10",
-            "--by",
-            "year",
-            "-o",
-            tmp_path / "c.json",
-            "--plot",
-            tmp_path / "c.svg",
-        )
-    )
+    options = ("-q", tag, "-q", THE, "--name", "Tags", "--name", "The word", "--per", "10", "--by", "year")
+    outputs = ("-o", tmp_path / "c.json", "--plot", tmp_path / "c.svg")
+    outcome = ok(calib("count", calibrated, texts, *options, *outputs))
     assert "95 % interval ---" in outcome.text
     assert " 1990 10 " in outcome.text
     assert "The word (tokens for each 10 tokens)" in outcome.text
@@ -119,14 +99,11 @@ def test_periods_of_dates(calibrated, texts):
 
 def test_entities(calibrated_ner, entity_test, entity_dev):
     result = count(str(calibrated_ner), entity_test, query=["PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]'])
-    gold = sum(
-        ent.label_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for ent in doc.ents
-    )
+    docs = docs_in(entity_test)
+    gold = sum(ent.label_ == "PER" for doc in docs for ent in doc.ents)
     entities, jordan = (one["total"] for one in result["queries"])
     tokens = count(str(calibrated_ner), entity_test, query=["PER"], unit="token")["queries"][0]["total"]
-    inside = sum(
-        token.ent_type_ == "PER" for doc in DocBin().from_disk(entity_test).get_docs(spacy.blank("xx").vocab) for token in doc
-    )
+    inside = sum(token.ent_type_ == "PER" for doc in docs for token in doc)
     assert tokens["low"] <= inside <= tokens["high"]
     assert result["queries"][0]["unit"] == "entity"
     assert entities["low"] < entities["expected"] < tokens["expected"]
@@ -144,14 +121,11 @@ def test_labelled_documents_correct_the_counts(calibrated, test_file, dev):
     assert result["gold"] > 2
     assert total["low"] <= gold <= total["high"]
     assert total != count(str(calibrated), test_file, query=[tag])["queries"][0]["total"]
-    assert (
-        f"Corrected by {result['gold']} labelled documents"
-        in calib("count", calibrated, test_file, "-q", tag, "--gold", dev).text
-    )
+    told = calib("count", calibrated, test_file, "-q", tag, "--gold", dev).text
+    assert f"Corrected by {result['gold']} labelled documents" in told
 
 
 def test_labelled_documents_among_the_texts_count_once(calibrated, test_file, tmp_path):
-    """Where all texts are labelled, nothing is left to estimate."""
     tag, gold = some_tag(test_file)
     docs = docs_in(test_file)
     result = count(str(calibrated), test_file, query=[tag], gold=test_file)
@@ -284,17 +258,9 @@ def test_what_entities_do(tmp_path):
     refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", THE), "has no fitted calib pipe")
 
 
-def strange_docs(nlp, gold):
-    """Documents of words that the pipeline never saw."""
-    rng = random.Random(0)
-    words = [token.text for doc in DocBin().from_disk(gold).get_docs(nlp.vocab) for token in doc]
-    strange = ["".join(rng.choices("xqzjkw", k=7)) for _ in range(50)]
-    return [Doc(nlp.vocab, words=[rng.choice(strange + words[:5]) for _ in range(9)]) for _ in range(80)]
-
-
 def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_file, tmp_path):
     tag, _ = some_tag(test_file)
-    path = save_docs(tmp_path / "strange.spacy", strange_docs(spacy.load(calibrated), test_file))
+    path = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
     outcome = calib("count", calibrated, path, "-q", tag, "-q", THE, "-o", tmp_path / "counts.json")
     told = json.loads((tmp_path / "counts.json").read_text())
     one, sure = told["queries"]
@@ -319,20 +285,12 @@ def test_texts_like_the_fit_data_are_not_warned_of(calibrated, dev):
     assert count(str(calibrated), dev, query=[THE])["drift"] == {}
 
 
-def test_few_texts_are_told_to_be_few(calibrated, tmp_path):
-    file = tmp_path / "texts.txt"
-    file.write_text("the dog saw a duck .\nthe old duck saw the dog .\n")
-    assert "Too few texts to tell" in calib("count", calibrated, file, "-q", "NOUN").text
-
-
 def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test_file, tmp_path):
     """The second file calls other things by the tag. Its texts are longer by a full stop: equal texts with other gold would be unknown."""
     vocab = Language().vocab
     tag, _ = some_tag(dev)
-    docs = [
-        Doc(vocab, words=[*(token.text for token in doc), "."], tags=[*(token.tag_ for token in doc), "."])
-        for doc in DocBin().from_disk(dev).get_docs(vocab)
-    ]
+    tokens = [[(token.text, token.tag_) for token in doc] + [(".", ".")] for doc in docs_in(dev)]
+    docs = [Doc(vocab, words=[word for word, _ in own], tags=[name for _, name in own]) for own in tokens]
     for doc in docs:
         for token in doc:
             token.tag_ = "ADJ" if token.tag_ == tag and token.i % 3 == 0 else token.tag_

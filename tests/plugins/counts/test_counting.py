@@ -31,9 +31,8 @@ def test_units_without_a_score_are_counted_by_their_rate():
     found = missed_distribution(effects, np.full(10, 100.0))
     assert found.mean == pytest.approx(20, rel=1e-3)
     assert found.variance == pytest.approx(20 + 400 * (0.5 / 10 + effects.missed_variance), rel=0.01)
-    assert missed_distribution(
-        replace(effects, overdispersion=0.0, missed_variance=0.0), np.full(10, 100.0)
-    ).variance == pytest.approx(20, rel=0.01)
+    plain = replace(effects, overdispersion=0.0, missed_variance=0.0)
+    assert missed_distribution(plain, np.full(10, 100.0)).variance == pytest.approx(20, rel=0.01)
     units = UncertainUnits(none, np.zeros(0), np.zeros(0), np.zeros(10, dtype=np.intp), np.full(10, 100.0))
     assert estimate_count(units, effects).expected == pytest.approx(20, rel=1e-3)
     assert estimate_count(units._replace(sizes=None), effects).expected == 0
@@ -41,9 +40,8 @@ def test_units_without_a_score_are_counted_by_their_rate():
 
 def test_a_shift_moves_the_count():
     chances, _, documents = made_documents(0.0, 3)
-    assert count_distribution(chances, documents, Effects(shift=0.5)).mean == pytest.approx(
-        sigmoid(log_odds(chances) + 0.5).sum()
-    )
+    moved = sigmoid(log_odds(chances) + 0.5).sum()
+    assert count_distribution(chances, documents, Effects(shift=0.5)).mean == pytest.approx(moved)
 
 
 def test_without_effects_units_are_independent():
@@ -126,9 +124,8 @@ def test_texts_that_differ_are_counted_from_what_was_found():
         # No more than the 100 units hold, which is less than 70 and the error.
         assert (away.low, away.high) == (pytest.approx(70 - error, abs=1.5), 100)
     assert estimate_count(units, effects, verdict=TOO_FEW) == home
-    assert estimate_count(units, Effects(variance_between=0.1), verdict=DIFFERENT).expected == pytest.approx(
-        50
-    )  # of a fit that knows no widths
+    no_widths = Effects(variance_between=0.1)
+    assert estimate_count(units, no_widths, verdict=DIFFERENT).expected == pytest.approx(50)
     assert [choose_centre(one, DIFFERENT) for one in (effects, Effects(), None)] == ["found", "expected", "expected"]
 
 

@@ -13,16 +13,9 @@ from spacy_calib.plugins.counts.periods import PERIODS, find_period, name_period
 
 @pytest.mark.parametrize(
     ("given", "every", "period"),
-    [
-        ("2026-11-22", "day", "2026-11-22"),
-        ("2026-11-22T23:59:00+02:00", "day", "2026-11-22"),
-        ("2026-11-22 08:00", "week", "2026-W47"),
-        ("2027-01-01", "week", "2026-W53"),
-        (" 2026-11 ", "month", "2026-11"),
-        (1945, "year", "1945"),
-        ("1945", "decade", "1940s"),
-    ],
-)
+    [("2026-11-22", "day", "2026-11-22"), ("2026-11-22T23:59:00+02:00", "day", "2026-11-22"), ("2026-11-22 08:00", "week", "2026-W47"),
+     ("2027-01-01", "week", "2026-W53"), (" 2026-11 ", "month", "2026-11"), (1945, "year", "1945"), ("1945", "decade", "1940s")],
+)  # fmt: skip
 def test_the_period_of_a_date(given, every, period):
     assert find_period(given, every) == period
 

@@ -91,7 +91,6 @@ def test_events_of_arcs_are_for_parsers(ner_model, entity_dev, tmp_path):
 
 
 def test_second_pass(place, tmp_path):
-    """The parser stays spaCy's own, and says the same."""
     ok(calib("fit", place / "model", place / "dev.spacy", tmp_path / "twice", "-C", "parser", "--second-pass", "--silent"))
     pipelines = [spacy.load(place / "sure"), spacy.load(tmp_path / "twice")]
     assert pipelines[1].get_pipe_meta("parser").factory == "parser"
@@ -136,9 +135,7 @@ def test_trees_in_evaluate_info_and_rows(place, trees, tmp_path):
     (other,) = json.loads((tmp_path / "two.json").read_text()).values()
     for row, wanted in zip(other["events"][0]["rows"], event["rows"], strict=True):
         assert row == pytest.approx(wanted, abs=1e-6)  # trees are drawn again, of Docs from other processes
-    chances = score_rows(nlp.pipe(gold.text for gold in golds), "calib", "sentence")["right"]
-    assert len(chances) == len(right)
-    assert all(0 <= chance <= 1 for chance in chances)
+    assert len(score_rows(nlp.pipe(gold.text for gold in golds), "calib", "sentence")["right"]) == len(right)
 
 
 def test_an_event_of_the_other_kind(place, model, dev, tmp_path):

@@ -50,13 +50,10 @@ def test_features_by_hand():
     assert column("doubtful tokens", *given).tolist() == [2, 1]
 
 
-def test_no_units():
-    assert unit_features(units()).shape == (0, len(UNIT_FEATURES))
-
-
 def test_a_token_more_changes_nothing_of_other_units():
     alone = unit_features(units([0.9, 0.3]))
     assert np.array_equal(unit_features(units([0.2], [0.9, 0.3], [0.7, 0.7]))[1:2], alone)
+    assert unit_features(units()).shape == (0, len(UNIT_FEATURES))
 
 
 def test_the_forecaster_is_chosen_on_documents_held_out():
@@ -71,17 +68,16 @@ def test_the_forecaster_is_chosen_on_documents_held_out():
     assert describe(best.forecaster) in {trial.name for trial in trials}
 
 
-def test_what_is_tried():
+def test_what_is_tried_and_what_it_is_called():
     assert len({describe(one) for one in default_forecasters()}) == len(default_forecasters()) >= 4
-
-
-def test_what_a_forecaster_is_called():
     assert [describe(one) for one in (DecisionTree(7), Logistic(10.0))] == ["tree (min_leaf 7)", "logistic (ridge 10)"]
 
 
-def test_nothing_to_learn_from():
+def test_nothing_to_learn_from_and_no_bins():
     with pytest.raises(CalibError, match="C373"):
         fit_best(np.zeros((0, 3)), np.zeros(0, bool), np.zeros(0, int), (Logistic(),))
+    with pytest.raises(CalibError, match="C001"):
+        split_loss([0.5], [1], n_bins=0)
 
 
 RNG = np.random.default_rng
@@ -131,9 +127,8 @@ def test_the_forecaster_of_least_loss():
     tried = [tune(one, data.features, data.hits, data.units, (10, 40)) for one in (Logistic(), DecisionTree())]
     assert choose_best(tried) is min(tried, key=lambda one: one.loss)
     assert isinstance(choose_best(tried).forecaster, DecisionTree)  # a step is no slope
-    assert choose_best(
-        [TunedForecaster(tried[0].forecaster, data.features, 0.1), TunedForecaster(tried[1].forecaster, data.features, 0.1)]
-    ).forecaster is (tried[0].forecaster)
+    equal = [TunedForecaster(one.forecaster, data.features, 0.1) for one in tried]
+    assert choose_best(equal).forecaster is tried[0].forecaster
 
 
 # x is 0, 1 or 2 equally often; y = x for 0 and 1, and of x = 2 a coin is tossed: six rows, two for each x.
@@ -166,8 +161,3 @@ def test_the_loss_is_the_mean_squared_difference(data):
         assert found.loss == pytest.approx(np.mean((scores - hits) ** 2), abs=1e-9)
         assert found.uncertainty >= found.sharpness - 1e-9
         assert found.calibration >= 0
-
-
-def test_no_bins():
-    with pytest.raises(CalibError, match="C001"):
-        split_loss([0.5], [1], n_bins=0)

@@ -108,6 +108,7 @@ def test_a_span_that_touches_missing_gold_takes_no_part():
 def test_gold_without_entities_is_known_but_gold_without_annotation_is_not():
     spans = [(0, 1, "PER"), (1, 6, "LOC")]
     assert hits(same_words([]), NER, spans) == [0, 0]
+    assert hits(same_words([]), NER, []) == []
     assert hits(Example(Doc(VOCAB, words=WORDS), Doc(VOCAB, words=WORDS)), NER, spans) == [-1, -1]
     assert hits(Example(Doc(VOCAB, words=WORDS), Doc(VOCAB, words=WORDS)), SC, spans) == [-1, -1]
     assert hits(Example(Doc(VOCAB, words=WORDS), with_spans(WORDS, [])), SC, spans) == [0, 0]
@@ -158,10 +159,6 @@ def test_a_span_that_no_gold_token_aligns_with_takes_no_part():
         with_entities(["a", "b"], [(0, 1, "PER")], spaces=[True, False]),
     )
     assert hits(example, NER, [(1, 2, "PER"), (0, 1, "PER"), (2, 3, "PER")]) == [-1, 1, 0]
-
-
-def test_no_spans():
-    assert span_hits(same_words([]), NER, [], "exact").shape == (0,)
 
 
 def test_unknown_event():
@@ -221,23 +218,19 @@ def draw_spans(rng, n) -> list[tuple[int, int, str]]:
     return sorted({(start, min(n, start + rng.randint(1, 3)), rng.choice(["NP", "N"])) for start in starts})
 
 
-def bare(words) -> list[bool]:
-    return [False] * len(words)
-
-
 def test_exact_entities_are_the_true_positives_of_spacys_ner_scorer():
     rng = random.Random(0)
     examples, found, n_gold = [], [], 0
     for _ in range(800):
         gold_words = draw_words(rng, "abcdefgh", 0.7)
-        gold = with_entities(gold_words, draw_entities(rng, len(gold_words)), spaces=bare(gold_words))
+        gold = with_entities(gold_words, draw_entities(rng, len(gold_words)), spaces=[False] * len(gold_words))
         if rng.random() < 0.5:
             at = rng.randrange(len(gold))
             gold.set_ents([], missing=[gold[at : at + 1]], default="unmodified")
         n_gold += len(gold.ents)
         # Words that hold several gold words: of parts of gold words spaCy's two scorers think differently, see below.
         words = glue(rng, gold_words)
-        example = Example(with_entities(words, draw_entities(rng, len(words)), spaces=bare(words)), gold)
+        example = Example(with_entities(words, draw_entities(rng, len(words)), spaces=[False] * len(words)), gold)
         examples.append(example)
         found += span_hits(example, NER, [(e.start, e.end, e.label) for e in example.predicted.ents], "exact").tolist()
     right, wrong, ignored = found.count(1), found.count(0), found.count(-1)
@@ -254,7 +247,7 @@ def test_exact_spans_are_the_true_positives_of_spacys_span_scorer(cut):
     examples = []
     for _ in range(300):
         both = [draw_words(rng, "abcdef", cut) for _ in range(2)]
-        predicted, gold = (with_spans(words, draw_spans(rng, len(words)), spaces=bare(words)) for words in both)
+        predicted, gold = (with_spans(words, draw_spans(rng, len(words)), spaces=[False] * len(words)) for words in both)
         example = Example(predicted, gold)
         examples.append(example)
         n_gold += len(gold.spans["sc"])
@@ -293,18 +286,13 @@ def test_a_sentence_is_right_where_all_its_labels_are(example):
     assert asked(SentenceEvent(), example) == [1, 0]
     assert asked(SentenceEvent(1), example) == [1, 0]
     assert asked(SentenceEvent(2), example) == [1, 1]
-
-
-def test_a_word_without_gold_leaves_the_sentence_open(example):
+    # A word without gold leaves the sentence open.
     assert asked(SentenceEvent(), example, (1, -1, -1, 1, 1, 1)) == [-1, 1]
 
 
-def test_what_is_asked_in_words():
-    assert [SentenceEvent(k).condition for k in (0, 1, 2)] == [
-        "all labels right",
-        "at most 1 label wrong",
-        "at most 2 labels wrong",
-    ]
+@pytest.mark.parametrize(("k", "words"), [(0, "all labels right"), (1, "at most 1 label wrong"), (2, "at most 2 labels wrong")])
+def test_what_is_asked_in_words(k, words):
+    assert SentenceEvent(k).condition == words
 
 
 def test_of_spans_entities_and_arcs(example):

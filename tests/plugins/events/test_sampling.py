@@ -51,9 +51,6 @@ def tagged(words="they fish now") -> Doc:
     return write(doc, "tag", [{"PRON": 0.9, "NOUN": 0.05}, {"VERB": 0.7, "NOUN": 0.6}, {}])
 
 
-# Labels of tokens
-
-
 def test_tags_have_their_calibrated_probability():
     doc = tagged()
     draws = doc._.calib.sample(N, seed=1)
@@ -89,11 +86,7 @@ def test_a_draw_makes_a_doc_with_its_tags():
         ("lemma", "be", lambda token: token.lemma_),
         ("dep", "obj", lambda token: token.dep_),
         ("sent", "S", lambda token: "S" if token.is_sent_start else ""),
-        (
-            "morph",
-            "Number=Sing|POS=NOUN",
-            lambda token: "|".join([str(token.morph), f"POS={token.pos_}"] if token.pos_ else []),
-        ),
+        ("morph", "Number=Sing|POS=NOUN", lambda token: f"{token.morph}|POS={token.pos_}" if token.pos_ else ""),
         ('tag {"A": "NN"}', "NN", lambda token: token.tag_),
         ("_.drawn_note", "x", lambda token: token._.drawn_note),
     ],
@@ -108,7 +101,6 @@ def test_every_kind_of_label_is_written_and_erased(layer, label, read):
 
 
 def test_scores_of_a_fitted_tagger(trained_bytes):
-    """End to end: the same draws in a batch and alone, after a copy, a cut and a file."""
     nlp = revive(trained_bytes)
     nlp.add_pipe("calib")
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(6, seed=3)]
@@ -183,9 +175,6 @@ def test_bad_input_is_said():
         draws[0].doc()
 
 
-# Entities
-
-
 def entities() -> Doc:
     """ "Ann" is unscored, "New York" is chosen, "York" and "York City" are candidates, and one lies across Ann."""
     doc = Doc(NLP.vocab, words=["Ann", "saw", "New", "York", "City", "and", "Paris"])
@@ -228,9 +217,6 @@ def test_spans_of_a_group_are_drawn_each_by_itself(layer):
     assert [span.label_ for span in both.spans["sc"]] == ["A", "B", "C"]
     assert [span.label_ for span in neither.spans["sc"]] == ["C"]
     assert len(doc.spans["sc"]) == 3
-
-
-# Text categories and several annotations
 
 
 def test_categories_that_exclude_each_other():

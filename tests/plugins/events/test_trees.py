@@ -16,6 +16,7 @@ from spacy_calib.plugins.events.component import EventPipe
 from spacy_calib.plugins.events.draws import make_rng
 from spacy_calib.plugins.events.questions import UNKNOWN
 from spacy_calib.plugins.events.trees import TREE_FEATURES, TreeEvent, sample_trees
+from tests.conftest import run_upstream
 from tests.plugins.events.test_sampling import write
 from tests.sentences import says
 from tests.sources.ner import Shape, docs_of, random_drafts
@@ -129,9 +130,6 @@ def test_heads_and_labels_are_those_of_spacys_states_and_always_a_tree(change):
         for _ in range(len(doc)):
             above = np.take_along_axis(heads, above, axis=1)
         assert (np.take_along_axis(heads, above, axis=1) == above).all()  # every way up ends at a root
-
-
-# Of a Doc with scores
 
 
 @pytest.fixture(scope="module")
@@ -248,10 +246,8 @@ def asking():
     fitted_on(nlp)
     event = {"@calib_events": "spacy-calib.Tree.v1", "draws": 50}
     pipe = nlp.add_pipe("calib_event", config={"event": event}, last=True)
-    examples = gold_examples(nlp, 60, seed=21)
     with nlp.select_pipes(disable=["calib_event"]):
-        for example in examples:
-            example.predicted = nlp(example.predicted)
+        examples = run_upstream(nlp, gold_examples(nlp, 60, seed=21))
     return nlp, pipe.fit(examples), examples
 
 
@@ -266,11 +262,8 @@ def test_evidence_is_the_share_of_the_draws(asking):
     assert asked.evidence.raw_estimates.tolist() == pytest.approx([one._.calib_raw for one in doc.sents])
     found, layer = pipe.gather(examples)
     assert layer == "head"
-    right = [
-        all(token.head.i == example.reference[token.i].head.i for token in one)
-        for example in examples
-        for one in example.predicted.sents
-    ]
+    docs = [(example.predicted, example.reference) for example in examples]
+    right = [all(token.head.i == gold[token.i].head.i for token in one) for doc, gold in docs for one in doc.sents]
     assert found.hits.tolist() == right
     assert 0.2 < np.mean(right) < 0.95
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spacy_calib.cli.shared.evidence import TOO_FEW_TO_TELL
-from spacy_calib.errors.advice import FITTED, PRETRAINED
-from spacy_calib.plugins.expect.expect_output import ADAPTED, NO_RECORD, describe_shortage
+from spacy_calib.errors.advice import FITTED
+from spacy_calib.plugins.expect.expect_output import ADAPTED, describe_shortage
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,3 @@ from spacy_calib.plugins.expect.expect_output import ADAPTED, NO_RECORD, describ
 def test_few_labelled_documents_are_not_called_few_texts(n, kind, sentence):
     result = {"learned_from": {"unit": "document", "n": n, "kind": kind}, "documents": 2000}
     assert sentence in describe_shortage(result)
-
-
-def test_who_has_a_card_is_told_to_label_and_not_to_fit():
-    assert "calib fit" not in NO_RECORD[PRETRAINED]
-    assert "calib select MODEL TEXTS --for adapt --component {component}" in NO_RECORD[PRETRAINED]
-    assert set(NO_RECORD) == {FITTED, PRETRAINED, ADAPTED}

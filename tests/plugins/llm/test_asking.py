@@ -49,19 +49,15 @@ def test_candidates_and_types_that_the_model_invented():
 
 
 def test_categories_are_what_the_answer_begins_with():
-    def make():
-        return lambda text: {
-            "tokens": [" good"],
-            "logprobs": [math.log(0.6)],
-            "top_logprobs": [{" good": math.log(0.6), "bad": math.log(0.2)}],
-        }
-
-    registry.calib_asks("tests.Good.v1", func=make)
+    good = {" good": math.log(0.6), "bad": math.log(0.2)}
+    answer = {"tokens": [" good"], "logprobs": [math.log(0.6)], "top_logprobs": [good]}
+    registry.calib_asks("tests.Good.v1", func=lambda: lambda text: answer)
     doc = asking(ask={"@calib_asks": "tests.Good.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
-    assert {key: doc.user_data[key] for key in doc.user_data if "answers" in key} == pytest.approx(
-        {"answers_product": 0.6, "answers_margin": 0.4}
-    )
+    own = {key: doc.user_data[key] for key in doc.user_data if "answers" in key}
+    assert own == pytest.approx({"answers_product": 0.6, "answers_margin": 0.4})
+    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
+        asking(into="cats", types=None)
 
 
 @pytest.mark.parametrize(
@@ -86,17 +82,11 @@ def test_readers_that_give_something_else(given):
 
 
 def test_a_model_that_fails_is_a_sentence():
-    def make():
-        def ask(text):
-            raise ConnectionError("no route to host")
+    def ask(text):
+        raise ConnectionError("no route to host")
 
-        return ask
-
-    registry.calib_asks("tests.Down.v1", func=make)
-    with pytest.raises(
-        CalibError,
-        match=says("C644", name="names", text="Ann saw Rome", why="no route to host"),
-    ):
+    registry.calib_asks("tests.Down.v1", func=lambda: ask)
+    with pytest.raises(CalibError, match=says("C644", name="names", text="Ann saw Rome", why="no route to host")):
         asking(ask={"@calib_asks": "tests.Down.v1"})(TEXT)
 
 
@@ -104,11 +94,6 @@ def test_a_doc_without_words_is_not_asked_about():
     nlp = asking()
     doc = nlp("")
     assert (nlp.get_pipe("names").n_asked, len(doc.spans)) == (0, 0)
-
-
-def test_categories_without_names():
-    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
-        asking(into="cats", types=None)
 
 
 # Answers that are none, or not whole
@@ -128,15 +113,12 @@ ANSWERS = {
 def answering(**settings):
     """A pipeline whose answer the first word of a text names."""
 
-    def make():
-        def ask(text):
-            content, reason = ANSWERS[text.split()[0]]
-            tokens = [{"token": sign, "logprob": -0.1} for sign in content]
-            return {"choices": [{"message": {"content": content}, "logprobs": {"content": tokens}, "finish_reason": reason}]}
+    def ask(text):
+        content, reason = ANSWERS[text.split()[0]]
+        tokens = [{"token": sign, "logprob": -0.1} for sign in content]
+        return {"choices": [{"message": {"content": content}, "logprobs": {"content": tokens}, "finish_reason": reason}]}
 
-        return ask
-
-    registry.calib_asks("tests.Named.v1", func=make)
+    registry.calib_asks("tests.Named.v1", func=lambda: ask)
     read = {"@calib_readers": "spacy-calib.JsonFields.v1", "text": "[].text", "type": "[].type"}
     return asking(**{"ask": {"@calib_asks": "tests.Named.v1"}, "read": read, **settings})
 
@@ -144,10 +126,8 @@ def answering(**settings):
 def test_an_answer_that_is_none_is_counted_and_does_not_end_the_run(recwarn):
     nlp = answering()
     docs = {name: nlp(f"{name} Paris") for name in [*ANSWERS, *ANSWERS]}
-    assert {name: [ent.text for ent in doc.ents] for name, doc in docs.items() if doc.ents} == {
-        "good": ["Paris"],
-        "fenced": ["Paris"],
-    }
+    found = {name: [ent.text for ent in doc.ents] for name, doc in docs.items() if doc.ents}
+    assert found == {"good": ["Paris"], "fenced": ["Paris"]}
     assert docs["good"].spans["answers"].attrs["counts"] == {"found": 1, "fields": 1}
     for name in ("cut", "refused", "filtered", "called", "unreadable"):
         assert docs[name].spans["answers"].attrs["counts"] == {name: 1, "fields": 0}
@@ -159,22 +139,10 @@ def test_an_answer_that_is_none_is_counted_and_does_not_end_the_run(recwarn):
 
 @pytest.mark.filterwarnings("ignore:.*CW86")
 def test_a_cut_answer_gives_its_whole_lines():
-    def make():
-        def ask(text):
-            tokens = ["Ann", " -> person", "\n", "Rome", " -> pl"]
-            return {
-                "choices": [
-                    {
-                        "text": "".join(tokens),
-                        "logprobs": {"tokens": tokens, "token_logprobs": [-0.1] * 5},
-                        "finish_reason": "length",
-                    }
-                ]
-            }
-
-        return ask
-
-    registry.calib_asks("tests.Cut.v1", func=make)
+    tokens = ["Ann", " -> person", "\n", "Rome", " -> pl"]
+    numbers = {"tokens": tokens, "token_logprobs": [-0.1] * 5}
+    response = {"choices": [{"text": "".join(tokens), "logprobs": numbers, "finish_reason": "length"}]}
+    registry.calib_asks("tests.Cut.v1", func=lambda: lambda text: response)
     doc = asking(ask={"@calib_asks": "tests.Cut.v1"})(TEXT)
     assert [ent.text for ent in doc.ents] == ["Ann"]
     assert doc.spans["answers"].attrs["counts"] == {"found": 1, "fields": 1, "cut": 1}
@@ -188,14 +156,12 @@ def test_a_category_that_is_not_answered(name):
 
 
 def test_a_category_within_markdown():
-    content = [{"token": "**", "logprob": 0.0}, {"token": "good", "logprob": math.log(0.6), "top_logprobs": [{"token": "good", "logprob": math.log(0.6)}, {"token": "bad", "logprob": math.log(0.2)}]}, {"token": "**", "logprob": 0.0}]  # fmt: skip
-    registry.calib_asks("tests.Bold.v1", func=lambda: lambda text: {"logprobs": {"content": content}})
+    tops = [{"token": "good", "logprob": math.log(0.6)}, {"token": "bad", "logprob": math.log(0.2)}]
+    bold, good = {"token": "**", "logprob": 0.0}, {**tops[0], "top_logprobs": tops}
+    registry.calib_asks("tests.Bold.v1", func=lambda: lambda text: {"logprobs": {"content": [bold, good, bold]}})
     doc = asking(ask={"@calib_asks": "tests.Bold.v1"}, into="cats", types={"good": "G", "bad": "B"})("Ann")
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
     assert doc.user_data["answers_product"] == pytest.approx(0.6)
-
-
-# The cache
 
 
 def test_two_pipes_of_no_pipeline_do_not_share_answers(tmp_path):
@@ -231,11 +197,8 @@ def test_a_deep_answer_in_the_cache_is_a_sentence(tmp_path):
 
 
 def logged(tmp_path, **settings):
-    own = {
-        "ask": {"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "log")},
-        "cache": str(tmp_path / "a" / "cache.sqlite"),
-    }
-    return asking(**{**own, **settings})
+    ask = {"@calib_asks": "tests.Asked.v1", "log": str(tmp_path / "log")}
+    return asking(**{"ask": ask, "cache": str(tmp_path / "a" / "cache.sqlite"), **settings})
 
 
 def test_each_text_is_asked_for_once_whatever_pipeline_asks(tmp_path):
@@ -288,26 +251,17 @@ def test_files_that_are_no_cache(tmp_path):
             Cache(str(tmp_path / name)).get("x")
 
 
-# What reads it
-
-
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("settings", "source", "wanted"),
     [
-        ({}, {"@calib_sources": "spacy-calib.SpanScores.v1", "score": ["answers", "least", "first", "margin"]}),
-        (
-            {"into": "x"},
-            {"@calib_sources": "spacy-calib.SpanScores.v1", "spans_key": "x", "score": ["scores", "least", "first", "margin"]},
-        ),
-        (
-            {"into": "cats"},
-            {"@calib_sources": "spacy-calib.DocScores.v1", "score": ["cats", "answers_product", "answers_margin"]},
-        ),
+        ({}, "SpanScores", {"score": ["answers", "least", "first", "margin"]}),
+        ({"into": "x"}, "SpanScores", {"spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
+        ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
     ],
 )
-def test_the_source_that_is_found_for_it(settings, wanted):
-    pipe = asking(**settings).get_pipe("names")
-    assert source_block(pipe, "names") == {**wanted, "component": "names"}
+def test_the_source_that_is_found_for_it(settings, source, wanted):
+    block = source_block(asking(**settings).get_pipe("names"), "names")
+    assert block == {"@calib_sources": f"spacy-calib.{source}.v1", "component": "names", **wanted}
 
 
 def test_further_scores_make_the_map_better():

@@ -17,21 +17,8 @@ from spacy_calib.plugins.llm.placing import AnswerText
 from tests.asked import asking
 
 TEXTS = [
-    "York",
-    "New York",
-    "New York City",
-    "Ann",
-    "ann",
-    "Zoë",
-    'the "Sun"',
-    "a\\b",
-    "東京",
-    "A, B: {C}",
-    "line\nend",
-    "text",
-    "12",
-    "-",
-]
+    "York", "New York", "New York City", "Ann", "ann", "Zoë", 'the "Sun"', "a\\b", "東京", "A, B: {C}", "line\nend", "text", "12", "-",
+]  # fmt: skip
 LABELS = ["LOC", "ORG", "person", "Größe"]
 
 
@@ -155,7 +142,6 @@ def test_the_reader_of_paths_gives_the_pairs_of_the_answer(pairs, seed):
     st.integers(0, 10**6),
 )
 def test_asked_for_is_found_and_absent_and_invented(pairs, more, words, known, seed):
-    """What a reader asks for: all that the answer holds, and some that it does not."""
     answer, pairs, _, _ = written(pairs, seed)
     asked = [*pairs, *more]
     random.Random(seed).shuffle(asked)
@@ -175,35 +161,22 @@ def test_asked_for_is_found_and_absent_and_invented(pairs, more, words, known, s
 NLP = asking()
 
 
-# By hand
-
-
 def one(text: str) -> Answer:
     return Answer.from_response({"tokens": [text], "logprobs": [-0.1]})
 
 
 def test_a_list_under_a_type_gives_each_text_its_own_tokens():
     parts = [
-        ('{"', 0),
-        ("LOC", -0.01),
-        ('":["', 0),
-        ("New", -0.1),
-        (" York", -0.05),
-        ('","', 0),
-        ("Rome", -0.4),
-        ('"],"', 0),
-        ("ORG", -0.01),
-    ]
-    parts += [('":["', 0), ("York", -0.3), ('"]}', 0)]  # fmt: skip
+        ('{"', 0), ("LOC", -0.01), ('":["', 0), ("New", -0.1), (" York", -0.05), ('","', 0), ("Rome", -0.4), ('"],"', 0),
+        ("ORG", -0.01), ('":["', 0), ("York", -0.3), ('"]}', 0),
+    ]  # fmt: skip
     answer = Answer.from_response({"tokens": [text for text, _ in parts], "logprobs": [number for _, number in parts]})
     fields = answer.fields([("New York", "LOC"), ("Rome", "LOC"), ("York", "ORG")])
     # LOC and New York with what is between; LOC and Rome without New York; ORG and York
-    assert [answer.scores(field)["product"] for field in fields] == pytest.approx(
-        [math.exp(-0.16), math.exp(-0.41), math.exp(-0.31)]
-    )
-    assert answer.fields([("York", "LOC")])[0].start == answer.text.index(
-        'York"]'
-    )  # no part of New York, as it stands by itself
+    expected = [math.exp(-0.16), math.exp(-0.41), math.exp(-0.31)]
+    assert [answer.scores(field)["product"] for field in fields] == pytest.approx(expected)
+    # No part of New York, as it stands by itself.
+    assert answer.fields([("York", "LOC")])[0].start == answer.text.index('York"]')
 
 
 @pytest.mark.parametrize(
@@ -252,11 +225,7 @@ def test_answers_that_a_tree_cannot_hold(text):
 def test_longer_names_are_placed_first_and_shorter_ones_on_what_is_left():
     answer = one("York -> place\nNew York -> place\nYork -> person\nYork -> place")
     spans, counts = answer.found_in("New York, York", answer.lines(), {"place": "LOC", "person": "PER"})
-    assert [(span["start"], span["end"], span["label"]) for span in spans] == [
-        (10, 14, "LOC"),
-        (0, 8, "LOC"),
-        (4, 8, "PER"),
-        (4, 8, "LOC"),
-    ]
+    expected = [(10, 14, "LOC"), (0, 8, "LOC"), (4, 8, "PER"), (4, 8, "LOC")]
+    assert [(span["start"], span["end"], span["label"]) for span in spans] == expected
     assert counts == {}
     assert answer.found_in("York", answer.lines(), {"place": "LOC", "person": "PER"})[1] == {"absent": 2}

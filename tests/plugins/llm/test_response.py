@@ -43,38 +43,6 @@ def objects(held):
     return [objects(one) for one in held] if isinstance(held, list) else held
 
 
-def completion() -> dict:
-    """The same as an older completion: lists, and a mapping of the likeliest tokens."""
-    content = LINES["choices"][0]["logprobs"]["content"]
-    lists = {
-        "tokens": [one["token"] for one in content],
-        "token_logprobs": [one["logprob"] for one in content],
-        "top_logprobs": [{top["token"]: top["logprob"] for top in one["top_logprobs"]} for one in content],
-    }
-    return {"choices": [{"text": "".join(lists["tokens"]), "logprobs": lists}]}
-
-
-def bare_lists() -> dict:
-    held = completion()["choices"][0]["logprobs"]
-    return {"tokens": held["tokens"], "logprobs": held["token_logprobs"], "top_logprobs": held["top_logprobs"]}
-
-
-READABLE = {
-    "mapping": LINES,
-    "objects": objects(LINES),
-    "choice": LINES["choices"][0],
-    "completion": completion(),
-    "lists": bare_lists(),
-    "again": Answer.from_response(LINES).plain(),
-    "JSON": json.loads(json.dumps(Answer.from_response(LINES).plain())),
-}
-
-
-@pytest.mark.parametrize("form", READABLE)
-def test_forms_of_responses_say_the_same(form):
-    assert Answer.from_response(READABLE[form]) == Answer.from_response(LINES)
-
-
 def test_scores_of_fields_by_hand():
     answer = Answer.from_response(LINES)
     ann, rome = answer.lines()
@@ -149,9 +117,6 @@ def test_no_log_probabilities_at_all(numbers):
         Answer.from_response({"tokens": ["a", "b"], "logprobs": numbers})
 
 
-# Fields and the text
-
-
 def test_fields_are_placed_and_what_is_not_there_is_counted():
     answer = Answer.from_response(
         {"tokens": [said := "Ann -> person\nann -> Person\nBob -> person\nRome -> town\n- An -> person"], "logprobs": [-0.1]}
@@ -219,11 +184,8 @@ def test_an_answer_that_is_cut_off_or_damaged_keeps_its_scores():
 
 
 def test_likely_tokens_without_a_number_are_not_looked_at():
-    told = {
-        "token": "place",
-        "logprob": math.log(0.6),
-        "top_logprobs": [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}],
-    }
+    tops = [{"token": "place"}, {"token": "person", "logprob": math.log(0.2)}]
+    told = {"token": "place", "logprob": math.log(0.6), "top_logprobs": tops}
     answer = Answer.from_response({"logprobs": {"content": [told]}})
     assert answer.among(["person", "place"]) == pytest.approx({"person": 0.25, "place": 0.75})
     assert answer.scores(Field("", "place", 0, 0, 0))["margin"] == pytest.approx(0.4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import json
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from spacy_calib import Answer
 from spacy_calib.errors import CalibError
+from tests.plugins.llm.test_response import objects as as_objects
 from tests.sentences import says
 
 TOKENS = [("dog", -0.1), (" ->", -0.01), (" animal", -0.2)]
@@ -29,12 +31,6 @@ def items(token: str = "token", number: str = "logprob", tops: str = "top_logpro
     made = [{token: text, number: value} for text, value in TOKENS]
     made[2][tops] = [{token: text, number: value} for text, value in (TOKENS[2], THING)]
     return made
-
-
-def as_objects(value: Any) -> Any:
-    if isinstance(value, dict):
-        return SimpleNamespace(**{key: as_objects(inner) for key, inner in value.items()})
-    return [as_objects(inner) for inner in value] if isinstance(value, list) else value
 
 
 def of_vllm() -> Any:
@@ -60,90 +56,72 @@ class Reason(enum.Enum):
     SAFETY = "SAFETY"
 
 
-CHAT = {
-    "choices": [{"message": {"role": "assistant", "content": TEXT}, "logprobs": {"content": items()}, "finish_reason": "stop"}]
-}
+CHAT = {"choices": [{"message": {"content": TEXT}, "logprobs": {"content": items()}, "finish_reason": "stop"}]}
 TRIPLES = [[number, place, text] for place, (text, number) in enumerate(TOKENS)]
 GEMINI_TOPS = [{"candidates": []}, {"candidates": []}, {"candidates": items("token", "logProbability")[2]["top_logprobs"]}]
 FORMS: dict[str, Any] = {
     "OpenAI, chat": CHAT,
-    "OpenAI, responses": {
-        "status": "completed",
-        "output": [
-            {"type": "reasoning", "summary": []},
-            {"type": "message", "content": [{"type": "output_text", "text": TEXT, "logprobs": items()}]},
-        ],
-    },
+    "OpenAI, responses": {"status": "completed", "output": [
+        {"type": "reasoning", "summary": []},
+        {"type": "message", "content": [{"type": "output_text", "text": TEXT, "logprobs": items()}]},
+    ]},
     "OpenAI, streamed": [
         {"choices": [{"delta": {"content": "dog"}, "logprobs": {"content": items()[:1]}, "finish_reason": None}]},
         {"choices": [{"delta": {"content": " -> animal"}, "logprobs": {"content": items()[1:]}, "finish_reason": None}]},
         {"choices": [{"delta": {}, "logprobs": None, "finish_reason": "stop"}]},
         {"choices": []},
     ],
-    "Ollama, chat": {
-        "message": {"role": "assistant", "content": TEXT},
-        "done": True,
-        "done_reason": "stop",
-        "logprobs": items(),
-    },
+    "Ollama, chat": {"message": {"content": TEXT}, "done": True, "done_reason": "stop", "logprobs": items()},
     "Ollama, generate": {"response": TEXT, "done": True, "done_reason": "stop", "logprobs": items()},
     "vLLM": SimpleNamespace(prompt="x", outputs=[of_vllm()]),
     "vLLM, one output": of_vllm(),
-    "SGLang": {
-        "text": TEXT,
-        "meta_info": {
-            "finish_reason": {"type": "stop", "matched": 2},
-            "output_token_logprobs": TRIPLES,
-            "output_top_logprobs": [None, None, [[-2.0, 9, " thing"], [-0.2, 2, " animal"]]],
-        },
-    },
+    "SGLang": {"text": TEXT, "meta_info": {
+        "finish_reason": {"type": "stop", "matched": 2}, "output_token_logprobs": TRIPLES,
+        "output_top_logprobs": [None, None, [[-2.0, 9, " thing"], [-0.2, 2, " animal"]]],
+    }},
     "LangChain": {"content": TEXT, "response_metadata": {"logprobs": {"content": items()}, "finish_reason": "stop"}},
     "LangChain, parts": {"content": [{"type": "text", "text": TEXT}], "response_metadata": {"logprobs": {"content": items()}}},
     "LangChain, Ollama": {"content": TEXT, "response_metadata": {"logprobs": items(), "done_reason": "stop"}},
-    "LangChain, generations": SimpleNamespace(
-        generations=[[SimpleNamespace(text=TEXT, generation_info={"logprobs": {"content": items()}}, message=None)]]
-    ),
+    "LangChain, generations": SimpleNamespace(generations=[[
+        SimpleNamespace(text=TEXT, generation_info={"logprobs": {"content": items()}}, message=None),
+    ]]),
     "llama.cpp": {"content": TEXT, "stop_type": "eos", "completion_probabilities": items()},
     "llama.cpp, post_sampling_probs": {"content": TEXT, "stop_type": "eos", "completion_probabilities": with_probabilities()},
-    "Gemini": {
-        "candidates": [
-            {
-                "content": {"parts": [{"text": "hm", "thought": True}, {"text": TEXT}]},
-                "finishReason": "STOP",
-                "logprobsResult": {"chosenCandidates": items("token", "logProbability"), "topCandidates": GEMINI_TOPS},
-            }
-        ]
-    },
-    "Gemini, Python": SimpleNamespace(
-        candidates=[
-            SimpleNamespace(
-                content=SimpleNamespace(parts=[SimpleNamespace(text=TEXT, thought=None)]),
-                finish_reason=Reason.STOP,
-                logprobs_result=SimpleNamespace(
-                    chosen_candidates=as_objects(items(number="log_probability")),
-                    top_candidates=as_objects(
-                        [{"candidates": inner} for inner in ([], [], items(number="log_probability")[2]["top_logprobs"])]
-                    ),
-                ),
-            )
-        ]
-    ),
-    "TGI": {
-        "generated_text": TEXT,
-        "details": {
-            "finish_reason": "eos_token",
-            "tokens": items("text"),
-            "top_tokens": [[], [], items("text")[2]["top_logprobs"]],
+    "Gemini": {"candidates": [{
+        "content": {"parts": [{"text": "hm", "thought": True}, {"text": TEXT}]}, "finishReason": "STOP",
+        "logprobsResult": {"chosenCandidates": items("token", "logProbability"), "topCandidates": GEMINI_TOPS},
+    }]},
+    "Gemini, Python": as_objects({"candidates": [{
+        "content": {"parts": [{"text": TEXT, "thought": None}]}, "finish_reason": Reason.STOP,
+        "logprobs_result": {
+            "chosen_candidates": items(number="log_probability"),
+            "top_candidates": [{"candidates": inner} for inner in ([], [], items(number="log_probability")[2]["top_logprobs"])],
         },
-    },
+    }]}),
+    "TGI": {"generated_text": TEXT, "details": {
+        "finish_reason": "eos_token", "tokens": items("text"), "top_tokens": [[], [], items("text")[2]["top_logprobs"]],
+    }},
     "objects of tokens": items(),
     "logprobs of a chat": {"content": items()},
+}  # fmt: skip
+
+
+TEXTS = [text for text, _ in TOKENS]
+NUMBERS = [number for _, number in TOKENS]
+TOPS = [{}, {}, dict([TOKENS[2], THING])]
+# Mappings that hold a mapping of tokens, or are no response but a part of one.
+MORE_FORMS = {
+    "OpenAI, completion": {"text": TEXT, "logprobs": {"tokens": TEXTS, "token_logprobs": NUMBERS, "top_logprobs": TOPS}},
+    "lists": {"tokens": TEXTS, "logprobs": NUMBERS, "top_logprobs": TOPS},
+    "choice": CHAT["choices"][0],
+    "ours": EXPECTED.plain(),
+    "ours, as JSON": json.loads(json.dumps(EXPECTED.plain())),
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *MORE_FORMS])
 def test_each_form_gives_the_same(form):
-    answer = Answer.from_response(FORMS[form])
+    answer = Answer.from_response({**FORMS, **MORE_FORMS}[form])
     assert (answer.tokens, answer.outcome) == (EXPECTED.tokens, "")
     assert answer.logprobs == pytest.approx(EXPECTED.logprobs)
     assert [token for token, _ in answer.tops[2]] == [b" animal", b" thing"]
@@ -165,9 +143,6 @@ def test_probabilities_of_llama_cpp_before_it_had_objects():
     assert Answer.from_response(old).logprob(0, 3) == pytest.approx(math.log(0.9))
     with pytest.raises(CalibError, match="C643"):
         Answer.from_response({"content": "dog", "completion_probabilities": [{"token": "dog", "prob": 1.5}]})
-
-
-# What stands around an answer
 
 
 def with_tokens(before: list[str], after: list[str], content: str | None = None) -> dict[str, Any]:
@@ -211,9 +186,6 @@ def test_markdown_around_a_value_does_not_make_it_invented(line):
     assert line[field.label_start :].startswith("animal")
 
 
-# How it ended
-
-
 def ended(reason: Any, text: str | None = TEXT) -> list[Any]:
     """An answer with a reason to end, in several forms; without a text one that has no tokens."""
     tokens = items() if text else None
@@ -242,13 +214,10 @@ def test_a_cut_answer_keeps_its_tokens(reason):
 @pytest.mark.parametrize(
     ("reason", "outcome"),
     [
-        ("content_filter", "filtered"),
-        ("SAFETY", "filtered"),
-        (Reason.SAFETY, "filtered"),
-        ("refusal", "refused"),
+        ("content_filter", "filtered"), ("SAFETY", "filtered"), (Reason.SAFETY, "filtered"), ("refusal", "refused"),
         ("tool_calls", "called"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_is_none(reason, outcome):
     for text in (TEXT, None):
         for response in ended(reason, text)[: 1 if isinstance(reason, Reason) else None]:
@@ -306,7 +275,6 @@ VALUES = st.sampled_from(
 
 @given(st.sampled_from(sorted(OF_DICTS)), st.data())
 def test_damaged_responses_are_a_sentence_or_an_answer(form, data):
-    """Some places of a response are replaced by other values."""
     response = copy.deepcopy(FORMS[form])
     for _ in range(data.draw(st.integers(1, 3))):
         holder, key = response, data.draw(st.sampled_from(sorted(response)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,19 +104,11 @@ def test_without_a_component_the_smaller_map_is_used(calibrated, disabled, needs
 def test_a_fitted_pipe_is_not_replaced_and_an_unfitted_one_makes_way():
     nlp = stock()
     nlp.add_pipe("calib", after="tagger")
-    assert pretrained(nlp, components=["tagger"]).get_pipe("calib").fitted
-    nlp.get_pipe("calib").learned = nlp.get_pipe("calib").learned.__class__.read(
-        {**nlp.get_pipe("calib").learned.state(), "fit_info": {**nlp.get_pipe("calib").fit_info.state(), "pretrained": None}},
-        False, _load_part,
-    )  # fmt: skip
+    pipe = pretrained(nlp, components=["tagger"]).get_pipe("calib")
+    assert pipe.fitted
+    pipe.learned = replace(pipe.learned, info=replace(pipe.fit_info, pretrained=None))
     with pytest.raises(CalibError, match=r"\[C837\].*'calib'"):
         pretrained(nlp, components=["tagger"])
-
-
-def _load_part(state: dict[str, Any]) -> Any:
-    from spacy_calib.pipe.saved import load_part
-
-    return load_part(state, name="calib")
 
 
 def test_a_name_that_belongs_to_another_component_is_refused():
@@ -125,12 +118,10 @@ def test_a_name_that_belongs_to_another_component_is_refused():
         pretrained(nlp, components=["ner"])
 
 
-@pytest.mark.parametrize(
-    ("language", "component", "code"), [("en", "senter", "C834"), ("xx", "ner", "C834"), ("en", None, "C834")]
-)
-def test_what_has_no_card_is_refused_with_what_there_is(language, component, code):
+@pytest.mark.parametrize(("language", "component"), [("en", "senter"), ("xx", "ner"), ("en", None)])
+def test_what_has_no_card_is_refused_with_what_there_is(language, component):
     nlp = spacy.blank(language)
-    with pytest.raises(CalibError, match=rf"\[{code}\].*en_core_web_sm.*calib fit") as error:
+    with pytest.raises(CalibError, match=r"\[C834\].*en_core_web_sm.*calib fit") as error:
         pretrained(nlp, components=component and [component])
     assert "(ner)" in str(error.value)
     assert nlp.pipe_names == []
@@ -180,10 +171,6 @@ def test_a_disabled_component_is_passed_over_and_refused_where_it_is_named():
         pretrained(nlp)
 
 
-def test_one_component_is_named_without_a_list():
-    assert pretrained(stock(), components="tagger").has_pipe("calib")
-
-
 def test_what_is_refused_names_the_components():
     nlp = stock()
     with pytest.raises(CalibError, match=r"\[C834\].*component 'nerr', which is not in the pipeline"):
@@ -194,14 +181,6 @@ def test_what_is_refused_names_the_components():
     nlp.remove_pipe("tagger")
     with pytest.raises(CalibError, match=r"\[C834\].*any component of the pipeline \(tok2vec, parser, senter\)"):
         pretrained(nlp)
-
-
-def test_where_one_component_is_refused_the_other_is_not_added_either():
-    nlp = disturbed("tagger", 0)
-    before = nlp.pipe_names
-    with pytest.raises(CalibError, match=r"\[C836\].*'tagger'"):
-        pretrained(nlp, components=["ner", "tagger"])
-    assert nlp.pipe_names == before
 
 
 def disturbed(component: str, size: float, seed: int = 0) -> Any:
@@ -217,12 +196,12 @@ def disturbed(component: str, size: float, seed: int = 0) -> Any:
     return nlp
 
 
-@pytest.mark.parametrize("component", ["ner", "tagger"])
-def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(component):
-    nlp = disturbed(component, 0)
+@pytest.mark.parametrize(("random", "components"), [("tagger", ["ner", "tagger"]), ("tagger", ["tagger"]), ("ner", ["ner"])])
+def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(random, components):
+    nlp = disturbed(random, 0)
     before = nlp.pipe_names
-    with pytest.raises(CalibError, match=r"\[C836\].*calib fit"):
-        pretrained(nlp, components=[component])
+    with pytest.raises(CalibError, match=rf"\[C836\](?=.*'{random}').*calib fit"):
+        pretrained(nlp, components=components)
     assert nlp.pipe_names == before
 
 
@@ -234,10 +213,9 @@ def test_further_trained_weights_are_transferred_with_one_warning(component, att
     nlp = stock()
     gold = [Example.from_dict(nlp.make_doc("Ann went to Oslo ."), GOLD)]
     before = fingerprint(nlp, nlp.get_pipe(component))
+    others = [name for name in nlp.pipe_names if name not in ("tok2vec", component)]
     for _ in range(3):
-        nlp.update(
-            gold, sgd=nlp.resume_training(), exclude=[name for name in nlp.pipe_names if name not in ("tok2vec", component)]
-        )
+        nlp.update(gold, sgd=nlp.resume_training(), exclude=others)
     assert fingerprint(nlp, nlp.get_pipe(component)) != before
     with pytest.warns(UserWarning, match=r"\[CW75\]") as caught:
         pretrained(nlp, components=[component])
@@ -425,10 +403,9 @@ def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path
 
 
 def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
-    """The core's sentence, with the advice of this plug-in."""
     nlp = stock()
     nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
     with pytest.warns(
-        UserWarning, match=r"CW01.*its method fit\(examples\); without gold call `spacy_calib.pretrained`, if there is a card"
+        UserWarning, match=r"CW01.*its method fit\(examples\); without gold call `spacy_calib.pretrained`, if there"
     ):
         nlp("Anna left .")

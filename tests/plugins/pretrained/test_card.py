@@ -36,9 +36,9 @@ def card(request) -> Card:
 
 
 def test_there_are_cards_of_both_english_pipelines():
-    assert {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")} <= {
-        card.name for card in CARDS
-    }
+    names = {f"en_core_web_{size}-{component}" for size in ("sm", "md") for component in ("ner", "tagger")}
+    assert names <= {card.name for card in CARDS}
+    assert sum(file.stat().st_size for file in card_folder().iterdir()) < 1_500_000
 
 
 def test_sources_may_be_fitted_on_and_are_named_in_the_licences(card):
@@ -62,16 +62,14 @@ def test_the_gate_of_components(card):
 
 def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw_ones(card):
     state = card.state()
-    assert {label for label, other in (state["fit_info"]["label_map"] or {}).items() if not other} == set(
-        card.data["without_gold"]
-    )
+    names = state["fit_info"]["label_map"] or {}
+    assert {label for label, other in names.items() if not other} == set(card.data["without_gold"])
     applied = learned_state(Match(card, card.component), "")["context"]
     raw = applied["settings"].get("raw", [])
     assert [state["labels"][column] for column in raw] == card.data["failing"]
     if raw:
-        assert (
-            applied["settings"]["inner"]["@calib_contexts"] == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
-        )
+        inner = applied["settings"]["inner"]["@calib_contexts"]
+        assert inner == state["context"]["@calib_contexts"] == "spacy-calib.Context.v1"
 
 
 def test_the_expected_bias_by_hand():
@@ -109,10 +107,6 @@ def test_maps_name_their_evidence(card):
 def test_states_hold_no_text_and_no_record(card):
     state = card.state()
     assert (state["record"], state["seen"], state["weights"]) == (None, None, "")
-
-
-def test_the_cards_are_small():
-    assert sum(file.stat().st_size for file in card_folder().iterdir()) < 1_500_000
 
 
 def registered(monkeypatch, value: Any) -> None:
@@ -176,11 +170,8 @@ def test_precision_is_the_mean_of_sources_and_nothing_accepted_reaches_none():
 
 def test_the_lowest_cutoff_by_the_mean_and_the_worst():
     chosen = lowest_cutoff([FIRST, OTHER], 0.8, 0.7)
-    assert chosen is not None
     assert (chosen["cutoff"], chosen["worst"]) == (0.61, 0.75)
-    coarse = lowest_cutoff([FIRST, OTHER], 0.8, 0.7, step=5)
-    assert coarse is not None
-    assert coarse["cutoff"] == 0.65
+    assert lowest_cutoff([FIRST, OTHER], 0.8, 0.7, step=5)["cutoff"] == 0.65
     assert lowest_cutoff([FIRST, OTHER], 0.8, 0.8) is None
     assert lowest_cutoff([FIRST, OTHER], 0.95, 0.85) is None
 
@@ -194,16 +185,12 @@ def test_few_accepted_entities_reach_no_precision():
 def test_the_cutoffs_of_the_cards(name):
     card = cards.find_card(name)
     default, stricter = card.choose_cutoff(None), card.choose_cutoff(0.9)
-    assert default is not None
-    assert stricter is not None
     assert default["precision"] == 0.8 <= default["worst"]
     assert stricter["mean"] >= 0.9
     assert stricter["worst"] >= 0.8
     assert stricter["kept"] < default["kept"]
     sources = card.data["cutoffs"]["sources"]
-    below = lowest_cutoff(sources, 0.0, 0.0)
-    assert below is not None
-    assert below["cutoff"] == 0.01
+    assert lowest_cutoff(sources, 0.0, 0.0)["cutoff"] == 0.01
     assert [source["right"] for source in sources] == [row["right"] for row in card.data["left_out"]]
 
 

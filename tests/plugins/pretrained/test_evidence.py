@@ -13,14 +13,7 @@ from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
-from spacy_calib.plugins.pretrained.evidence import (
-    COLUMNS,
-    EntityEvidence,
-    EntityMap,
-    SpanEvidence,
-    _depths,
-    evidence_names,
-)
+from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths, evidence_names
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
 from spacy_calib.types import Spans
 
@@ -187,12 +180,8 @@ def test_what_is_read_of_docs_is_what_spacy_says(english):
     docs = list(english.pipe(["Ann Lee's aunt visited the north of Ghana.", "See http://ghana.com: Paris Hilton in Paris."]))
     table = dict(zip(COLUMNS, EntityEvidence().read(english, docs).T, strict=True))
     tokens = [token for doc in docs for token in doc]
-    proper = np.concatenate(
-        [
-            scores[:, [english.get_pipe("tagger").labels.index(tag) for tag in ("NNP", "NNPS")]].sum(1)
-            for scores in _tagger_scores(english, docs)
-        ]
-    )
+    tags = [english.get_pipe("tagger").labels.index(tag) for tag in ("NNP", "NNPS")]
+    proper = np.concatenate([scores[:, tags].sum(1) for scores in _tagger_scores(english, docs)])
     assert table["proper"] == pytest.approx(proper, abs=1e-6)
     assert table["noun"].tolist() == [token.tag_ in {"NN", "NNS", "NNP", "NNPS"} for token in tokens]
     assert table["possessive"].tolist() == [token.text == "'s" for token in tokens]

@@ -38,9 +38,8 @@ def test_signs_and_constants(table, base):
     moves = {name: table[name] - base[name] for name in constants}
     assert all(abs(move) <= 0.2 + EPS for move in moves.values())
     assert moves["type*PERSON"] <= EPS
-    assert {name: table[name] for name in base if name not in constants} == {
-        name: base[name] for name in base if name not in constants
-    }
+    rest = set(base) - constants
+    assert {name: table[name] for name in rest} == {name: base[name] for name in rest}
 
 
 @pytest.mark.parametrize(("table", "base"), PAIRS)
@@ -49,11 +48,8 @@ def test_no_person_without_a_contradiction_loses_more_than_a_twentieth(table, ba
     assert len(of_person) == 4
     margins = np.linspace(-14, 14, 2801)
     for flags in itertools.product((0, 1), repeat=4):
-        terms = (
-            table["type*PERSON"]
-            - base["type*PERSON"]
-            + sum(flag * table[name] for flag, name in zip(flags, of_person, strict=True))
-        )
+        supports = sum(flag * table[name] for flag, name in zip(flags, of_person, strict=True))
+        terms = table["type*PERSON"] - base["type*PERSON"] + supports
         assert (sigmoid(margins) - sigmoid(margins + terms)).max() <= 0.05
 
 

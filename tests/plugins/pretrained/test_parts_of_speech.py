@@ -58,10 +58,11 @@ def test_only_cards_of_parts_of_speech_are_taken():
         pretrained(spacy.blank("fr"), by="lemma")
 
 
-def test_the_stock_pipeline_gets_scores_of_parts_of_speech():
+def test_the_stock_pipeline_gets_scores():
     pytest.importorskip(NAME)
-    doc = pretrained(NAME, by="pos")("Les élèves sont partis hier soir.")
-    assert all(token._.calib_pos_score is not None for token in doc)
+    doc = pretrained(pretrained(NAME), by="pos")("Les élèves sont partis hier soir.")
+    assert all(0 < token._.calib_pos_score < 1 for token in doc)
+    assert any(token._.calib_score is not None for token in doc)
 
 
 def test_scores_are_below_raw_on_each_source_left_out_and_nearly_calibrated():

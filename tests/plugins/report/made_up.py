@@ -103,16 +103,8 @@ def random_entities(n: int, seed: int = 0) -> tuple[ScoredCorpus, JudgedView]:
 
 def view_of(corpus: ScoredCorpus, judged: JudgedView, facts: dict[str, Any]) -> dict[str, Any]:
     """What a page shows of scores, judged as `calib evaluate` does."""
-    table = calibration_table(
-        judged.pairs,
-        judged.calibrated,
-        judged.groups,
-        judged.n_bins,
-        judged.seed,
-        judged.documents,
-        judged.unit,
-        judged.metrics,
-    )
+    names = ("pairs", "calibrated", "groups", "n_bins", "seed", "documents", "unit", "metrics")
+    table = calibration_table(*(getattr(judged, name) for name in names))
     never = never_right(judged, judged.labels) if judged.has_label_columns else []
     return view_contents(corpus, judged, {**table, "never_right": never}, facts)
 

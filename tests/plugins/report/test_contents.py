@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,15 +59,12 @@ def test_a_tag_with_enough_pairs_has_an_error_of_its_own():
 
 
 def test_columns_that_do_not_name_the_label_give_no_gold_and_no_precision():
-    from dataclasses import replace
-
     trees = replace(SMALL, columns=SMALL.columns + 3)
     labels = ("0", "1", "2", "3", "4")
     judged = judged_tokens(trees, labels, groups=tag_frequency_groups(labels, {}, 1), n_bins=1)
     assert not judged.has_label_columns
     assert [(row["tag"], row["gold"], row["precision"]) for row in tag_rows(trees, judged)] == [
-        ("4", None, None),
-        ("3", None, None),
+        (tag, None, None) for tag in "43"
     ]
 
 
@@ -121,9 +119,6 @@ def test_entities_have_one_label_each():
     view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
     assert view["curves"]["top"] is None
     assert view["coverage"]["calibrated"][49] > view["coverage"]["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
-
-
-# Sentences
 
 
 def test_the_context_is_the_sentence_character_for_character():
@@ -195,9 +190,6 @@ def test_no_tag_is_called_wrong_when_none_has_enough_pairs():
     assert worst_tags(SMALL, small()) == {"enough": 20, "judged": 0, "beyond": 0, "tags": []}
 
 
-# The verdict
-
-
 def verdict_of(move, n=4000, n_bins=10):
     """The verdict on scores whose true probability is move(score)."""
     rng = np.random.default_rng(3)
@@ -214,15 +206,11 @@ def verdict_of(move, n=4000, n_bins=10):
     ("status", "move", "words"),
     [
         ("calibrated", lambda q: q, "Labels that this tagger scores 90 % are right"),
-        (
-            "sure",
-            lambda q: 0.5 + 0.6 * (q - 0.5),
-            "This tagger is overconfident: labels that this tagger scores 90 % are right 7",
-        ),
+        ("sure", lambda q: 0.2 + 0.6 * q, "This tagger is overconfident: labels that this tagger scores 90 % are right 7"),
         (
             "modest",
-            lambda q: np.clip(0.5 + 1.6 * (q - 0.5), 0, 1),
-            "This tagger is underconfident: labels that this tagger scores 90 % are right 100 %",
+            lambda q: np.clip(1.6 * q - 0.3, 0, 1),
+            "is underconfident: labels that this tagger scores 90 % are right 100 %",
         ),
         ("off", lambda q: np.clip(q + 0.1, 0, 1), "This tagger is overconfident in places and underconfident in others"),
     ],
@@ -278,9 +266,6 @@ def test_a_calibration_that_made_it_worse_is_called_so():
     tokens = [("w", 0, int(i % 2), [(0, 0.5, 0.9)]) for i in range(400)]
     corpus = corpus_of(tokens, ("N", "V"), docs=[i // 20 for i in range(400)])
     assert "Calibration made it worse on this data." in view_of(corpus, judged_of(corpus, 1), FACTS)["verdict"]["more"][0]
-
-
-# Whatever comes
 
 
 @settings(max_examples=25, deadline=None)

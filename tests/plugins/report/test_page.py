@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
@@ -23,8 +22,8 @@ from tests.plugins.report.made_up import (
     random_corpus,
     view_of,
 )
+from tests.plugins.report.test_marked_text import Page
 
-VOID = {"meta", "link", "input", "br", "img"}
 # Shown by nobody, and full of other people's text.
 SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
 
@@ -39,40 +38,13 @@ def page(contents):
     return render_report(contents)
 
 
-class Reader(HTMLParser):
-    """Elements in order, the text of the page, and tags that do not match."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.wrong: list[str] = []
-        self.text: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-    def handle_data(self, data):
-        if "script" not in self.open and "style" not in self.open:
-            self.text.append(data)
-
-
 def test_every_element_is_closed_and_every_id_is_one(page):
-    reader = Reader(page)
-    assert (reader.wrong, reader.open) == ([], [])
-    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in Page(page).elements if "id" in attributes]
     assert len(ids) == len(set(ids))
 
 
 def test_nothing_is_loaded_from_anywhere(page):
-    for tag, attributes in Reader(page).elements:
+    for tag, attributes in Page(page).elements:
         assert tag not in ("img", "iframe", "object", "embed")
         assert not any(name.startswith("on") for name in attributes), tag
         if tag == "a":
@@ -82,7 +54,7 @@ def test_nothing_is_loaded_from_anywhere(page):
 
 
 def test_the_policy_allows_the_scripts_that_are_there_and_no_other(page):
-    (policy,) = [a["content"] for tag, a in Reader(page).elements if a.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [a["content"] for tag, a in Page(page).elements if a.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
     assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
@@ -93,9 +65,8 @@ def test_the_policy_allows_the_scripts_that_are_there_and_no_other(page):
 
 
 def test_words_and_tags_stay_text(page):
-    reader = Reader(page)
-    assert EVIL_WORD in reader.text
-    assert EVIL_TAG in reader.text
+    reader = Page(page)
+    assert {EVIL_WORD, EVIL_TAG} <= set(reader.shown)
     assert EVIL_WORD not in page
     assert EVIL_TAG not in page
     assert [tag for tag, _ in reader.elements].count("script") == 3
@@ -106,9 +77,8 @@ def test_control_characters_in_tags_and_words_leave_the_page_whole():
     corpus = random_corpus(6, 1500, names=names, word="x\0y\x1b]0;z\x07")
     page = render_report(contents_of(view_of(corpus, judged_of(corpus), FACTS)))
     page.encode()
-    reader = Reader(page)
-    assert (reader.wrong, reader.open) == ([], [])
-    assert not set("".join(reader.text)) & {*map(chr, range(32)), "\x9b", "\u202e"} - {"\n", "\t"}
+    reader = Page(page)
+    assert not set("".join(reader.shown)) & {*map(chr, range(32)), "\x9b", "\u202e"} - {"\n", "\t"}
     (data,) = [json.loads(found["code"]) for found in SCRIPT.finditer(page) if "json" in found["attributes"]]
     values = [attributes["value"] for tag, attributes in reader.elements if tag == "option"]
     tags = [value.removeprefix("tags:") for value in values if value.startswith("tags:")]
@@ -132,7 +102,7 @@ def test_the_same_contents_give_the_same_page(contents, page):
 
 
 def test_without_javascript_the_tables_are_there(contents, page):
-    text = " ".join(Reader(page).text)
+    text = " ".join(Page(page).shown)
     assert "need JavaScript" in text
     view = contents["views"][0]
     assert view["verdict"]["sentence"].replace(" %", "\xa0%") in text
@@ -149,7 +119,7 @@ def test_several_views_have_a_switch_and_one_has_none(contents, page):
 
 def test_what_was_skipped_and_how_it_was_made_are_said(contents):
     page = render_report({**contents, "skipped": ["Not judged: <b>"], "made": {"Versions": "spacy <3"}})
-    text = " ".join(Reader(page).text)
+    text = " ".join(Page(page).shown)
     assert "Not judged: <b>" in text
     assert "spacy <3" in text
 
@@ -165,13 +135,7 @@ def test_figures_as_they_are_shown():
     assert (number(0.12345), number(None), number(-0.5, 2)) == ("0.1235", "–", "−0.50")
     assert (count(12345), count(None)) == ("12,345", "–")
     assert (percent(0.12345), percent(None)) == ("12.3\xa0%", "–")
-    assert (score(0.9996), score(1.0), score(0.0002), score(0.0), score(0.25)) == (
-        ">0.999",
-        "1.000",
-        "<0.001",
-        "0.000",
-        "0.250",
-    )
+    assert [score(value) for value in (0.9996, 1.0, 0.0002, 0.0, 0.25)] == [">0.999", "1.000", "<0.001", "0.000", "0.250"]
     assert bounds({"raw_low": 0.1, "raw_high": 0.25}, "raw", 2) == "0.10 to 0.25"
     assert bounds({"raw_low": None, "raw_high": None}, "raw") == bounds({}, "raw") == ""
 
@@ -182,7 +146,7 @@ def test_of_very_many_groups_the_picture_shows_the_first_and_the_mean(contents):
     many = [errors[0], *({**errors[1], "group": f"g{i}"} for i in range(60)), {**errors[-1], "calibrated": 0.123}]
     page = render_report({**contents, "views": [{**view, "table": {**view["table"], "errors": many}}]})
     assert "The first 38 groups; the table below has all." in page
-    assert '"g37"' in page.replace("group ", "") or "g37" in page
+    assert "g37" in page
     assert "g38" not in page
     assert "0.123" in page
     assert "The first" not in render_report(contents)

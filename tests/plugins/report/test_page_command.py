@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
 
 from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 from tests.docstrings import run_examples
-from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +71,11 @@ def test_a_metric_registered_elsewhere_is_on_the_page(register, calibrated, test
     assert '<th scope="row">Share of &lt;hits&gt;<small></small></th>' in page
 
 
-def test_the_page_names_no_folder_and_the_same_run_gives_the_same_bytes(written, calibrated, test_file, tmp_path):
+def test_the_page_names_no_folder(written, calibrated, test_file):
     _, path = written
     page = path.read_bytes()
     for folder in (calibrated.parent, test_file.parent, path.parent):
         assert str(folder).encode() not in page
-    again = tmp_path / "again.html"
-    assert calib("evaluate", calibrated, test_file, "-o", again, "--silent").printed == ""
-    assert again.read_bytes() == page
 
 
 def test_the_options_are_those_of_the_table_and_nothing_is_printed(calibrated, test_file, tmp_path, monkeypatch, capsys):
@@ -119,58 +117,43 @@ def test_other_components_are_called_by_their_name(model, dev, tmp_path, compone
 
 
 def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_path):
-    from spacy.language import Language
-    from spacy.tokens import Doc
-
     vocab = Language().vocab
     docs = [
-        Doc(
-            vocab,
-            words=[word for word, _ in s],
-            tags=[("PROPN", "NOUN")[i % 2] for i in range(len(s))],
-            sent_starts=[i == 0 for i in range(len(s))],
-        )
+        Doc(vocab, words=[word for word, _ in s], tags=[("PROPN", "NOUN")[i % 2] for i in range(len(s))],
+            sent_starts=[i == 0 for i in range(len(s))])
         for s in made_up_sentences(30, 5)
-    ]
+    ]  # fmt: skip
     contents = report(str(two_pipes), save_docs(tmp_path / "tags.spacy", docs))
     assert {view["pipe"] for view in contents["views"]} == {"calib"}
     assert contents["skipped"] == ["Not evaluated: pipe calib_ent. The data has no gold for 'ner'."]
 
 
-def test_an_old_page_stays_unless_it_may_be_replaced(calibrated, test_file, tmp_path):
+def test_an_old_page_stays_unless_a_new_one_may_and_can_be_written(calibrated, test_file, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("mine")
     refuses(calib("evaluate", calibrated, test_file, "-o", path), "exists already; choose another path or add --force")
-    assert path.read_text() == "mine"
-    ok(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"))
-    assert "<!DOCTYPE html>" in path.read_text(encoding="utf8")
-
-
-def test_a_page_that_cannot_be_written_leaves_the_old_one(calibrated, test_file, tmp_path, monkeypatch):
-    path = tmp_path / "report.html"
-    path.write_text("mine")
 
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.replace", full)
-    refuses(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.replace", full)
+        refuses(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
     assert path.read_bytes() == b"mine"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    ok(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"))
+    assert "<!DOCTYPE html>" in path.read_text(encoding="utf8")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--format", "yaml"], "Option --format must be one of table, json, but 'yaml' was given"),
         (["--bins", "0"], "Option --bins must be at least 1, but 0 was given"),
         (["--groups", "0"], "Option --groups must be at least 1, but 0 was given"),
-        (["--n-process", "0"], "Option --n-process must be at least 1, but 0 was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
-        (["--bins", "100000"], says("C005", n_bins=100000)),
         (
             ["--output", "page.txt"],
-            "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder, but page.txt was given",
+            "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder",
         ),
     ],
 )
@@ -178,13 +161,6 @@ def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     refuses(calib("evaluate", calibrated, test_file, *options), sentence)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_one_sentence_of_gold_is_too_little_for_a_verdict(calibrated, tmp_path):
-    few = save_gold(tmp_path / "few.spacy", 1, 3)
-    (view,) = report(str(calibrated), few, tmp_path / "r.html")["views"]
-    assert view["verdict"]["status"] == "unclear"
-    assert (tmp_path / "r.html").exists()
 
 
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):

@@ -30,12 +30,8 @@ def test_each_token_is_described():
         "in a sentence of 6 to 10 tokens", "at the begin of a sentence", "in the first quarter of the document",
     ]  # fmt: skip
     assert said(found, 1)[:2] == ["labelled VB", "scored 0.5 to 0.7"]
-    assert [said(found, unit)[3] for unit in (1, 2, 3, 5)] == [
-        "in capitals",
-        "in lower case",
-        "with a digit",
-        "without a letter or a digit",
-    ]
+    forms = ["in capitals", "in lower case", "with a digit", "without a letter or a digit"]
+    assert [said(found, unit)[3] for unit in (1, 2, 3, 5)] == forms
     assert said(found, 4)[4] == "of 11 or more characters"
     assert said(found, 3)[1] == "scored 0.97 to 1"
     assert said(found, 5)[-2:] == ["at the end of a sentence", "in the third quarter of the document"]

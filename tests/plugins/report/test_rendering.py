@@ -104,6 +104,8 @@ def test_several_docs(fitted):
     assert Page(spacy_calib.render(docs)).texts == [TEXT, "a cat ."]
     assert Page(spacy_calib.render(doc for doc in docs)).texts == [TEXT, "a cat ."]
     assert Page(spacy_calib.render([])).texts == []
+    for style in ("tokens", "ents"):
+        assert Page(spacy_calib.render(fitted(""), style=style)).texts == [""]
 
 
 def test_an_unscored_word_looks_different(doc):
@@ -132,25 +134,9 @@ def test_title_and_direction():
     assert [w.score for w in read_words(made, "calib").words] == pytest.approx([0.7, 0.9])
 
 
-def test_an_empty_doc_is_an_empty_passage(fitted):
-    empty = fitted("")
-    assert Page(spacy_calib.render(empty)).texts == [""]
-    assert Page(spacy_calib.render(empty, style="ents")).texts == [""]
-
-
 def test_a_doc_without_scores_is_an_error(nlp):
     with pytest.raises(CalibError, match=r"\[C095\] The Doc that begins 'a cat \.' has no scores with the prefix 'calib'"):
         spacy_calib.render(nlp("a cat ."))
-
-
-def test_another_prefix_is_an_error(doc):
-    with pytest.raises(CalibError, match=r"\[C095\].*prefix 'other'"):
-        spacy_calib.render(doc, attr="other")
-
-
-def test_entities_of_a_tagger_are_an_error(doc):
-    with pytest.raises(CalibError, match=r"\[C096\].*prefix 'calib' are of tokens \(tag\)"):
-        spacy_calib.render(doc, style="ents")
 
 
 def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
@@ -174,6 +160,8 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
 @pytest.mark.parametrize(
     ("keywords", "sentence"),
     [
+        ({"attr": "other"}, "with the prefix 'other'"),
+        ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
         ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
         ({"options": {"colors": {}}}, "options must be a dict with doubtful, tags, alternatives, legend, but 'colors'"),
         ({"options": {"doubtful": 2}}, "options['doubtful'] must be a number in [0, 1], but 2"),

@@ -76,15 +76,11 @@ def test_entities_have_slices_of_their_own(tmp_path):
 
 def test_keys_that_tell_nothing_are_refused(calibrated, filed, test_file):
     refuses(calib("evaluate", calibrated, filed, "--by", "genre"), says("C601", key="genre"))
-    refuses(
-        calib("evaluate", calibrated, filed, "--by", "own"),
-        says("C602", n=120, key="own"),
-    )
+    refuses(calib("evaluate", calibrated, filed, "--by", "own"), says("C602", n=120, key="own"))
     refuses(calib("evaluate", calibrated, test_file, "--by", "kind"), says("C601", key="kind"))
 
 
 def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_path):
-    """Long sentences have wrong tags; nothing but the field and their length tells them."""
     docs = [gold_doc(Vocab(), sentence) for sentence in made_up_sentences(400, seed=5)]
     for doc in docs[::2]:
         for token in list(doc)[::2]:
@@ -97,9 +93,9 @@ def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_
     assert "with shop Odd NY" in first["slice"]
     assert first["gap"] > 0.2
     assert first["n"] < table["tokens"] / 2
-    assert all(
-        set(one) >= {"text", "carried", "gold", "calibrated"} and one["carried"] != one["gold"] for one in first["examples"]
-    )
+    for one in first["examples"]:
+        assert one.keys() >= {"text", "carried", "gold", "calibrated"}
+        assert one["carried"] != one["gold"]
     assert "Found on one half of the documents and confirmed on the other" in outcome.text
     assert "ith shop Odd NY" in outcome.text  # names keep their capitals
     assert '<h3 id="found-0">Slices found to be off</h3>' in page.read_text(encoding="utf8")

@@ -60,11 +60,8 @@ def test_a_verdict_does_not_miss_them():
     assert view_of(corpus, judged_of(corpus), FACTS)["verdict"]["warnings"] == []
     wrong = [(f"x{i}", 0, 1, [(0, 0.9, 0.9)]) for i in range(60)]
     right = [(f"y{i}", 1, 1 if i % 10 else 2, [(1, 0.9, 0.9)]) for i in range(12000)]
-    view = view_of(
-        held := corpus_of([*wrong, *right], ("PERSON", "B", "C"), docs=[i // 20 for i in range(12060)]),
-        judged_of(held, 1),
-        FACTS,
-    )
+    corpus = corpus_of([*wrong, *right], ("PERSON", "B", "C"), docs=[i // 20 for i in range(12060)])
+    view = view_of(corpus, judged_of(corpus, 1), FACTS)
     assert [one["label"] for one in view["never_right"]] == ["PERSON"]
     assert view["verdict"]["warnings"][0].startswith("Predicted and never right: PERSON (60 times)")
     assert view["verdict"]["status"] in ("uneven", "close-uneven")

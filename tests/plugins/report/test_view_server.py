@@ -84,9 +84,8 @@ def test_it_shows_what_the_attributes_say(viewer, fitted):
         assert page.texts == [TEXT]
         scores = [round(float(getattr(token._, wanted)), 3) for token in doc]
         assert [float(held["data-score"]) for held in page.of_class("cb-w")] == scores
-        assert found["summary"].endswith(
-            f" of 8 words by calibrated scores, {sum(token._.calib_raw for token in doc):.1f} by raw ones."
-        )
+        n_right = sum(token._.calib_raw for token in doc)
+        assert found["summary"].endswith(f" of 8 words by calibrated scores, {n_right:.1f} by raw ones.")
     first = Page(found["raw"]).of_class("cb-w")[0]["aria-label"]
     best = max(doc._.calib.to_dense([doc[0].tag_], calibrated=False)[0])
     assert first.startswith(f"the: {doc[0].tag_} {100 * best:.1f} %")
@@ -111,15 +110,10 @@ def test_a_view_has_the_cut_off_of_its_pipe_if_there_is_one_for_all_labels(viewe
 @pytest.mark.parametrize(
     "text",
     [
-        "<script>alert(1)</script>",
-        "</textarea></div>" + ATTACK,
-        "שלום עולם abc !",
-        "a\r\n\tb",
-        "{ways} {legend}",
-        "\0\x1b[31m",
+        "<script>alert(1)</script>", "</textarea></div>" + ATTACK, "שלום עולם abc !", "a\r\n\tb", "{ways} {legend}", "\0\x1b[31m",
         "é😀\u0301",
     ],
-)
+)  # fmt: skip
 def test_a_text_stays_text(viewer, text):
     for kind in ("calibrated", "raw"):
         page = Page(shown(viewer, text)[kind])

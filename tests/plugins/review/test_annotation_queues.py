@@ -10,7 +10,7 @@ import spacy
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.answers import ARRAYS, parts_of
-from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs
+from tests.cli.conftest import annotated, calib, docs_in, json_of, ok, refuses, save_docs
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
@@ -35,7 +35,7 @@ def texts(entity_test, tmp_path_factory):
 
 
 def ranked(model, data, *options):
-    return json.loads(ok(calib("rank", model, data, "--format", "json", "--repeats", *options)).printed)
+    return json_of("rank", model, data, "--repeats", *options)
 
 
 @pytest.mark.parametrize("of_gold", [True, False])
@@ -76,7 +76,7 @@ def categorizing(tmp_path_factory):
 
 def batches(name, model, data, tmp_path, *options):
     """(the rows of `select`, the records of the same batch in a format)."""
-    rows = json.loads(ok(calib("select", model, data, "--format", "json", "-n", 7, *options)).printed)["rows"]
+    rows = json_of("select", model, data, "-n", 7, *options)["rows"]
     path = tmp_path / "batch.json"
     outcome = ok(calib("select", model, data, "-n", 7, *options, "--format", name, "--output", path))
     assert f"The batch: {path}" in outcome.text
@@ -120,9 +120,8 @@ def test_a_batch_of_documents_with_categories(categorizing, tmp_path):
     assert [(one["text"], one["label"]) for one in records] == [(row["text"], row["reason"]["label"]) for row in rows]
     (_, choices), (_, suggested) = (batches(name, *categorizing, tmp_path, "--force") for name in ("label-studio", "argilla"))
     assert [one["suggestions"]["label"]["value"] for one in suggested] == [row["reason"]["label"] for row in rows]
-    assert [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices] == [
-        [row["reason"]["label"]] for row in rows
-    ]
+    results = [one["predictions"][0]["result"][0]["value"]["choices"] for one in choices]
+    assert results == [[row["reason"]["label"]] for row in rows]
 
 
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):

@@ -12,14 +12,13 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_calib.plugins.review.audit_command import audit, reads_low_scores
-from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, entity_docs, json_of, ok, refuses, save_docs
 from tests.plugins.kinds import KINDS, fit, make
 from tests.sentences import says
 
 
 def told(model, data, *options):
-    printed = ok(calib("audit", model, data, "--format", "json", *options)).printed
-    return json.loads(printed[printed.index("{\n") :])  # behind warnings
+    return json_of("audit", model, data, *options)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +56,8 @@ def test_wrong_entities_come_first_under_their_kind(calibrated_ner, tmp_path):
         elif kind == "wrong label":
             ents.append(Span(doc, one.start, one.end, "ORG" if one.label_ != "ORG" else "PER"))
         elif kind == "wrong border":
-            ents.append(
-                Span(doc, *((one.start, one.end + 1) if one.end < ents[0].start else (one.start, one.start + 1)), one.label_)
-            )
+            end = one.end + 1 if one.end < ents[0].start else one.start + 1
+            ents.append(Span(doc, one.start, end, one.label_))
         doc.set_ents(ents)
         planted[number] = kind
     found = told(calibrated_ner, save_docs(tmp_path / "planted.spacy", docs), "--component", "ner")

@@ -6,13 +6,12 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin, Span
-from spacy.vocab import Vocab
+from spacy.tokens import Doc, Span
 
 from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.errors import CalibError
 from tests.answers import ARRAYS, EXPORTS, marked, parts_of, records_in, write
-from tests.cli.conftest import calib, entity_docs, fitted_to, ok, refuses, revive_recognizer, save_docs
+from tests.cli.conftest import calib, docs_in, entity_docs, fitted_to, ok, refuses, revive_recognizer, save_docs
 from tests.made import category_docs, revive_categorizer
 
 N_DOCS = 40
@@ -57,6 +56,20 @@ def marks_of(kind, doc):
     return tokens if kind == "tags" else [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
 
 
+def labels_in(marks):
+    return {mark if isinstance(mark, str) else mark[2] for mark in marks}
+
+
+def gold_by_text(file):
+    return {doc.text.strip(): doc for doc in docs_in(file)}
+
+
+def exported(tool, answered, tmp_path):
+    """The file that a tool exports. answered: Of each record (the record, whether it was accepted)."""
+    told = [EXPORTS[tool](number, *one) for number, one in enumerate(answered)]
+    return write(tmp_path / f"answers{'.json' if tool in ARRAYS else '.jsonl'}", told, array=tool in ARRAYS)
+
+
 def queue_in(tool, tmp_path, command, *options):
     """The records of a queue."""
     queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
@@ -83,47 +96,31 @@ def figures_of_gold(model, path, docs):
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_whole_documents_give_the_figures_of_the_full_gold(tool, round_trip, tmp_path):
     kind, model, test = round_trip
-    gold = {doc.text.strip(): doc for doc in DocBin().from_disk(test).get_docs(Vocab())}
+    gold = gold_by_text(test)
     records = queue_in(tool, tmp_path, "select", model, test, "--for", "adapt", "-n", N_DOCS)
     assert len(records) == len(gold)
     docs = [gold[parts_of(record)[0].strip()] for record in records]
-    told = [
-        EXPORTS[tool](number, *marked(tool, record, marks_of(kind, doc)))
-        for number, (record, doc) in enumerate(zip(records, docs, strict=True))
-    ]
-    answers = write(tmp_path / f"answers{'.json' if tool in ARRAYS else '.jsonl'}", told, array=tool in ARRAYS)
+    marked_records = [marked(tool, record, marks_of(kind, doc)) for record, doc in zip(records, docs, strict=True)]
+    answers = exported(tool, marked_records, tmp_path)
     by_answers, by_gold = figures(model, answers), figures_of_gold(model, tmp_path / "gold.spacy", docs)
     if tool == "prodigy" and kind == "categories":  # it asks about one category of each text
         by_answers, by_gold = ({"accuracy": one["accuracy"]} for one in (by_answers, by_gold))
     assert by_answers == by_gold
     labels = {label for record in records for label in shown_labels(tool, record)}
-    assert labels <= {mark if isinstance(mark, str) else mark[2] for doc in gold.values() for mark in marks_of(kind, doc)}
+    assert labels <= labels_in(mark for doc in gold.values() for mark in marks_of(kind, doc))
 
 
 @pytest.mark.parametrize("round_trip", [("entities", True)], indirect=True, ids=str)
 def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
     kind, model, test = round_trip
-    gold = {doc.text.strip(): doc for doc in DocBin().from_disk(test).get_docs(Vocab())}
+    gold = gold_by_text(test)
     records = queue_in("doccano", tmp_path, "select", model, test, "--for", "adapt", "-n", N_DOCS)
-    told = [
-        EXPORTS["doccano"](i, *marked("doccano", one, marks_of(kind, gold[one["text"].strip()])))
-        for i, one in enumerate(records)
-    ]
-    answers = write(tmp_path / "answers.jsonl", told)
+    marked_records = [marked("doccano", one, marks_of(kind, gold[one["text"].strip()])) for one in records]
+    answers = exported("doccano", marked_records, tmp_path)
     docs = save_docs(tmp_path / "gold.spacy", [gold[one["text"].strip()] for one in records])
+    fit_options = ("-C", "ner", "--method", "isotonic", "--force", "--always")
     commands = {
-        "fit": lambda data: (
-            "fit",
-            model,
-            data,
-            tmp_path / "fitted",
-            "-C",
-            "ner",
-            "--method",
-            "isotonic",
-            "--force",
-            "--always",
-        ),
+        "fit": lambda data: ("fit", model, data, tmp_path / "fitted", *fit_options),
         "adapt": lambda data: ("adapt", model, data, tmp_path / "adapted", "--force"),
         "threshold": lambda data: ("threshold", model, data, "--precision", "0.3"),
         "expect": lambda data: ("expect", model, test, "--gold", data),
@@ -149,35 +146,26 @@ def shown_labels(tool, record):
         return [label for value in values for label in value.get("labels") or value["choices"]]
     if tool == "doccano":
         return [one if isinstance(one, str) else one[2] for one in record["label"]]
-    suggested = (
-        record["suggestions"].get("label", {"value": []})["value"]
-        if tool == "argilla"
-        else record.get("spans", record.get("label"))
-    )
+    suggested = record.get("spans", record.get("label"))
+    if tool == "argilla":
+        suggested = record["suggestions"].get("label", {"value": []})["value"]
     return [suggested] if isinstance(suggested, str) else [one if isinstance(one, str) else one["label"] for one in suggested]
 
 
 def test_a_batch_of_docs_has_the_labels_of_the_gold(round_trip, tmp_path):
     kind, model, test = round_trip
     ok(calib("select", model, test, "--for", "adapt", "-n", N_DOCS, "--output", tmp_path / "batch.spacy"))
-    docs = list(DocBin().from_disk(tmp_path / "batch.spacy").get_docs(Vocab()))
-    gold = [mark for doc in DocBin().from_disk(test).get_docs(Vocab()) for mark in marks_of(kind, doc)]
-    marks = [mark for doc in docs for mark in marks_of(kind, doc)]
+    gold, marks = ([mark for doc in docs_in(file) for mark in marks_of(kind, doc)] for file in (test, tmp_path / "batch.spacy"))
     assert marks
-    assert {mark if kind == "categories" else mark[2] for mark in marks} <= {
-        mark if kind == "categories" else mark[2] for mark in gold
-    }
+    assert labels_in(marks) <= labels_in(gold)
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_answers_to_doubtful_ones_are_refused(tool, round_trip, tmp_path):
     _, model, test = round_trip
     records = queue_in(tool, tmp_path, "rank", model, test, "--top", 5)
-    told = [EXPORTS[tool](number, record, True) for number, record in enumerate(records)]
-    answers = write(tmp_path / f"answers{'.json' if tool in ARRAYS else '.jsonl'}", told, array=tool in ARRAYS)
-    with pytest.raises(
-        CalibError, match=r"\[C690\] (\d) of the \1 texts in .* were labelled because the model was unsure of them"
-    ):
+    answers = exported(tool, [(record, True) for record in records], tmp_path)
+    with pytest.raises(CalibError, match=r"\[C690\] (\d) of the \1 texts in .* labelled because the model was unsure of them"):
         read_examples(spacy.load(model), answers, False)
 
 

@@ -12,13 +12,12 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.plugins.review.rank_command import rank
-from tests.cli.conftest import calib, ok, refuses
+from tests.cli.conftest import calib, json_of, ok, refuses
 from tests.sentences import says
 
 
 def run(*arguments):
-    outcome = ok(calib("rank", *arguments))
-    return outcome
+    return ok(calib("rank", *arguments))
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +67,12 @@ def test_only_the_chosen_order_is_printed_unless_all_are_asked_for(calibrated, t
 
 def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
-    outcome = run(calibrated, tmp_path / "texts.txt", "--format", "json")
-    result = json.loads(outcome.printed[outcome.printed.index("{") :])
+    result = json_of("rank", calibrated, tmp_path / "texts.txt")
     assert result["wrong"] is None
     assert result["signals"] is None
     assert len(result["expected"]) == len(result["shares"])
-    assert sorted(record["focus"] for record in result["ranked"]) == sorted(
-        ["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"]
-    )
+    words = [record["focus"] for record in result["ranked"]]
+    assert sorted(words) == sorted(["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"])
     queue = ["--output", tmp_path / "q.jsonl", "--plot", tmp_path / "x.png"]
     refuses(calib("rank", calibrated, tmp_path / "texts.txt", *queue), "No token in the data has gold")
     # The queue, which needs no gold, is there all the same.
@@ -83,16 +80,6 @@ def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tm
     table = run(calibrated, tmp_path / "texts.txt").text
     assert "Token Label In" in table
     assert "Right" not in table
-
-
-@pytest.mark.parametrize("name", ["jsonl", "prodigy", "doccano"])
-def test_queues_of_lines(calibrated, test_file, tmp_path, name):
-    path = tmp_path / "queue.jsonl"
-    outcome = run(calibrated, test_file, "--output", path, "--format", name, "--top", 7)
-    assert "7 tokens:" in outcome.text
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == 7
-    assert all(line["text"] for line in lines)
 
 
 def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, tmp_path):
@@ -131,9 +118,7 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
 
 def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
     run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
-    picture = (tmp_path / "found.svg").read_text()
-    assert "<svg" in picture
-    assert not run(calibrated, test_file, "--silent").text
+    assert "<svg" in (tmp_path / "found.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -142,8 +127,6 @@ def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
         (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
         (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
         (["--top", 0], "Option --top must be at least 1"),
-        (["--format", "xml"], "Option --format must be one of table, json, jsonl"),
-        (["--n-process", 0], "Option --n-process must be at least 1"),
         (["--plot", "found.pdf"], "Option --plot must be a file that ends in .png or .svg, but found.pdf was given"),
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
     ],
@@ -210,11 +193,9 @@ def test_what_came_with_a_text_goes_with_its_tasks(calibrated, tmp_path):
 
 
 def test_what_a_record_calls_as_we_do_takes_the_place_of_nothing(calibrated, tmp_path):
-    """A record from another tool brings text, label, spans and scores of its own."""
     text, data, queue = "the dog runs .", tmp_path / "texts.jsonl", tmp_path / "q.json"
-    theirs = dict.fromkeys(
-        ("text", "label", "id", "spans", "tokens", "data", "meta", "alternatives", "focus", "score"), "theirs"
-    )
+    names = ("text", "label", "id", "spans", "tokens", "data", "meta", "alternatives", "focus", "score")
+    theirs = dict.fromkeys(names, "theirs")
     data.write_text(json.dumps({"text": text, "id": "x1", "meta": theirs}) + "\n")
 
     def tasks(name):
@@ -243,9 +224,8 @@ def test_repeats_and_short_sentences_are_left_out_of_the_queue(calibrated, tmp_p
     long_ones = {record["text"] for record in every["ranked"] if len(record["text"].replace(" .", "").split()) >= 3}
     sentences = queue("--unit", "sentence")
     assert sorted(record["text"] for record in sentences["ranked"]) == sorted(long_ones)
-    assert (
-        len(sentences["ranked"]) + sentences["too_short"] + sentences["repeats"] == sentences["units"] == len(every["ranked"])
-    )
+    n_left_out = sentences["too_short"] + sentences["repeats"]
+    assert len(sentences["ranked"]) + n_left_out == sentences["units"] == len(every["ranked"])
     assert sentences["too_short"] > 0 < sentences["repeats"]
     tokens = queue()
     assert (len(tokens["ranked"]), tokens["repeats"]) == (tokens["units"] - 6, 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -13,8 +12,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from spacy_calib.plugins.review.queue.orders import LABEL
-from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs, save_gold
+from spacy_calib.plugins.review.select_command import select as select_batch
+from tests.cli.conftest import annotated, calib, docs_in, json_of, ok, refuses, save_docs, save_gold
+from tests.cli.test_documents import N_ARTICLES
 from tests.conftest import made_up_sentences
 from tests.sentences import says
 
@@ -43,20 +43,12 @@ def calibrated(model, dev, tmp_path_factory):
 
 
 def select(model, pool, *options):
-    outcome = ok(calib("select", model, pool, "--format", "json", *options))
-    return json.loads(outcome.printed[outcome.printed.index("{") :])
-
-
-def annotated(model, pool):
-    """The Docs of the pool as the pipeline leaves them."""
-    nlp = spacy.load(model)
-    golds = list(DocBin().from_disk(pool).get_docs(nlp.vocab))
-    return [nlp(Doc(nlp.vocab, words=[t.text for t in d], spaces=[bool(t.whitespace_) for t in d])) for d in golds], golds
+    return json_of("select", model, pool, *options)
 
 
 def test_the_least_confident_token_of_each_sentence(calibrated, pool):
     result = select(calibrated, pool, "--n", 10)
-    predicted, golds = annotated(calibrated, pool)
+    predicted, golds = annotated(calibrated, pool), docs_in(pool)
     by_text = {}
     for doc, gold in zip(predicted, golds, strict=True):
         for sentence in gold.sents:
@@ -70,21 +62,11 @@ def test_the_least_confident_token_of_each_sentence(calibrated, pool):
         token = predicted[row["doc"]][row["start"] + row["reason"]["token"]]
         assert (token.text, token.tag_) == (row["reason"]["word"], row["reason"]["label"])
         assert token._.calib_score == pytest.approx(row["reason"]["probability"]) == pytest.approx(1 - row["priority"])
-        assert (
-            token._.calib_scores.items() >= {tag: pytest.approx(p) for tag, p in row["reason"]["alternatives"].items()}.items()
-        )
+        alternatives = {tag: pytest.approx(p) for tag, p in row["reason"]["alternatives"].items()}
+        assert token._.calib_scores.items() >= alternatives.items()
     assert result["pool"]["units"] == 80
     assert result["batch"]["words"] == sum(row["words"] for row in result["rows"])
     assert result["pool"]["expected_errors"] == pytest.approx(sum(1 - t._.calib_score for doc in predicted for t in doc))
-
-
-@pytest.mark.parametrize("by", LABEL)
-def test_every_order_gives_a_batch(calibrated, pool, by):
-    result = select(calibrated, pool, "--order", by, "--n", 5, *(("--tag", "ADJ") if by == "rare-tag" else ()))
-    assert [row["rank"] for row in result["rows"]] == [1, 2, 3, 4, 5]
-    scores = [row["priority"] for row in result["rows"]]
-    assert scores == sorted(scores, reverse=True)
-    assert len({row["text"] for row in result["rows"]}) == 5
 
 
 def test_a_budget_in_words_is_spent_where_a_word_brings_most(calibrated, pool):
@@ -104,7 +86,7 @@ def test_the_rarest_tags_are_hunted(calibrated, pool):
     result = select(calibrated, pool, "--order", "rare-tag", "--tag", rarest, "--n", 4)
     assert result["tags"] == [rarest]
     assert {row["reason"]["tag"] for row in result["rows"]} == {rarest}
-    predicted, _ = annotated(calibrated, pool)
+    predicted = annotated(calibrated, pool)
     for row in result["rows"]:
         misses = [1 - t._.calib_scores.get(rarest, 0.0) for t in predicted[row["doc"]][row["start"] : row["end"]]]
         assert row["priority"] == pytest.approx(1 - np.prod(misses))
@@ -155,9 +137,8 @@ def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix)
 def test_docs_to_correct(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
     rows = select(calibrated, pool, "--n", 6, "--output", path)["rows"]
-    predicted, _ = annotated(calibrated, pool)
-    docs = list(DocBin(store_user_data=True).from_disk(path).get_docs(spacy.blank("xx").vocab))
-    for doc, row in zip(docs, rows, strict=True):
+    predicted = annotated(calibrated, pool)
+    for doc, row in zip(docs_in(path), rows, strict=True):
         source = predicted[row["doc"]][row["start"] : row["end"]]
         assert [token.tag_ for token in doc] == [token.tag_ for token in source]
         assert [token.text for token in doc] == [token.text for token in source]
@@ -192,7 +173,6 @@ def test_what_is_printed(calibrated, pool, tmp_path):
     outcome = ok(calib("select", calibrated, pool, "--n", 30, "--output", tmp_path / "batch.csv"))
     assert "... and 10 more" in outcome.text
     assert "Pool: 80 sentences of 40 documents" in outcome.text
-    assert calib("select", calibrated, pool, "--n", 30, "--silent").text == ""
 
 
 @pytest.mark.parametrize(
@@ -200,19 +180,14 @@ def test_what_is_printed(calibrated, pool, tmp_path):
     [
         (("--order", "length"), "Option --order must be one of least-confident"),
         (("--unit", "word"), "Option --unit must be one of sentence, document"),
-        (("--format", "yaml"), "Option --format must be one of table, json"),
         (("--n", 0), "Option --top must be at least 1, but 0 was given"),
         (("--max-words", 0), "Option --max-words must be at least 1"),
         (("--per-doc", 0), "Option --per-doc must be at least 1"),
-        (("--n-process", 0), "Option --n-process must be at least 1"),
         (("--seed", -1), "Option --seed must be at least 0"),
         (("--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag, but ADJ was given"),
         (("--unit", "document", "--per-doc", 1), "Option --per-doc must be left out with --unit document"),
         (("--for", "fun"), "Option --for must be one of train, adapt"),
-        (
-            ("--for", "adapt", "--order", "margin"),
-            "Option --order must be left out with --for adapt, which samples documents at random",
-        ),
+        (("--for", "adapt", "--order", "margin"), "Option --order must be left out with --for adapt, which samples documents"),
         (("--for", "adapt", "--max-words", 9), "Option --max-words must be left out with --for adapt"),
         (("--for", "adapt", "--per-doc", 1), "Option --per-doc must be left out with --for adapt"),
         (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag"),
@@ -241,7 +216,7 @@ def test_pipelines_and_pools_that_are_none(model, calibrated, tmp_path):
 
 def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):
     """Wherever the pipeline sees sentences begin: a text is labelled as a whole."""
-    texts = [" ".join(token.text for token in doc) for doc in DocBin().from_disk(pool).get_docs(spacy.blank("xx").vocab)]
+    texts = [" ".join(token.text for token in doc) for doc in docs_in(pool)]
     (tmp_path / "pool.txt").write_text("\n".join(texts))
     (tmp_path / "labelled.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts[5:]))
     left = select(calibrated, tmp_path / "pool.txt", "--exclude", tmp_path / "labelled.jsonl", "--n", 100)
@@ -256,19 +231,11 @@ def test_nothing_labelled_yet(calibrated, pool, tmp_path):
     assert select(calibrated, pool)["excluded"] is None
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy"])
-def test_a_batch_says_where_its_sentences_came_from(calibrated, tmp_path, suffix):
+def test_a_batch_of_docs_says_where_its_sentences_came_from(calibrated, tmp_path):
     (tmp_path / "pool.jsonl").write_text('{"text": ""}\n{"text": "the dog runs .", "id": 5}\n')
-    path = tmp_path / f"batch.{suffix}"
-    select(calibrated, tmp_path / "pool.jsonl", "--output", path)
-    if suffix == "spacy":
-        (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab)
-        origin = doc.user_data["calib_origin"]
-    elif suffix == "csv":
-        origin = json.loads(next(csv.DictReader(path.read_text().splitlines()))["origin"])
-    else:
-        origin = json.loads(path.read_text())["origin"]
-    assert origin == {"line": 2, "id": 5}
+    select(calibrated, tmp_path / "pool.jsonl", "--output", tmp_path / "batch.spacy")
+    (doc,) = docs_in(tmp_path / "batch.spacy")
+    assert doc.user_data["calib_origin"] == {"line": 2, "id": 5}
 
 
 def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tmp_path):
@@ -278,9 +245,8 @@ def test_sentences_of_a_word_or_two_are_left_out_unless_asked_for(calibrated, tm
     assert [row["text"] for row in few["rows"]] == ["the dog saw the cat ."]
     every = select(calibrated, path, "--order", "margin", "--min-words", 0)
     assert len(every["rows"]) == 5
-    refuses(
-        calib("select", calibrated, path, "--min-words", 9), "none of the others has a scored token and 9 words (--min-words)"
-    )
+    sentence = "none of the others has a scored token and 9 words (--min-words)"
+    refuses(calib("select", calibrated, path, "--min-words", 9), sentence)
     refuses(calib("select", calibrated, path, "--min-words", -1), "Option --min-words must be at least 0")
 
 
@@ -290,3 +256,14 @@ def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, t
     shutil.copy(test_file, data)
     select(calibrated, data, "--n", 3, "--output", tmp_path / "batch.spacy")
     assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3
+
+
+def test_select_spreads_the_batch_over_the_documents_that_the_key_names(calibrated, articles):
+    rows = {
+        name: select_batch(str(calibrated), articles, top=N_ARTICLES, per_doc=1, **options)["rows"]
+        for name, options in (("sentences", {}), ("articles", {"doc_key": "article"}))
+    }
+    of_article = {name: {row["doc"] % N_ARTICLES for row in chosen} for name, chosen in rows.items()}
+    assert len(of_article["articles"]) == N_ARTICLES > len(of_article["sentences"])
+    ok(calib("select", calibrated, articles, "--doc-key", "article", "-n", 2))
+    refuses(calib("select", calibrated, articles, "--doc-key", "chapter"), "nothing under 'chapter'")

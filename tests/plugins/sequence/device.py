@@ -60,39 +60,6 @@ class DeviceArray:
     def __setitem__(self, at: Any, value: Any) -> None:
         self.held[inside(at)] = inside(value)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return wrap(self.held.max(axis=axis, keepdims=keepdims))
-
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return wrap(self.held.min(axis=axis, keepdims=keepdims))
-
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return wrap(self.held.sum(axis=axis, keepdims=keepdims))
-
-    def all(self, axis: Any = None) -> Any:
-        return wrap(self.held.all(axis=axis))
-
-    def any(self, axis: Any = None) -> Any:
-        return wrap(self.held.any(axis=axis))
-
-    def argmax(self, axis: Any = None) -> Any:
-        return wrap(self.held.argmax(axis=axis))
-
-    def argmin(self, axis: Any = None) -> Any:
-        return wrap(self.held.argmin(axis=axis))
-
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
-        return wrap(self.held.astype(dtype, copy=copy))
-
-    def reshape(self, *shape: Any) -> Any:
-        return wrap(self.held.reshape(*shape))
-
-    def swapaxes(self, first: int, second: int) -> Any:
-        return wrap(self.held.swapaxes(first, second))
-
-    def copy(self) -> Any:
-        return wrap(self.held.copy())
-
 
 def _operator(name: str) -> Any:
     def apply(self: Any, other: Any = None) -> Any:
@@ -107,6 +74,22 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "
         setattr(DeviceArray, _form.format(_name), _operator(_form.format(_name)))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne", "matmul", "neg", "invert"):
     setattr(DeviceArray, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def _method(name: str, *keywords: str) -> Any:
+    def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+        assert set(kwargs) <= set(keywords), f"{name} of an array of cupy has no {sorted(set(kwargs) - set(keywords))}"
+        return wrap(getattr(self.held, name)(*args, **kwargs))
+
+    return apply
+
+
+_METHODS = {
+    **dict.fromkeys(("max", "min", "sum"), ("axis", "keepdims")), **dict.fromkeys(("all", "any", "argmax", "argmin"), ("axis",)),
+    "astype": ("copy",), "reshape": (), "swapaxes": (), "copy": (),
+}  # fmt: skip
+for _name, _keywords in _METHODS.items():
+    setattr(DeviceArray, _name, _method(_name, *_keywords))
 
 
 def wrap(made: Any) -> Any:

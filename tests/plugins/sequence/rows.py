@@ -5,22 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import pytest
-from spacy.language import Language
-
 from tests.family import SourceRow
 from tests.plugins.sequence.trained import trained_labeller
-
-
-def _pipeline(factory: str) -> Language:
-    if factory == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
-    return trained_labeller(factory)
-
 
 _CASES: list[tuple[str, dict[str, Any], str]] = [
     *(("spacy-calib.Chain.v1", {}, name) for name in ("calib_crf", "calib_hmm", "calib_crfsuite")),
     ("spacy-calib.Confidence.v1", {"k": 5}, "calib_online"),
     ("spacy-calib.Confidence.v1", {"way": "delta"}, "calib_online"),
 ]
-ROWS = {"sources": [SourceRow(case, partial(_pipeline, case[2])) for case in _CASES]}
+ROWS = {"sources": [SourceRow(case, partial(trained_labeller, case[2])) for case in _CASES]}

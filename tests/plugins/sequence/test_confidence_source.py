@@ -10,7 +10,6 @@ import spacy
 from hypothesis import given, settings
 from scipy.stats import kstest
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.progress import Progress
@@ -21,7 +20,7 @@ from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
 from spacy_calib.plugins.sequence.source import SCALES, ConfidenceSource, choose_scale
 from tests.conftest import examples_for, train_pipeline
 from tests.plugins.sequence.inference.chains import enumerate_labellings, small_chains
-from tests.plugins.sequence.trained import TAGS, WORDS, tagged, trained_labeller, with_entities
+from tests.plugins.sequence.trained import WORDS, online_learner, tagged, trained_labeller, with_entities
 
 
 @pytest.mark.parametrize("way", ["kd_pc", "kd_fixed", "kbv", "wkbv", "delta"])
@@ -187,7 +186,6 @@ def test_draws_count_agreement():
 
 @pytest.mark.parametrize("way", ["kd_pc", "kd_fixed"])
 def test_all_scales_at_once_are_each_by_itself(way):
-    """The labels that count are the best ones of one draw at one scale after the other."""
     nlp = trained_labeller("calib_online", "ents")
     texts = [Doc(nlp.vocab, words=words) for words in (["in", "New", "York"], ["Ann"], [], ["ran", "in", "new", "Ann", "York"])]
     draws = ConfidenceSource(way=way).weight_samples(nlp.get_pipe("calib_online"), texts)
@@ -207,20 +205,10 @@ def test_normals_are_normal_independent_and_stay():
     assert (normals(codes, 0, 1) != first).all()
 
 
-def learned():
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"]})
-    examples = [Example(Doc(nlp.vocab, words=WORDS), Doc(nlp.vocab, words=WORDS, tags=TAGS)) for _ in range(3)]
-    nlp.initialize(lambda: examples)
-    for _ in range(5):
-        nlp.update(examples)
-    return nlp, pipe
-
-
 @pytest.mark.parametrize("way", ["kd_pc", "kd_fixed"])
 def test_a_word_that_was_never_seen_is_less_sure(way):
     """Its features have mean 0 and the variance that all began with; without them it would be as sure as the transitions are."""
-    nlp, pipe = learned()
+    nlp, pipe, _ = online_learner()
     doc = nlp(Doc(nlp.vocab, words=[WORDS[0], "unheard"]))
     source = ConfidenceSource(way=way, scale=0.05, k=400)
     [shares] = source.confidences(pipe, [doc])
@@ -233,7 +221,7 @@ def test_a_word_that_was_never_seen_is_less_sure(way):
 
 
 def test_draws_have_the_mean_and_variance_of_the_weights():
-    _, pipe = learned()
+    _, pipe, _ = online_learner()
     learner, tokens = pipe.learner, SparseFeatures(np.array([1, 1 << 45]), np.array([0, 1, 2]))
     width = learner.n_labels
     made = sample_learner(learner, [tokens], True, 0)

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy_calib.annotations import get_annotation
 from tests.cli.conftest import bare_docs, calib, entity_docs, ok, refuses, setting
 from tests.plugins.kinds import tag_docs
-from tests.plugins.sequence.trained import SMALL
+from tests.plugins.sequence.trained import train_labeller
 from tests.sentences import says
 
 PLAIN = ("--method", "isotonic", "--groups", "1", "--format", "json")
@@ -18,15 +18,11 @@ FEW = ("--components.calib.source.k", "5")
 
 
 def save_model(folder, factory, docs, target="tag", rounds=2):
-    spacy.util.fix_random_seed(0)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe(factory, config={**({"model": SMALL} if factory == "calib_crf" else {}), "target": target})
-    data = list(DocBin(docs=docs, store_user_data=True).get_docs(nlp.vocab))
-    examples = [Example(bare, gold) for bare, gold in zip(bare_docs(nlp, data), data, strict=True)]
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(rounds):
-        nlp.update(examples, sgd=optimizer)
-    nlp.to_disk(folder)
+    def examples_of(nlp):
+        data = list(DocBin(docs=docs, store_user_data=True).get_docs(nlp.vocab))
+        return [Example(bare, gold) for bare, gold in zip(bare_docs(nlp, data), data, strict=True)]
+
+    train_labeller(factory, examples_of, target, rounds).to_disk(folder)
     return folder
 
 
@@ -50,13 +46,6 @@ def by_way(way):
     return setting("source.@calib_sources", "spacy-calib.Confidence.v1"), setting("source.way", way)
 
 
-@pytest.mark.parametrize("way", ["kd_fixed", "kbv", "wkbv", "delta"])
-def test_other_ways(way, online, dev, tmp_path):
-    outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", *by_way(way), *FEW, *PLAIN[:4])
-    assert f"Scores: {way}" in outcome.text
-    assert spacy.load(tmp_path).get_pipe("calib").source.way == way
-
-
 def test_the_head_of_a_tagger_and_what_a_way_cannot_read(model, online, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "--component", "tagger", *by_way("kd_fixed"), *FEW, *PLAIN[:4])
     assert "Scores: kd_fixed, k 5, scale" in outcome.text
@@ -72,7 +61,6 @@ def test_the_head_of_a_tagger_and_what_a_way_cannot_read(model, online, dev, tmp
 
 
 def test_a_setting_of_the_source_alone_tells_no_source(online, dev, tmp_path):
-    """It goes to the source that claims the component."""
     outcome = calib("fit", online, dev, tmp_path, "--force", "--component", "calib_online", "--components.calib.source.way", "delta", *PLAIN[:4])  # fmt: skip
     assert "Scores: delta" in outcome.text
 

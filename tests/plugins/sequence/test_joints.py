@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 import spacy
@@ -13,9 +11,11 @@ from spacy.training import Example
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import pair_up
-from spacy_calib.plugins.sequence import joints
+from spacy_calib.plugins.events.component import HeldOutScores
 from spacy_calib.plugins.sequence.inference.sums import sum_chains
 from spacy_calib.plugins.sequence.joints import gold_pairs, joint_marginals, pair_names, pair_scores, sample_jointly
+from tests.conftest import run_upstream
+from tests.docstrings import run_examples
 from tests.plugins.events.test_draws import agree
 from tests.plugins.sequence.inference.chains import probabilities, small_chains
 from tests.plugins.sequence.trained import TAGS, WORDS, tagged, trained_labeller
@@ -23,9 +23,7 @@ from tests.sentences import says
 
 
 def test_the_example_of_the_reference_runs():
-    results = doctest.testmod(joints)
-    assert results.attempted > 0
-    assert results.failed == 0
+    run_examples(pair_scores, pair_names=pair_names)
 
 
 @settings(max_examples=40)
@@ -71,13 +69,14 @@ def examples_of(nlp, docs):
     return [Example(Doc(nlp.vocab, words=[t.text for t in d], sent_starts=[bool(t.is_sent_start) for t in d]), d) for d in docs]
 
 
-@pytest.fixture(scope="module")
-def hmm():
+def trained_hmm():
     nlp = spacy.blank("en")
     nlp.add_pipe("calib_hmm", config={"pseudocount": 0.1})
-    learned = examples_of(nlp, sentences(nlp, 60))
-    nlp.initialize(lambda: learned)
+    nlp.initialize(lambda: examples_of(nlp, sentences(nlp, 60)))
     return nlp
+
+
+hmm = pytest.fixture(scope="module")(trained_hmm)
 
 
 def test_the_pairs_of_a_token_sum_to_its_marginal(hmm):
@@ -119,10 +118,25 @@ def test_pairs_are_calibrated_as_events_and_saved(hmm, tmp_path):
     assert (again != made.transform(scores["test"])).nnz == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*CW0")
+def test_sentences_of_a_chain(hmm):
+    fit, test = (examples_of(hmm, sentences(hmm, 120, seed)) for seed in (3, 4))
+    calib = hmm.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Chain.v1", "component": "calib_hmm"}})
+    logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}
+    pipe = hmm.add_pipe("calib_event", last=True, config={"forecaster": logistic})
+    with hmm.select_pipes(disable=["calib", "calib_event"]):
+        calib.fit(run_upstream(hmm, fit))
+    with hmm.select_pipes(disable=["calib_event"]):
+        pipe.fit(run_upstream(hmm, fit), HeldOutScores(calib))
+    table = pipe.event_table(run_upstream(hmm, test))
+    said = [sent._.calib_right for example in test for sent in example.predicted.sents]
+    assert np.mean(said) == pytest.approx(table["right"], abs=0.1)
+    for name in ("calib", "calib_event"):
+        hmm.remove_pipe(name)
+
+
 @pytest.mark.parametrize("factory", ["calib_crf", "calib_crfsuite"])
 def test_every_labeller_with_probabilities_gives_pairs(factory):
-    if factory == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     nlp = trained_labeller(factory)
     labeller = nlp.get_pipe(factory)
     example = tagged(nlp)
@@ -146,9 +160,7 @@ N = 4000
 @pytest.fixture(scope="module")
 def nlp():
     """An HMM that is calibrated with texts in which other tags are frequent."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("calib_hmm", config={"pseudocount": 0.1})
-    nlp.initialize(lambda: examples_of(nlp, sentences(nlp, 60)))
+    nlp = trained_hmm()
     source = {"@calib_sources": "spacy-calib.Chain.v1", "component": "calib_hmm"}
     calib = nlp.add_pipe("calib", config={"source": source, "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"}})
     gold = sentences(nlp, 150, seed=3)
@@ -169,7 +181,7 @@ def scored(nlp, seed=9) -> Doc:
 def test_tags_that_are_drawn_together_keep_their_calibrated_scores(nlp):
     doc, hmm = scored(nlp), nlp.get_pipe("calib_hmm")
     draws = sample_jointly(hmm, doc, N, seed=0)
-    shares = np.array([(draws.codes == code).mean(axis=0) for code in range(len(draws.labels))]).T
+    shares = label_shares(draws)
     raw = np.concatenate(sum_chains(hmm.chains([doc])[0]).by_sequence())
     view = doc._.calib
     wanted = view.to_dense(list(draws.labels)) * draws.scale[:, None]
@@ -188,9 +200,8 @@ def test_tags_that_are_drawn_together_keep_their_calibrated_scores(nlp):
 
 def test_the_gap_is_that_of_the_score_that_is_missed_by_most(nlp, monkeypatch):
     doc, hmm = scored(nlp), nlp.get_pipe("calib_hmm")
-    monkeypatch.setattr(
-        "spacy_calib.plugins.sequence.inference.chains._ROUNDS", 0
-    )  # nothing is brought to the scores but the first token
+    # Nothing is brought to the scores but the first token.
+    monkeypatch.setattr("spacy_calib.plugins.sequence.inference.chains._ROUNDS", 0)
     assert sample_jointly(hmm, doc, 9).gap > 0.05
 
 
@@ -204,13 +215,12 @@ def test_a_doc_without_words_and_joined_docs(nlp):
     draws = sample_jointly(hmm, joined, N)
     raw = np.concatenate(sum_chains(hmm.chains([joined])[0]).by_sequence())
     without = slice(len(one), len(one) + 2)
-    shares = np.array([(draws.codes == code).mean(axis=0) for code in range(len(draws.labels))]).T
-    agree(shares[without], raw[without])
-    agree(shares[-1], sample_jointly_shares(hmm, other)[-1], n=N / 4)
+    agree(label_shares(draws)[without], raw[without])
+    agree(label_shares(draws)[-1], label_shares(sample_jointly(hmm, other, N))[-1], n=N / 4)
 
 
-def sample_jointly_shares(hmm, doc):
-    draws = sample_jointly(hmm, doc, N)
+def label_shares(draws):
+    """How often each token has each label."""
     return np.array([(draws.codes == code).mean(axis=0) for code in range(len(draws.labels))]).T
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from spacy_calib.errors import CalibError
-from tests.plugins.sequence.trained import FACTORIES, SMALL, WORDS, tagged, trained_labeller
+from tests.plugins.sequence.trained import FACTORIES, SMALL, WORDS, skip_without_crfsuite, tagged, trained_labeller
 
 
 def add(factory, **config):
-    if factory == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+    skip_without_crfsuite(factory)
     nlp = spacy.blank("xx")
     return nlp, nlp.add_pipe(factory, config={**({"model": SMALL} if factory == "calib_crf" else {}), **config})
 
@@ -23,7 +23,7 @@ def learn(nlp, examples, **settings):
     name = nlp.pipe_names[0]
     nlp.config["initialize"]["components"] = {name: settings} if settings else {}
     nlp.initialize(lambda: examples)
-    nlp.update(examples, sgd=nlp.create_optimizer())
+    return nlp.update(examples, sgd=nlp.create_optimizer())
 
 
 every = pytest.mark.parametrize("factory", FACTORIES)
@@ -54,8 +54,11 @@ def test_an_entity_that_leaves_its_sentence():
 
 
 def test_gaps_in_the_gold_break_no_constraints():
-    nlp, _ = add("calib_crf", constraints=[["A", "B"], ["B", "A"]])
-    learn(nlp, [tagged(nlp, ["x", "y", "z"], ["A", "", "A"]), tagged(nlp, ["y"], ["B"])])
+    nlp, pipe = add("calib_crf", constraints=[["A", "B"], ["B", "A"]])
+    losses = learn(nlp, [tagged(nlp, ["x", "y", "z"], ["A", "", "A"]), tagged(nlp, ["y"], ["B"])])
+    assert 0 < losses["calib_crf"] < np.inf
+    with pytest.raises(CalibError, match=r"C338.*\('A' before 'A'\)"):
+        nlp.update([tagged(nlp, ["x", "y", "z"], ["A", "A", ""])], sgd=nlp.create_optimizer())
 
 
 @every
@@ -93,10 +96,33 @@ def test_tokens_that_are_not_those_of_the_gold(factory):
     assert pipe.gold_columns(apart, pipe.gold_bounds(apart)).tolist() == [-1, pipe.labels.index("Y")]
 
 
-@every
-def test_an_extension_that_does_not_exist(factory):
-    with pytest.raises(CalibError, match=r"no extension 'labeller_none'; register it .* --code"):
-        add(factory, target="_.labeller_none")
+@pytest.mark.parametrize(
+    ("factory", "config", "sentence"),
+    [
+        *(
+            (factory, {"target": "_.labeller_none"}, r"no extension 'labeller_none'; register it .* --code")
+            for factory in FACTORIES
+        ),
+        *(
+            (factory, {"constraints": [["N"]]}, r"C001.*constraints must be a list of 2, but \[\['N'\]\]")
+            for factory in FACTORIES
+        ),
+        ("calib_crf", {"target": "pos"}, "target"),
+        ("calib_crf", {"loss": "mse"}, "loss"),
+        ("calib_crf", {"label_smoothing": 1.0}, "label_smoothing must be at least 0 and less than 1"),
+        ("calib_hmm", {"pseudocount": 0}, "pseudocount"),
+        ("calib_online", {"rule": "svm"}, "rule"),
+    ],
+)
+def test_wrong_settings(factory, config, sentence):
+    with pytest.raises(CalibError, match=sentence):
+        add(factory, **config)
+
+
+@pytest.mark.parametrize("factory", ["calib_hmm", "calib_online"])
+def test_a_labeller_that_learned_nothing_labels_nothing(factory):
+    with pytest.raises(CalibError, match="initialize"):
+        add(factory)[0]("a b")
 
 
 def test_an_extension_is_aligned_as_tags_are():
@@ -140,8 +166,6 @@ def test_templates_of_tags_want_a_tagger():
 
 @every
 def test_scores_do_not_depend_on_the_batch_nor_on_the_process(factory):
-    if factory == "calib_crfsuite":
-        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     nlp = trained_labeller(factory)
     docs = [Doc(nlp.vocab, words=WORDS[i:]) for i in range(len(WORDS))]
     pipe = nlp.get_pipe(factory)

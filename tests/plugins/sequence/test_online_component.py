@@ -8,28 +8,11 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_calib.errors import CalibError
-from tests.plugins.sequence.trained import TAGS, WORDS
-
-
-def trained(rounds=5, tags=TAGS, **config):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"], **config})
-    examples = [Example(Doc(nlp.vocab, words=WORDS), Doc(nlp.vocab, words=WORDS, tags=tags)) for _ in range(3)]
-    nlp.initialize(lambda: examples)
-    losses = [nlp.update(examples)["calib_online"] for _ in range(rounds)]
-    return nlp, pipe, losses
-
-
-@pytest.mark.parametrize("rule", ["perceptron", "pa", "cw", "arow"])
-def test_every_rule_learns_the_tags(rule):
-    nlp, _, losses = trained(rule=rule)
-    assert [token.tag_ for token in nlp(Doc(nlp.vocab, words=WORDS))] == TAGS
-    assert losses[0] > losses[-1] == 0
+from tests.plugins.sequence.trained import TAGS, WORDS, online_learner
 
 
 def test_saved_and_trained_further(tmp_path):
-    nlp, pipe, _ = trained(rounds=1)
+    nlp, pipe, _ = online_learner(rounds=1)
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     doc = Doc(nlp.vocab, words=[*WORDS, "new"])
@@ -40,7 +23,7 @@ def test_saved_and_trained_further(tmp_path):
 
 
 def test_sequences_with_gaps_teach_nothing():
-    _, pipe, losses = trained(tags=["", *TAGS[1:]])
+    _, pipe, losses = online_learner(tags=["", *TAGS[1:]])
     assert losses[0] == 0
     assert pipe.learner.n_seen == 0
 
@@ -49,13 +32,7 @@ def test_sequences_that_are_passed_over_count_in_the_average():
     """Passive-aggressive passes over what beats every rival by far; with twice as many sequences seen what the average lacks is half."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("calib_online", config={"rule": "pa", "features": ["ORTH[0]", "PREFIX[0]"]})
-    words = {
-        "ax": "A",
-        "ay": "A",
-        "b": "B",
-        "bz": "B",
-        "a": "A",
-    }  # what a word of two letters learns is more than one of one needs
+    words = {"ax": "A", "ay": "A", "b": "B", "bz": "B", "a": "A"}  # a word of two letters learns more than one of one needs
     examples = [Example(Doc(nlp.vocab, words=[word]), Doc(nlp.vocab, words=[word], tags=[tag])) for word, tag in words.items()]
     nlp.initialize(lambda: examples)
     for _ in range(6):
@@ -70,7 +47,7 @@ def test_sequences_that_are_passed_over_count_in_the_average():
 
 
 def test_a_batch_has_the_scores_of_its_docs():
-    nlp, pipe = trained()[:2]
+    nlp, pipe, _ = online_learner()
     docs = [Doc(nlp.vocab, words=words) for words in (["x", "a"], [], ["never", "a", "y"], ["a"])]
     table = pipe.learner.mean.reshape(-1, len(pipe.labels))
     for doc, together in zip(docs, pipe.label_scores(docs), strict=True):
@@ -83,15 +60,6 @@ def test_a_batch_has_the_scores_of_its_docs():
 
 
 def test_settings_of_the_rule():
-    _, pipe, _ = trained(rule="arow", settings={"r": 10.0, "variance": 0.5})
+    _, pipe, _ = online_learner(rule="arow", settings={"r": 10.0, "variance": 0.5})
     assert pipe.rule.r == 10
     assert pipe.learner.sigma.max() == 0.5
-
-
-def test_faults():
-    nlp = spacy.blank("en")
-    with pytest.raises(CalibError, match="rule"):
-        nlp.add_pipe("calib_online", config={"rule": "svm"})
-    nlp.add_pipe("calib_online")
-    with pytest.raises(CalibError, match="initialize"):
-        nlp("a b")

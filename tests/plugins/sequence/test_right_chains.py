@@ -80,7 +80,7 @@ class Chains:
         return shown, lost
 
 
-def relabelled(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def relabelled(rng: random.Random, doc: Doc, chains: Chains) -> Doc:
     for i in rng.choice([range(len(doc)), [rng.randrange(len(doc))]]):
         label = rng.choice(LABELS[chains.layer])
         if chains.layer == "tag":
@@ -94,7 +94,7 @@ def relabelled(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
     return doc
 
 
-def new_head(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def new_head(rng: random.Random, doc: Doc, chains: Chains) -> Doc:
     sentence = rng.choice(list(doc.sents))
     child, head = rng.choice(list(sentence)), rng.choice(list(sentence))
     if chains.layer == "head" and child.head.i != child.i and not head.is_ancestor(child) and child not in head.ancestors:
@@ -102,13 +102,13 @@ def new_head(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
     return doc
 
 
-def stored(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def stored(rng: random.Random, doc: Doc, chains: Chains) -> Doc:
     if rng.random() < 0.5:
         return Doc(doc.vocab).from_bytes(doc.to_bytes())
     return next(iter(DocBin(store_user_data=True, docs=[doc]).get_docs(doc.vocab)))
 
 
-def cut(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def cut(rng: random.Random, doc: Doc, chains: Chains | None = None) -> Doc:
     start = rng.randrange(len(doc))
     if rng.random() < 0.5:
         part = rng.choice(list(doc.sents))
@@ -117,13 +117,13 @@ def cut(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
     return part.as_doc(copy_user_data=True)
 
 
-def joined(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def joined(rng: random.Random, doc: Doc, chains: Chains) -> Doc:
     parts = [doc, chains.draw(rng)]
     rng.shuffle(parts)
     return Doc.from_docs(parts, exclude=["tensor"])
 
 
-def merged(chains: Chains, rng: random.Random, doc: Doc) -> Doc:
+def merged(rng: random.Random, doc: Doc, chains: Chains | None = None) -> Doc:
     start = rng.randrange(len(doc))
     doc.spans.clear()  # which spaCy does not move along
     with doc.retokenize() as retokenizer:
@@ -139,7 +139,7 @@ def test_random_chains(layer, event):
         rng = random.Random(number)
         doc = chains.draw(rng)
         for _ in range(rng.randint(1, 4)):
-            doc = rng.choice([relabelled, new_head, stored, cut, joined, merged])(chains, rng, doc)
+            doc = rng.choice([relabelled, new_head, stored, cut, joined, merged])(rng, doc, chains)
             counts = chains.check(doc)
             shown, lost = shown + counts[0], lost + counts[1]
     assert shown > 150

@@ -73,20 +73,16 @@ def folder(tmp_path_factory):
 
 def test_the_config_weighs_the_score_of_each_target(folder):
     weights = Config().from_disk(folder / "config.cfg")["training"]["score_weights"]
-    assert {name: weight for name, weight in weights.items() if weight} == {
-        "tag_acc": 0.33,
-        "ents_f": 0.33,
-        "train_kind_acc": 0.33,
-    }
+    assert {name for name, weight in weights.items() if weight == 0.33} == {"tag_acc", "ents_f", "train_kind_acc"}
+    assert sum(map(bool, weights.values())) == 3
 
 
 def test_a_best_model_is_kept_and_loads(folder):
     nlp = spacy.load(folder / "out" / "model-best")
     found = nlp.meta["performance"]
     # A few steps only.
-    assert {name: found[name] > least for name, least in (("tag_acc", 0.8), ("ents_f", 0.5), ("train_kind_acc", 0.4))} == {
-        "tag_acc": True, "ents_f": True, "train_kind_acc": True,
-    }, found  # fmt: skip
+    for name, minimum in (("tag_acc", 0.8), ("ents_f", 0.5), ("train_kind_acc", 0.4)):
+        assert found[name] > minimum, found
     assert found["calib_online_loss"] >= 0  # sentences that it labelled wrongly before it learned from them
     assert nlp.get_pipe("calib_online").learner.n_seen > 30
     assert nlp.analyze_pipes()["problems"] == {"calib_hmm": [], "calib_online": [], "calib_crf": []}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
+import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -34,19 +36,40 @@ def with_entities(nlp: Language) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc)]
 
 
-@cache
-def _trained_once(factory: str, target: str) -> dict[str, object]:
+def train_labeller(factory: str, examples_of: Callable[[Language], list[Example]], target: str, rounds: int) -> Language:
+    """A pipeline of one labeller, trained on the examples that `examples_of` makes for it."""
     spacy.util.fix_random_seed(0)
     nlp = spacy.blank("xx")
-    settings = {"model": SMALL} if factory == "calib_crf" else {}
-    nlp.add_pipe(factory, config={**settings, "target": target})
-    examples = with_entities(nlp) if target == "ents" else [tagged(nlp)]
+    nlp.add_pipe(factory, config={**({"model": SMALL} if factory == "calib_crf" else {}), "target": target})
+    examples = examples_of(nlp)
     optimizer = nlp.initialize(lambda: examples)
-    for _ in range(15 if factory in ("calib_crf", "calib_online") else 0):
+    for _ in range(rounds):
         nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+@cache
+def _trained_once(factory: str, target: str) -> dict[str, object]:
+    examples_of = with_entities if target == "ents" else lambda nlp: [tagged(nlp)]
+    nlp = train_labeller(factory, examples_of, target, 15 if factory in ("calib_crf", "calib_online") else 0)
     return {"config": nlp.config, "bytes": nlp.to_bytes()}
 
 
 def trained_labeller(factory: str, target: str = "tag") -> Language:
     """A pipeline of one labeller, as if it had just been loaded."""
+    skip_without_crfsuite(factory)
     return revive(_trained_once(factory, target))
+
+
+def skip_without_crfsuite(factory: str) -> None:
+    if factory == "calib_crfsuite":
+        pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+
+
+def online_learner(rounds: int = 5, tags: list[str] = TAGS, **config):
+    """(a pipeline of `calib_online`, the component, the loss of each round), trained on three equal texts."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("calib_online", config={"features": ["ORTH[0]", "ORTH[-1] ORTH[0]"], **config})
+    examples = [tagged(nlp, tags=tags) for _ in range(3)]
+    nlp.initialize(lambda: examples)
+    return nlp, pipe, [nlp.update(examples)["calib_online"] for _ in range(rounds)]

@@ -13,7 +13,7 @@ import spacy
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.spark.score_rows import score_rows
-from tests.conftest import examples_for, made_up_sentences, revive, run_upstream
+from tests.conftest import made_up_sentences, revive
 from tests.forked import ROOT, alone
 
 TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(40, seed=7)]
@@ -21,18 +21,11 @@ TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentence
 # that has a partition takes longer than reading it again.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 QUICK = {
-    "spark_driver_extraJavaOptions": _JVM,
-    "spark_executor_extraJavaOptions": _JVM,
-    "spark_sql_shuffle_partitions": 2,
-    "spark_sql_adaptive_enabled": "false",
-    "spark_sql_codegen_wholeStage": "false",
-    "spark_locality_wait": 0,
-    "spark_shuffle_io_retryWait": "100ms",
-    "spark_log_level": "OFF",
-    "spark_ui_showConsoleProgress": "false",
-    "spark_python_daemon_module": "tests.plugins.spark.daemon",
-    "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
-}
+    "spark_driver_extraJavaOptions": _JVM, "spark_executor_extraJavaOptions": _JVM, "spark_sql_shuffle_partitions": 2,
+    "spark_sql_adaptive_enabled": "false", "spark_sql_codegen_wholeStage": "false", "spark_locality_wait": 0,
+    "spark_shuffle_io_retryWait": "100ms", "spark_log_level": "OFF", "spark_ui_showConsoleProgress": "false",
+    "spark_python_daemon_module": "tests.plugins.spark.daemon", "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +50,10 @@ def session(request) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def calibrated(trained_bytes, tmp_path_factory) -> str:
+def calibrated(fitted_bytes, tmp_path_factory) -> str:
     """A pipeline with a calib pipe fitted for its tagger."""
-    nlp = revive(trained_bytes)
-    calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
     path = tmp_path_factory.mktemp("spark") / "calibrated"
-    nlp.to_disk(path)
+    revive(fitted_bytes).to_disk(path)
     return str(path)
 
 

@@ -26,9 +26,8 @@ def run_recipe(extra: str, calibrated: Path, tmp_path: Path, monkeypatch) -> dic
 
 
 def expected(model: Path) -> list[float | None]:
-    return [
-        token._.calib_score for doc in spacy.load(model).pipe(["The old dog saw a duck.", "Every cat eats."]) for token in doc
-    ]
+    docs = spacy.load(model).pipe(["The old dog saw a duck.", "Every cat eats."])
+    return [token._.calib_score for doc in docs for token in doc]
 
 
 def test_ray(calibrated, tmp_path, monkeypatch):

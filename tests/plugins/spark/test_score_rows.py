@@ -12,17 +12,12 @@ from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, score_schema
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, revive, run_upstream
-from tests.docstrings import run_examples
 from tests.made import category_docs, fitted_categorizer
 
 
 @pytest.fixture
 def docs(fitted) -> list[Doc]:
     return list(fitted.pipe(example.predicted for example in examples_for(fitted, 6, 5)))
-
-
-def test_the_example_runs():
-    run_examples(score_rows)
 
 
 def rows(columns):
@@ -187,12 +182,8 @@ def test_rows_are_what_the_attributes_say(scored, units, trained_bytes):
     for docs in changed(scored(trained_bytes)):
         for unit in units:
             held = rows(score_rows(docs, "calib", unit))
-            wanted = [
-                attributes_of(one, unit)
-                for doc in docs
-                for one in units_on(doc, unit)
-                if scored is not scored_tags or unit != "entity"
-            ]
+            has_units = scored is not scored_tags or unit != "entity"
+            wanted = [attributes_of(one, unit) for doc in docs for one in units_on(doc, unit) if has_units]
             assert [{name: row[name] for name in said} for row, said in zip(held, wanted, strict=True)] == wanted
             filled |= {name for row in held for name, value in row.items() if value is not None}
     assert {"score", "raw"} <= filled

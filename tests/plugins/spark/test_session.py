@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 
 import pytest
 
@@ -25,17 +24,8 @@ def written(folder, says: str, name: str = "java"):
     return folder
 
 
-def test_without_pyspark_the_extra_is_named(monkeypatch):
-    class Hidden:
-        def find_spec(self, name, path=None, target=None):
-            if name == "pyspark":
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    for name in [
-        name for name in sys.modules if name.split(".")[0] == "pyspark" or name.startswith("spacy_calib.plugins.spark")
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "meta_path", [Hidden(), *sys.meta_path])
+def test_without_pyspark_the_extra_is_named(hide_package):
+    hide_package("pyspark", "spacy_calib.plugins.spark")
     with pytest.raises(CalibError, match=r'\[C450\] .*pip install "spacy-calib\[spark\]"'):
         importlib.import_module("spacy_calib.plugins.spark")
 

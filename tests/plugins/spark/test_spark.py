@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,6 @@ def test_a_pipeline_that_was_written_anew_is_loaded_anew(calibrated, tmp_path):
     assert model.load_fitted(None)[0] is not first
 
 
-# Gold
-
-
 @pytest.fixture(scope="module")
 def gold() -> list[Doc]:
     """60 documents of two Docs each, and 20 Docs that name none."""
@@ -144,20 +142,16 @@ def test_all_documents_are_there_if_there_are_fewer_and_null_is_passed_over(sess
 
 
 def test_gold_that_cannot_be_sampled_is_said_in_one_sentence(golden):
-    def refuses(code: str, match: str, *args, **kwargs):
-        with pytest.raises(CalibError, match=rf"\[{code}\] .*{match}"):
-            sampled(*args, **kwargs)
-
-    refuses("C001", "df must be a DataFrame of Spark, but str was given", "gold", Vocab())
-    refuses("C001", "n_tokens must be a whole number of at least 1, but 0 was given", golden, Vocab(), n_tokens=0)
-    refuses("C452", "no column 'docs'; it has: gold", golden, Vocab(), gold="docs")
-    refuses("C453", "'gold' must be of the type binary, but it is string", golden.selectExpr("'a' as gold"), Vocab())
+    refused = partial(refuses, call=sampled)
+    refused("C001", "df must be a DataFrame of Spark, but str was given", "gold", Vocab())
+    refused("C001", "n_tokens must be a whole number of at least 1, but 0 was given", golden, Vocab(), n_tokens=0)
+    refused("C452", "no column 'docs'; it has: gold", golden, Vocab(), gold="docs")
+    refused("C453", "'gold' must be of the type binary, but it is string", golden.selectExpr("'a' as gold"), Vocab())
     broken = golden.union(golden.limit(1).selectExpr("cast('a' as binary) as gold"))
-    refuses("C457", "A row of the column 'gold' is no DocBin", broken, Vocab(), n_tokens=1)
+    refused("C457", "A row of the column 'gold' is no DocBin", broken, Vocab(), n_tokens=1)
 
 
 def test_the_page_runs(session, calibrated, gold, trained_bytes, tmp_path, monkeypatch):
-    """docs/how-to/spark.md but for the recipes of others; what is fitted on a sample gives scores."""
     shutil.copytree(calibrated, tmp_path / "calibrated")
     DocBin(docs=gold, store_user_data=True).to_disk(tmp_path / "dev.spacy")
     revive(trained_bytes).to_disk(tmp_path / "model")
@@ -169,12 +163,9 @@ def test_the_page_runs(session, calibrated, gold, trained_bytes, tmp_path, monke
     assert all(token._.calib_score is not None for doc in spacy.load("fitted").pipe(TEXTS) for token in doc)
 
 
-# What is refused
-
-
-def refuses(code: str, match: str, frame, *args, **kwargs):
+def refuses(code: str, match: str, frame, *args, call=score, **kwargs):
     with pytest.raises(CalibError, match=rf"(?s)\[{code}\] .*{match}"):
-        score(frame, *args, **kwargs)
+        call(frame, *args, **kwargs)
 
 
 def test_what_the_frame_does_not_have_is_named(frame, calibrated):
@@ -186,13 +177,7 @@ def test_what_the_frame_does_not_have_is_named(frame, calibrated):
     renamed = frame.withColumnRenamed("number", "score")
     refuses("C455", "'score' cannot be kept", renamed, calibrated, keep=["score"])
     refuses("C001", "unit must be one of token, .*'word'", frame, calibrated, unit="word")
-    refuses(
-        "C446",
-        "no scores of the unit 'entity', only of tokens .*; set unit to token or sentence or document",
-        frame,
-        calibrated,
-        unit="entity",
-    )
+    refuses("C446", "no scores of the unit 'entity', only of tokens .*; set unit to token or", frame, calibrated, unit="entity")
     refuses("C001", "batch_size must be", frame, calibrated, batch_size=0)
 
 

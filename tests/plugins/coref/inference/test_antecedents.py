@@ -14,7 +14,6 @@ from .test_pairs import antecedents
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 12), seed=st.integers(0, 10**6))
 def test_pairs_that_can_be_had_are_reached(n, seed):
-    """Those of other antecedents over the same candidates."""
     model, other = antecedents(n, seed), antecedents(n, seed + 1, sharp=2.0)
     wanted = pair_probabilities(other).matrix()
     assert pair_probabilities(refit(model, wanted)).matrix() == pytest.approx(wanted, abs=0.02)

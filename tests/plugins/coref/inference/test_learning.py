@@ -51,10 +51,9 @@ def test_it_learns_which_links_are_right():
     documents = [document(seed) for seed in range(8)]
     weights = fit_weights(documents, 1.0)
     assert weights[1] > weights[0] > weights[2]
-    assert (
-        _StackedChoices.from_documents(documents).loss(weights)[0]
-        < 0.5 * _StackedChoices.from_documents(documents).loss(np.zeros(3))[0]
-    )
+    stacked = _StackedChoices.from_documents(documents)
+    assert stacked.loss(weights)[0] < 0.5 * stacked.loss(np.zeros(3))[0]
+    assert stacked.loss(weights)[1] == pytest.approx(-weights, abs=1e-3)  # the slope of the penalty is weights times 1
 
 
 def test_held_out_antecedents_are_by_weights_of_other_documents():
@@ -84,14 +83,15 @@ def test_features_of_few_documents_are_counted_without_those_held_out():
     found = learn(documents, [1.0], n_folds=4, minimum=2)
     assert found.weights[3] > 0
     assert fit_weights(documents[1:], 1.0, minimum=2)[3] == 0
-    assert found.held_out[0].probabilities == pytest.approx(
-        documents[0].antecedents(fit_weights(documents[1:], 1.0, 2)).probabilities
-    )
+    without = documents[0].antecedents(fit_weights(documents[1:], 1.0, 2))
+    assert found.held_out[0].probabilities == pytest.approx(without.probabilities)
     assert known_features(documents[:1], 5).all()
 
 
-def test_one_document_has_nothing_held_out():
-    assert learn([document(0)]).held_out == []
+def test_one_document_has_nothing_held_out_and_takes_the_strongest_penalty():
+    found = learn([document(0)], [1.0, 10.0, 1000.0])
+    assert (found.penalty, found.held_out, found.losses) == (1000.0, [], {})
+    assert found.weights == pytest.approx(fit_weights([document(0)], 1000.0))
 
 
 def test_nothing_to_learn_from_is_said():

@@ -37,11 +37,17 @@ def enumerated(given: Antecedents) -> np.ndarray:
     return total
 
 
+@pytest.mark.parametrize("dense", [module.DENSE, 0])
 @settings(max_examples=25, deadline=None)
-@given(n=st.integers(1, 6), seed=st.integers(0, 10**6), window=st.integers(1, 6), sharp=st.floats(0, 4))
-def test_pairs_are_those_of_all_assignments_of_antecedents(n, seed, window, sharp):
+@given(
+    n=st.integers(1, 6), seed=st.integers(0, 10**6), window=st.integers(1, 6), sharp=st.floats(0, 4), block=st.integers(1, 4)
+)
+def test_pairs_are_those_of_all_assignments_of_antecedents(dense, n, seed, window, sharp, block):
     given = antecedents(n, seed, window, sharp)
-    assert pair_probabilities(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "DENSE", dense)
+        patch.setattr("spacy_calib.plugins.coref.inference.pairs.BLOCK", block)
+        assert pair_probabilities(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
 
 
 def test_three_mentions_by_hand():
@@ -64,18 +70,6 @@ def test_pairs_are_those_of_samples():
     # 1,225 pairs: five standard errors at most
     assert np.abs(seen - exact).max() < 5 * np.sqrt(0.25 / 4000)
     assert (given.sample(5, seed=3) == given.sample(5, seed=3)).all()
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(1, 6), seed=st.integers(0, 10**6), window=st.integers(1, 6), sharp=st.floats(0, 4), block=st.integers(1, 4)
-)
-def test_blocks_of_mentions_give_those_of_all_assignments_too(n, seed, window, sharp, block):
-    given = antecedents(n, seed, window, sharp)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "DENSE", 0)
-        patch.setattr("spacy_calib.plugins.coref.inference.pairs.BLOCK", block)
-        assert pair_probabilities(given).matrix() == pytest.approx(enumerated(given), abs=1e-12)
 
 
 @pytest.mark.parametrize("window", [12, 40])

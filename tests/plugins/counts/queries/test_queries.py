@@ -47,9 +47,8 @@ def doc():
 
 
 def ask(text, unit=None, label_scores=(TAGS, TYPES), has_coref=True, has_parser=True):
-    return make_query(
-        text if isinstance(text, str) else json.dumps(text), QueryAbilities(label_scores, has_coref, has_parser, VOCAB), unit
-    )
+    query = text if isinstance(text, str) else json.dumps(text)
+    return make_query(query, QueryAbilities(label_scores, has_coref, has_parser, VOCAB), unit)
 
 
 def test_a_tag(doc):
@@ -70,12 +69,8 @@ def test_entities_begin_where_their_chance_rises(doc):
 
 
 def test_entities_in_prefixed_labels(doc):
-    biluo = Fixed(
-        "ents",
-        "biluo",
-        ["O", "B-PER", "L-PER", "U-PER"],
-        {"B-PER": [0.2, 0, 0, 0], "L-PER": [0, 0.2, 0, 0], "U-PER": [0.5, 0, 0, 0.1]},
-    )
+    scores = {"B-PER": [0.2, 0, 0, 0], "L-PER": [0, 0.2, 0, 0], "U-PER": [0.5, 0, 0, 0.1]}
+    biluo = Fixed("ents", "biluo", ["O", *scores], scores)
     assert ask("PER", label_scores=[biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.1])
     assert ask("PER", "token", [biluo]).answer(doc).calibrated.tolist() == pytest.approx([0.7, 0.2, 0.1])
 
@@ -90,9 +85,7 @@ def test_patterns_multiply_what_is_uncertain(doc):
     np.testing.assert_allclose(answer.calibrated, [0.01, 1.0, 0.2])
     assert ask([{"TAG": {"NOT_IN": ["MD", "VB"]}}], "document").count_gold(doc) == 1
     assert len(ask([{"TAG": "NNP"}] * 9).answer(doc).raw) == 0
-
-
-def test_texts_are_sure(doc):
+    # Texts are sure.
     answer = ask([{"LOWER": "may"}, {"LOWER": "leave"}]).answer(doc)
     assert (answer.calibrated.tolist(), answer.n_found) == ([1.0], 1)
     assert ask([{"LOWER": "nobody"}]).answer(doc).n_found == 0
@@ -122,7 +115,7 @@ def test_what_a_pipeline_cannot_do():
     event = {"verb": "attack"}
     for options, part in (
         ({"has_coref": False}, "coreference; add calib_coref"),
-        ({"has_parser": False}, "dependencies; add a parser"),
+        ({"has_parser": False}, "dependencies; add a"),
     ):
         with pytest.raises(CalibError, match="C395") as error:
             ask(event, **options)
@@ -136,9 +129,6 @@ def test_kinds():
     assert split_query(" PERSON ") == ("label", "PERSON")
     assert split_query("lemma=attack") == ("label", "lemma=attack")
     assert split_query('[{"lemma": "attack"}]') == ("pattern", [{"LEMMA": "attack"}])
-
-
-# Events
 
 
 @pytest.fixture

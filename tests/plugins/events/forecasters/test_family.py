@@ -42,18 +42,14 @@ def theirs(case, features, hits, asked):
 
     name, settings = case
     scaler = StandardScaler().fit(features)
-    scaled, asked_scaled = scaler.transform(features), scaler.transform(asked)
-    if name == "spacy-calib.Neighbours.v1":
-        model, scaled_too = KNeighborsClassifier(settings.get("k", 100)), True
-    elif name == "spacy-calib.Tree.v1":
-        model, scaled_too = DecisionTreeClassifier(min_samples_leaf=5, random_state=0), False
-    elif name == "spacy-calib.Boosting.v1":
-        model = GradientBoostingClassifier(n_estimators=8, max_depth=2, min_samples_leaf=25, random_state=0)
-        scaled_too = False
-    else:
-        model, scaled_too = LogisticRegression(C=0.5, tol=1e-10, max_iter=1000), True
-    model.fit(scaled if scaled_too else features, hits)
-    return model.predict_proba(asked_scaled if scaled_too else asked)[:, 1]
+    model, is_scaled = {
+        "spacy-calib.Neighbours.v1": lambda: (KNeighborsClassifier(settings.get("k", 100)), True),
+        "spacy-calib.Tree.v1": lambda: (DecisionTreeClassifier(min_samples_leaf=5, random_state=0), False),
+        "spacy-calib.Boosting.v1": lambda: (GradientBoostingClassifier(n_estimators=8, max_depth=2, min_samples_leaf=25, random_state=0), False),
+        "spacy-calib.Logistic.v1": lambda: (LogisticRegression(C=0.5, tol=1e-10, max_iter=1000), True),
+    }[name]()  # fmt: skip
+    features, asked = map(scaler.transform, (features, asked)) if is_scaled else (features, asked)
+    return model.fit(features, hits).predict_proba(asked)[:, 1]
 
 
 def loaded(made: Forecaster) -> Forecaster:

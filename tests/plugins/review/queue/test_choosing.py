@@ -48,8 +48,34 @@ def digests(texts):
     return np.array([digest(text) for text in texts], dtype=np.uint64)
 
 
-def test_the_highest_first_and_equal_ones_shorter_first_then_in_order():
-    assert chosen([0.5, 0.9, 0.5, 0.5, 0.1], words=[4, 9, 2, 2, 1]) == [1, 2, 3, 0, 4]
+# Doc 0 has the three best; the best of each Doc come first, by their score, then the second ones.
+ROUNDS = {"scores": [9, 8, 7, 3, 6, 1], "docs": [0, 0, 0, 1, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("units", "order"),
+    [
+        (
+            {"scores": [0.5, 0.9, 0.5, 0.5, 0.1], "words": [4, 9, 2, 2, 1]},
+            [1, 2, 3, 0, 4],
+        ),  # of equal ones the shorter, then the first
+        ({"scores": [1, 2, 3, 4], "n": 2}, [3, 2]),
+        ({"scores": [4, 3, 2, 1], "words": [5, 6, 4, 1], "max_words": 10}, [0, 2, 3]),  # what does not fit is passed over
+        ({"scores": [4, 3, 2, 1], "words": [5, 6, 4, 1], "max_words": 10, "n": 2}, [0, 2]),
+        ({"scores": [4, 3], "words": [5, 6], "max_words": 4}, []),
+        ({"scores": [1, 2, 3, 2], "keys": "abab"}, [2, 1]),  # one text once
+        ({"scores": [1, 2, 3], "keys": "abc", "excluded": {"b", "z"}}, [2, 0]),
+        ({**ROUNDS, "per_doc": 2}, [0, 4, 3, 1, 5]),
+        ({**ROUNDS, "per_doc": 1}, [0, 4, 3]),
+        ({**ROUNDS, "per_doc": 9}, [0, 4, 3, 1, 5, 2]),
+        (
+            {"scores": [9, 8, 7], "docs": [0, 1, 1], "keys": "aab", "per_doc": 1},
+            [0, 2],
+        ),  # asked again for a text of another Doc
+    ],
+)
+def test_which_units_are_chosen_in_which_order(units, order):
+    assert chosen(**units) == order
 
 
 def test_what_is_left_out_is_never_chosen_and_counted():
@@ -65,36 +91,6 @@ def test_a_random_order_of_doubtful_ones_is_no_random_sample():
     assert [plan.sampling for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, is_stratified=True))] == [
         *("doubt", "random"), *("doubt", "random"),
     ]  # fmt: skip
-
-
-def test_at_most_n():
-    assert chosen([1, 2, 3, 4], n=2) == [3, 2]
-
-
-def test_a_budget_in_words_passes_over_what_does_not_fit():
-    assert chosen([4, 3, 2, 1], words=[5, 6, 4, 1], max_words=10) == [0, 2, 3]
-    assert chosen([4, 3, 2, 1], words=[5, 6, 4, 1], max_words=10, n=2) == [0, 2]
-    assert chosen([4, 3], words=[5, 6], max_words=4) == []
-
-
-def test_one_text_is_chosen_once():
-    assert chosen([1, 2, 3, 2], keys=["a", "b", "a", "b"]) == [2, 1]
-
-
-def test_labelled_texts_are_left_out():
-    assert chosen([1, 2, 3], keys=["a", "b", "c"], excluded={"b", "z"}) == [2, 0]
-
-
-def test_round_robin_over_documents():
-    # Doc 0 has the three best; the best of each Doc come first, by their score, then the second ones.
-    scores, docs = [9, 8, 7, 3, 6, 1], [0, 0, 0, 1, 2, 2]
-    assert chosen(scores, docs=docs, per_doc=2) == [0, 4, 3, 1, 5]
-    assert chosen(scores, docs=docs, per_doc=1) == [0, 4, 3]
-    assert chosen(scores, docs=docs, per_doc=9) == [0, 4, 3, 1, 5, 2]
-
-
-def test_a_document_is_asked_again_for_a_text_that_another_has_too():
-    assert chosen([9, 8, 7], docs=[0, 1, 1], keys=["a", "a", "b"], per_doc=1) == [0, 2]
 
 
 def test_tokenizers_differ_in_white_space_only():
@@ -117,9 +113,6 @@ def test_every_bound_holds(rows, n, max_words, per_doc):
     assert len({keys[i] for i in found} - {"4"}) == len(found)
     # Without bounds every text is there, whatever the order.
     assert {keys[i] for i in chosen(scores, words, docs, keys)} == set(keys)
-
-
-# A random sample of documents
 
 
 def test_one_from_each_part():
@@ -179,8 +172,6 @@ def test_the_long_ones_are_spread_over_their_doubt():
     assert (found // 15).tolist() == [0, 1, 2, 3]
 
 
-# Of corpora
-
 WORDS = ("old", "dog", "sees", "red", "duck")
 
 
@@ -188,10 +179,7 @@ def made_up(rng):
     """Docs of a few sentences of a few words, so that texts recur in them and in others."""
     sentence = [[(str(rng.choice(WORDS)), "A") for _ in range(rng.integers(1, 4))] for _ in range(12)]
     docs = [[sentence[i] for i in rng.integers(12, size=rng.integers(1, 4))] for _ in range(20)]
-    scored = [
-        [[(word, tag, {"A": float(rng.random()), "B": 0.3}) for word, tag in one] for one in doc]
-        for doc in docs
-    ]  # fmt: skip
+    scored = [[[(word, tag, {"A": float(rng.random()), "B": 0.3}) for word, tag in one] for one in doc] for doc in docs]
     return corpus_of(scored, [(3, 0, 1, "PER", 0.5)])
 
 

@@ -38,10 +38,6 @@ def test_average_precision_is_the_mean_over_the_errors_of_the_precision_at_their
     assert average_precision([1, 2], [False, False]) is None
 
 
-def test_units_of_equal_rank_are_reviewed_together():
-    assert average_precision([1, 1, 1, 1], [True, False, False, False]) == pytest.approx(1 / 4)
-
-
 @given(ERRORS)
 def test_a_perfect_order_has_a_precision_of_one_and_no_order_the_share_of_errors(wrong):
     if any(wrong):
@@ -114,11 +110,8 @@ def test_sums_of_units_tell_what_units_do():
     for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
         sums.add(part)
     wanted = queue_of([whole], PLAN, sums.add).left_out
-    assert (sums.n, wanted["repeats"], sums.count_left_out()) == (
-        len(units),
-        3,
-        {key: wanted[key] for key in sums.count_left_out()},
-    )
+    assert (sums.n, wanted["repeats"]) == (len(units), 3)
+    assert sums.count_left_out().items() <= wanted.items()
     assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
     assert sums.expected_recall((0.1, 0.4, 1.0)) == pytest.approx(expected_recall(units, (0.1, 0.4, 1.0)), rel=1e-4)
     assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]

@@ -68,22 +68,8 @@ def test_more_doubt_is_more_urgent(by):
     assert (np.diff(found) > 0).all()
 
 
-def test_another_order_is_refused():
-    corpus = corpus_of(SMALL_CORPUS)
-    with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
-        unit_doubts(corpus, units_of(corpus, "token"), "length")
-
-
-# Doubts of tokens
-
-
 # One sentence; the raw score is the square of the calibrated one. The last token carries nothing.
-WORDS = [
-    ("a", "X", {"X": 0.7, "Y": 0.2}),
-    ("b", "X", {"X": 0.4, "Y": 0.6}),
-    ("c", "X", {"X": 0.9}),
-    ("d", "", {"X": 0.5}),
-]
+WORDS = [("a", "X", {"X": 0.7, "Y": 0.2}), ("b", "X", {"X": 0.4, "Y": 0.6}), ("c", "X", {"X": 0.9}), ("d", "", {"X": 0.5})]
 CORPUS = corpus_of([[WORDS]])
 
 
@@ -115,12 +101,13 @@ def test_every_signal_is_about_the_counted_tokens(by):
     np.testing.assert_array_equal(~np.isnan(doubts(CORPUS, by)), CORPUS.is_counted)
 
 
-def test_an_unknown_signal_is_refused():
+def test_unknown_signals_orders_and_kinds_are_refused():
     with pytest.raises(CalibError, match="signal must be one of calibrated, raw"):
         doubts(CORPUS, "gut feeling")
-
-
-# Rare tags
+    with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
+        unit_doubts(CORPUS, units_of(CORPUS, "token"), "length")
+    with pytest.raises(CalibError, match="unit must be one of token, entity, sentence, document"):
+        units_of(CORPUS, "paragraph")
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")

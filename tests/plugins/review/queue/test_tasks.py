@@ -59,16 +59,10 @@ def test_a_sentence_is_marked_with_its_entities():
     assert [(mark.label, last.text[mark.start : mark.end], mark.score) for mark in last.spans] == [("PER", "Ann", 0.8)]
 
 
-def test_a_sentence_without_entities_is_marked_with_its_labels():
+def test_a_sentence_without_entities_is_marked_with_its_labels_other_than_outside():
     first, *_ = tasks(corpus_of(DOCS), "sentence")
-    assert [(mark.label, first.text[mark.start : mark.end]) for mark in first.spans] == [
-        ("D", "My"),
-        ("N", "fish"),
-        ("V", "swim"),
-    ]
-
-
-def test_tokens_outside_of_entities_are_not_marked():
+    marks = [(mark.label, first.text[mark.start : mark.end]) for mark in first.spans]
+    assert marks == [("D", "My"), ("N", "fish"), ("V", "swim")]
     (only,) = tasks(corpus_of([[[("a", "O", {"O": 0.9}), ("b", "PER", {"PER": 0.5})]]]), "sentence")
     assert [mark.label for mark in only.spans] == ["PER"]
 
@@ -89,9 +83,6 @@ def test_offsets_cut_the_text_into_its_tokens(kind):
             assert (task.tokens[mark.first][0], task.tokens[mark.last][1]) == (mark.start, mark.end)
 
 
-# Reasons and records
-
-
 def rows_of(corpus, chosen, unit="sentence"):
     return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen, LABEL["least-confident"]))]
 
@@ -99,35 +90,15 @@ def rows_of(corpus, chosen, unit="sentence"):
 def test_a_record_says_where_and_why():
     first, second = rows_of(corpus_of(SMALL_CORPUS), [2, 1])
     assert first == {
-        "drawn": "doubt",
-        "rank": 1,
-        "unit": "sentence",
-        "text": "w0 w1 \n x",
-        "focus": "w0",
-        "doc": 2,
-        "origin": {},
-        "sentence": 0,
-        "start": 0,
-        "end": 4,
-        "words": 3,
-        "score": pytest.approx(0.6 * 0.6),
-        "raw": pytest.approx(0.6**4),
-        "priority": 0.4,
-        "expected_errors": pytest.approx(0.8),
-        "alternatives": {"A": 0.6, "B": pytest.approx(0.4)},
-        "gold": None,
-        "right": None,
+        "drawn": "doubt", "rank": 1, "unit": "sentence", "text": "w0 w1 \n x", "focus": "w0", "doc": 2, "origin": {}, "sentence": 0,
+        "start": 0, "end": 4, "words": 3, "score": pytest.approx(0.6 * 0.6), "raw": pytest.approx(0.6**4), "priority": 0.4,
+        "expected_errors": pytest.approx(0.8), "alternatives": {"A": 0.6, "B": pytest.approx(0.4)}, "gold": None, "right": None,
         "marks": [{"start": 0, "end": 2, "label": "A", "score": 0.6}, {"start": 3, "end": 5, "label": "A", "score": 0.6}],
         "reason": {
-            "token": 0,
-            "word": "w0",
-            "label": "A",
-            "tag": "A",
-            "probability": 0.6,
-            "raw": pytest.approx(0.36),
+            "token": 0, "word": "w0", "label": "A", "tag": "A", "probability": 0.6, "raw": pytest.approx(0.36),
             "alternatives": {"B": pytest.approx(0.4)},
         },
-    }
+    }  # fmt: skip
     assert (second["rank"], second["doc"], second["sentence"], second["start"], second["end"]) == (2, 0, 1, 2, 3)
 
 

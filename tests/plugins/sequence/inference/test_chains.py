@@ -30,7 +30,6 @@ def nearest_by_hand(labellings: dict[tuple[int, ...], float], wanted: np.ndarray
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(made=small_chains(spread=1.0, forbid=False), seed=st.integers(0, 1000))
 def test_it_is_the_nearest_of_all_distributions_with_these_marginals(made, seed):
-    """Pair by pair as by scaling all labellings at once."""
     scores = made.scores[0]
     alone = Given([scores], made.potentials)
     wanted = np.random.default_rng(seed).dirichlet(np.ones(made.potentials.n_labels) + 1, size=len(scores))
@@ -70,7 +69,6 @@ def test_chains_of_any_lengths_reach_their_marginals(made, seed):
 
 
 def test_draws_of_a_chain_are_its_labellings():
-    """With the model's own marginals wanted, labellings come as often as the model says."""
     made = Given([np.array([[0.0, 0.5], [0.3, 0.0], [0.0, 0.0]])], small_potentials())
     sums = sum_chains(made.chains)
     n = 4000

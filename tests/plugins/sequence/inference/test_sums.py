@@ -32,15 +32,18 @@ def sums_by(way, chains):
         return getattr(sums, way)(chains)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "spread"), [*((way, 3.0) for way in WAYS), *(("sum_chains", spread) for spread in (30.0, 100.0, 500.0))]
+)
 @settings(max_examples=60)
-@given(made=small_chains())
-def test_sums_are_those_of_all_labellings(way, made):
+@given(data=st.data())
+def test_sums_are_those_of_all_labellings(way, spread, data):
+    made = data.draw(small_chains(spread))
     found = sums_by(way, made.chains)
     expected = np.zeros_like(made.potentials.transitions)
     for i, scores in enumerate(made.scores):
         every, chances = enumerate_labellings(scores, made.potentials), probabilities(scores, made.potentials)
-        assert found.log_z[i] == pytest.approx(logsumexp(list(every.values())), abs=1e-9)
+        assert found.log_z[i] == pytest.approx(logsumexp(list(every.values())), rel=1e-12, abs=1e-9)
         table = marginals_of(chances, len(scores), made.potentials.n_labels)
         assert found.by_sequence()[i] == pytest.approx(table, abs=1e-9)
         for labels, chance in chances.items():
@@ -73,7 +76,7 @@ def test_what_no_labelling_may_pass_is_named(made, seed):
         if np.isfinite(best).all():
             ask(made.chains)
         else:
-            with pytest.raises(CalibError, match=f"Sequence {np.isfinite(best).argmin() + 1} "):
+            with pytest.raises(CalibError, match=f"Sequence {np.isfinite(best).argmin() + 1} .* allowed"):
                 ask(made.chains)
 
 
@@ -115,18 +118,6 @@ def test_what_vanishes_beside_others_may_be_the_best_in_the_end(scores):
     assert found.marginals[:, 1] == pytest.approx(np.ones(len(scores)), abs=1e-12)
 
 
-@pytest.mark.parametrize("spread", [30.0, 100.0, 500.0])
-@settings(max_examples=40)
-@given(data=st.data())
-def test_scores_apart(spread, data):
-    made = data.draw(small_chains(spread))
-    found = sum_chains(made.chains)
-    for i, scores in enumerate(made.scores):
-        every, chances = enumerate_labellings(scores, made.potentials), probabilities(scores, made.potentials)
-        assert found.log_z[i] == pytest.approx(logsumexp(list(every.values())), rel=1e-12, abs=1e-9)
-        assert found.by_sequence()[i] == pytest.approx(marginals_of(chances, *scores.shape), abs=1e-9)
-
-
 def test_scores_far_apart_are_summed_in_logarithms():
     # The likely labels of both positions may not follow one another, and the way through the others costs 2,000 nats.
     scores = [np.array([[0.0, -2000.0], [-2000.0, 0.0]])]
@@ -135,12 +126,6 @@ def test_scores_far_apart_are_summed_in_logarithms():
     assert found.by_sequence()[0] == pytest.approx(np.full((2, 2), 0.5))
     assert found.log_z[0] == pytest.approx(-2000 + np.log(2))
     assert found.joint(np.array([0]), np.array([1]))[0] == pytest.approx(np.eye(2) / 2)
-
-
-def test_a_sequence_without_an_allowed_labelling_is_named():
-    shut = Potentials(np.full((2, 2), -np.inf), np.zeros(2), np.zeros(2))
-    with pytest.raises(CalibError, match=r"Sequence 2 .* allowed"):
-        sum_chains(Chains.from_scores([np.zeros((1, 2)), np.zeros((2, 2))], shut))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -238,12 +223,8 @@ def test_neighbours_in_a_batch_change_nothing(way):
     together = sums_by(way, Chains.from_scores(scores, potentials))
     best, several = viterbi(together.chains), k_best(together.chains, 3)
     for i, own in enumerate(scores):
-        alone = sums_by(
-            way,
-            Chains.from_scores(
-                [own.astype("float64")], Potentials(*(part.astype("float64") for part in vars(potentials).values()))
-            ),
-        )
+        doubles = Potentials(*(part.astype("float64") for part in vars(potentials).values()))
+        alone = sums_by(way, Chains.from_scores([own.astype("float64")], doubles))
         assert together.by_sequence()[i] == pytest.approx(alone.marginals, abs=1e-12)
         assert together.log_z[i] == pytest.approx(alone.log_z[0], rel=1e-13)
         assert best[i].tolist() == viterbi(alone.chains)[0].tolist()
