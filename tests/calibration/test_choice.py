@@ -19,8 +19,7 @@ from spacy_calib.metrics import log_loss
 from spacy_calib.metrics.proper import log_losses, mean_with_error
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Groups
-
-from ..tokens import LABELS, N_TAGS, Tokens, draw_tokens, fit_data
+from tests.made import N_TAGS, TOKEN_LABELS, SampledTokens, fit_data, sample_tokens
 
 NO_BIASES = (0.0,) * N_TAGS
 # Of a head that says T0 nearly always: what only moves all tags alike leaves it so.
@@ -28,7 +27,7 @@ STRONG_BIASES = tuple(3.0 * np.linspace(1, -1, N_TAGS))
 
 
 def group_tokens(grouping) -> Groups:
-    return grouping(LABELS, dict(zip(LABELS, range(N_TAGS, 0, -1), strict=True)))
+    return grouping(TOKEN_LABELS, dict(zip(TOKEN_LABELS, range(N_TAGS, 0, -1), strict=True)))
 
 
 def make_selector(**settings) -> Selector:
@@ -36,7 +35,7 @@ def make_selector(**settings) -> Selector:
 
 
 def make_data(n: int, seed: int = 1, per_document: int = 20, **truth) -> FitData:
-    return fit_data(draw_tokens(n, seed, **truth), per_document=per_document, lowest=1e-4)
+    return fit_data(sample_tokens(n, seed, **truth), per_document=per_document, lowest=1e-4)
 
 
 def trials_by_name(steps) -> dict[str, dict]:
@@ -116,7 +115,7 @@ def test_maps_that_need_more_pairs_than_there_are_take_no_part():
 
 
 def test_trials_are_of_the_pairs_that_reach_the_threshold():
-    data = fit_data(draw_tokens(600, 1), 0.1, 1e-4)
+    data = fit_data(sample_tokens(600, 1), 0.1, 1e-4)
     steps = make_selector()(data, group_tokens)
     scaled_scores = VectorScaling(STRONG_RIDGE).cross_fit(data.pairs, data.documents, N_TAGS)[data.kept_indices]
     assert steps.table["pairs"] == np.count_nonzero(data.pairs.scores >= 0.1)
@@ -155,7 +154,7 @@ def test_a_map_is_handed_over_unfitted_for_raw_scores():
     probabilities[:, :2] = rng.uniform(0.02, 0.48, (1500, 2))
     right, lot = np.where(probabilities[:, :2] > 0.25, 0.45, 0.03), rng.random(1500)
     gold = np.where(lot < right[:, 0], 0, np.where(lot < right.sum(axis=1), 1, -1))
-    data = fit_data(Tokens(probabilities, probabilities, gold), lowest=1e-4)
+    data = fit_data(SampledTokens(probabilities, probabilities, gold), lowest=1e-4)
     prototype: Recalibrator = IsotonicRegression()
     steps = make_selector(methods={"isotonic": prototype}, n_groups=[1])(data, group_tokens)
     assert (steps.scaling, steps.table["chosen"]) == (None, "isotonic, 1 group")

@@ -14,8 +14,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.registry import registry
 from spacy_calib.types import Groups
-
-from ..tokens import GROUPS, LABELS, N_TAGS, draw_tokens, fit_data
+from tests.made import N_TAGS, TOKEN_GROUPS, TOKEN_LABELS, fit_data, sample_tokens
 
 # (registered name, settings)
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -28,7 +27,7 @@ every_case = pytest.mark.parametrize(
     "number", [pytest.param(i, id="-".join(map(str, [case[0], *case[1].values()]))) for i, case in enumerate(CASES)]
 )
 N = 1500
-DATA, FRESH = (fit_data(draw_tokens(N, seed, sharpness=1.0, biases=(0.0,) * N_TAGS)) for seed in (1, 2))
+DATA, FRESH = (fit_data(sample_tokens(N, seed, sharpness=1.0, biases=(0.0,) * N_TAGS)) for seed in (1, 2))
 
 
 def make(number: int) -> Any:
@@ -37,7 +36,7 @@ def make(number: int) -> Any:
     return registry.resolve({"sets": {"@calib_sets": name, **settings}})["sets"]
 
 
-def fit(number: int, order: Any = slice(None), groups: Groups = GROUPS) -> Any:
+def fit(number: int, order: Any = slice(None), groups: Groups = TOKEN_GROUPS) -> Any:
     pairs = DATA.pairs
     return make(number).fit(pairs.rows[order], pairs.tags[order], pairs.scores[order], DATA.gold, groups)
 
@@ -79,7 +78,7 @@ def test_no_tokens_with_gold_are_refused(number):
     none = np.zeros(0, dtype=np.intp)
     for gold in (none, np.array([-2, -2])):
         with pytest.raises(CalibError, match=r"\[C071\]"):
-            make(number).fit(none, none, np.zeros(0), gold, GROUPS)
+            make(number).fit(none, none, np.zeros(0), gold, TOKEN_GROUPS)
 
 
 @every_case
@@ -87,7 +86,7 @@ def test_tokens_without_entries(number):
     none = np.zeros(0, dtype=np.intp)
     in_set, out_of_reach = fitted(number).predict(none, none, np.zeros(0), 3)
     assert (in_set.shape, out_of_reach.shape) == ((0,), (3,))
-    made = make(number).fit(none, none, np.zeros(0), np.array([0, 1, -1, -2]), GROUPS)
+    made = make(number).fit(none, none, np.zeros(0), np.array([0, 1, -1, -2]), TOKEN_GROUPS)
     assert made.predict(none, none, np.zeros(0), 2)[1].all(), "nothing is known of tags that never have an entry"
 
 
@@ -119,7 +118,7 @@ def test_it_does_not_change_its_input(number):
     arrays = [array.copy() for array in (DATA.pairs.rows, DATA.pairs.tags, DATA.pairs.scores, DATA.gold)]
     for array in arrays:
         array.flags.writeable = False
-    made = make(number).fit(*arrays, GROUPS)
+    made = make(number).fit(*arrays, TOKEN_GROUPS)
     in_set, out_of_reach = made.predict(*arrays[:3], N)
     in_set[:] = out_of_reach[:] = False
     for one, two in zip(sets_of(made), sets_of(fitted(number)), strict=True):
@@ -140,6 +139,6 @@ def test_saved_and_pickled_ones_make_the_same_sets(number):
     assert saved.dump({"sets": back.state()}) == data
     for other in (back, pickle.loads(pickle.dumps(made))):
         assert other.settings() == made.settings()
-        assert other.describe(LABELS) == made.describe(LABELS)
+        assert other.describe(TOKEN_LABELS) == made.describe(TOKEN_LABELS)
         for one, two in zip(sets_of(other), sets_of(made), strict=True):
             np.testing.assert_array_equal(one, two)

@@ -6,8 +6,8 @@ import numpy as np
 
 from spacy_calib.calibration.steps import INPUT_ONLY, KEPT, OUTPUT_ONLY, Cut, Predictions, apply_steps
 from spacy_calib.calibration.tokens import Normalization
+from tests.made import ScoreTable, fit_data, labels_of_columns, sample_tokens
 
-from ..tokens import Table, carrying, draw_tokens, fit_data
 from .test_tokens import fitted_on
 
 
@@ -42,9 +42,12 @@ def test_what_is_below_the_threshold_counts_in_no_sum():
 
 
 def test_a_label_that_is_asked_for_changes_no_score_of_others():
-    calibration, table = fitted_on(name="matrix", normalize="other", threshold=0.2), Table(draw_tokens(40, 5).probabilities)
+    calibration, table = (
+        fitted_on(name="matrix", normalize="other", threshold=0.2),
+        ScoreTable(sample_tokens(40, 5).probabilities),
+    )
     plain = calibration.calibrate(table, 0.2)
-    asked = calibration.calibrate(table, 0.2, predicted_labels=carrying(table, np.argmin(table.probabilities, axis=1)))
+    asked = calibration.calibrate(table, 0.2, predicted_labels=labels_of_columns(table, np.argmin(table.probabilities, axis=1)))
     assert asked.scores.tolist() == plain.scores.tolist()
     assert len(asked.below_threshold.scores) == 40
 
@@ -54,14 +57,14 @@ def test_a_step_of_ones_own_is_walked_like_the_others():
         def apply(self, given):
             return given.replace_unchecked(scores=given.scores / 2)
 
-    given = Predictions.of_pairs(fit_data(draw_tokens(20, 1)).pairs, 0.01)
+    given = Predictions.of_pairs(fit_data(sample_tokens(20, 1)).pairs, 0.01)
     assert apply_steps([Halve(), Halve()], given).scores.tolist() == (given.scores / 4).tolist()
 
 
 def test_normalization_is_the_last_step_and_asks_for_what_is_left_by_the_scores_before_the_maps():
     calibration = fitted_on(normalize="other", threshold=0.1)
     *others, last = calibration.steps
-    given = Predictions.of_pairs(fit_data(draw_tokens(20, 1), 0.1).pairs, 0.1)
+    given = Predictions.of_pairs(fit_data(sample_tokens(20, 1), 0.1).pairs, 0.1)
     mapped = apply_steps(others, given)
     assert mapped.before_maps.tolist() == given.scores.tolist()
     halved = last.apply(mapped.replace_unchecked(before_maps=given.scores / 2))

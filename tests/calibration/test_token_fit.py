@@ -7,12 +7,11 @@ import numpy as np
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
-
-from ..tokens import GROUPS, draw_tokens, fit_data
+from tests.made import TOKEN_GROUPS, fit_data, sample_tokens
 
 
 def isotonic(data: FitData) -> CalibrationPlan:
-    return CalibrationPlan(GROUPS, GROUPS, IsotonicRegression(), data.pairs.scores)
+    return CalibrationPlan(TOKEN_GROUPS, TOKEN_GROUPS, IsotonicRegression(), data.pairs.scores)
 
 
 def all_and_held_out_scores(data: FitData) -> tuple[np.ndarray, np.ndarray]:
@@ -25,25 +24,25 @@ def test_five_folds_are_fitted_besides_the_maps(monkeypatch):
     fits = []
     fit = GroupedRecalibrator.fit
     monkeypatch.setattr(GroupedRecalibrator, "fit", lambda self, pairs: fits.append(len(pairs)) or fit(self, pairs))
-    data = fit_data(draw_tokens(400, 1))
+    data = fit_data(sample_tokens(400, 1))
     all_and_held_out_scores(data)
     assert fits[0] == len(data.kept_indices)
     assert (len(fits), sum(fits[1:])) == (1 + 5, 4 * len(data.kept_indices))
 
 
 def test_blocks_of_tokens_of_one_document_are_held_out():
-    scores, held_out = all_and_held_out_scores(fit_data(draw_tokens(400, 1), per_document=400))
+    scores, held_out = all_and_held_out_scores(fit_data(sample_tokens(400, 1), per_document=400))
     assert np.abs(held_out - scores).max() > 0.01
 
 
 def test_a_fold_that_leaves_too_few_pairs_has_the_maps_of_all():
-    scores, held_out = all_and_held_out_scores(fit_data(draw_tokens(1, 1)))
+    scores, held_out = all_and_held_out_scores(fit_data(sample_tokens(1, 1)))
     assert held_out.tolist() == scores.tolist()
 
 
 def test_the_pairs_of_a_plan_have_scaled_scores_and_reach_the_threshold_by_their_raw_ones():
-    data = fit_data(draw_tokens(50, 1), 0.1, 0.01)
-    pairs = CalibrationPlan(GROUPS, GROUPS, IsotonicRegression(), data.pairs.scores / 2).pairs_of(data)
+    data = fit_data(sample_tokens(50, 1), 0.1, 0.01)
+    pairs = CalibrationPlan(TOKEN_GROUPS, TOKEN_GROUPS, IsotonicRegression(), data.pairs.scores / 2).pairs_of(data)
     assert (pairs.scores * 2 == data.kept_pairs.scores).all()
     assert (data.kept_pairs.scores >= 0.1).all()
     assert data.kept_documents.tolist() == (pairs.rows // 20).tolist()

@@ -33,9 +33,9 @@ from spacy_calib.pairs.documents import folds_of
 from spacy_calib.pipe import saved
 from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Marginals
+from tests.made import N_TAGS, TOKEN_GROUPS, SampledTokens, ScoreTable, fit_data, labels_of_columns, sample_tokens
 
 from .. import strategies  # noqa: F401  (the profile of hypothesis)
-from ..tokens import GROUPS, N_TAGS, Table, Tokens, carrying, draw_tokens, fit_data
 
 # A ridge that is given need not be chosen, which takes long.
 SCALINGS: dict[str, Callable[[], Scaling]] = {
@@ -53,7 +53,7 @@ def fit(
     name: str | None = None,
     prototype: Recalibrator | None = None,
     offsets: TagOffsets | None = None,
-    groups: Groups = GROUPS,
+    groups: Groups = TOKEN_GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
     normalize: bool | str = False,
     sets: ConformalSets | None = None,
@@ -78,7 +78,7 @@ def scale(data: FitData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
 @functools.cache
 def prepared(n: int, seed: int, name: str | None, threshold: float) -> tuple[FitData, tuple[Scaling | None, np.ndarray]]:
     """(fit data, what `scale` gives), once for all tests."""
-    data = fit_data(draw_tokens(n, seed), threshold, min(threshold, FLOOR) if name else threshold)
+    data = fit_data(sample_tokens(n, seed), threshold, min(threshold, FLOOR) if name else threshold)
     return data, scale(data, name)
 
 
@@ -127,8 +127,8 @@ def test_a_scaling_reads_what_is_below_the_threshold():
 
 @pytest.mark.parametrize("normalize", [False, True, "other"])
 def test_unfitted_raw_probabilities_are_passed_through(normalize):
-    tokens = draw_tokens(30, 1)
-    found = TokenCalibration(normalize=normalize).calibrate(Table(tokens.probabilities), 0.05)
+    tokens = sample_tokens(30, 1)
+    found = TokenCalibration(normalize=normalize).calibrate(ScoreTable(tokens.probabilities), 0.05)
     assert found.in_set is found.out_of_reach is None
     expected = from_dense(tokens.probabilities, 0.05)
     assert found.marginals.scores.tolist() == expected.scores.tolist()
@@ -145,8 +145,8 @@ def test_unfitted_raw_probabilities_are_passed_through(normalize):
 @pytest.mark.parametrize("offsets", [None, TagOffsets()])
 def test_scaled_then_mapped_then_cut(name, offsets):
     calibration = fitted_on(name=name, offsets=offsets, prototype=IsotonicRegression())
-    fresh = draw_tokens(100, 2)
-    found = calibration.calibrate(Table(fresh.probabilities), 0.01)
+    fresh = sample_tokens(100, 2)
+    found = calibration.calibrate(ScoreTable(fresh.probabilities), 0.01)
     every = from_dense(fresh.probabilities, lowest_score(0.01, calibration.scaling))
     scaled = every.scores if name is None else calibration.scaling.scale(every.rows, every.tags, every.scores)
     kept = every.scores >= 0.01
@@ -161,7 +161,7 @@ def test_scaled_then_mapped_then_cut(name, offsets):
 def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(name):
     data, (_, scaled) = prepared(300, 1, name, 0.01)
     kept = data.pairs.scores >= 0.01
-    expected = GroupedRecalibrator(Platt(), GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
+    expected = GroupedRecalibrator(Platt(), TOKEN_GROUPS).fit(replace(data.pairs.take(kept), scores=scaled[kept]))
     fitted = fitted_on(name=name)
     asked = np.linspace(0.0, 1.0, 50)
     for tag in range(N_TAGS):
@@ -172,12 +172,12 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
 @every_scaling
 def test_one_token_at_a_time_gives_what_all_at_once_give(name):
     calibration = fitted_on(name=name, normalize="other", sets=ConformalSets(0.2, "group"))
-    fresh = draw_tokens(60, 3).probabilities
-    whole = calibration.calibrate(Table(fresh), 0.01)
+    fresh = sample_tokens(60, 3).probabilities
+    whole = calibration.calibrate(ScoreTable(fresh), 0.01)
     bounds = whole.marginals.indptr
     for token in range(60):
         own = slice(bounds[token], bounds[token + 1])
-        single = calibration.calibrate(Table(fresh[token : token + 1]), 0.01)
+        single = calibration.calibrate(ScoreTable(fresh[token : token + 1]), 0.01)
         assert single.marginals.tags.tolist() == whole.marginals.tags[own].tolist()
         assert single.scores == pytest.approx(whole.scores[own], abs=1e-9)
         assert single.in_set.tolist() == whole.in_set[own].tolist()
@@ -186,20 +186,26 @@ def test_one_token_at_a_time_gives_what_all_at_once_give(name):
 
 @every_scaling
 def test_tags_permuted_results_permuted(name):
-    tokens, fresh = (draw_tokens(200, seed) for seed in (1, 2))
+    tokens, fresh = (sample_tokens(200, seed) for seed in (1, 2))
     order = np.random.default_rng(0).permutation(N_TAGS)  # the tag t stands in column order[t] afterwards
 
-    def moved(one: Tokens) -> Tokens:
+    def moved(one: SampledTokens) -> SampledTokens:
         columns = np.argsort(order)
-        return Tokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
+        return SampledTokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
 
     promises = {"normalize": "other", "sets": ConformalSets(0.1, "tag")}
     lowest = 0.01 if name is None else 1e-4
     one = fit(fit_data(tokens, lowest=lowest), name, **promises)
     other = fit(
-        fit_data(moved(tokens), lowest=lowest), name, groups=Groups(GROUPS.names, GROUPS.of_tag[np.argsort(order)]), **promises
+        fit_data(moved(tokens), lowest=lowest),
+        name,
+        groups=Groups(TOKEN_GROUPS.names, TOKEN_GROUPS.of_tag[np.argsort(order)]),
+        **promises,
     )
-    ours, theirs = one.calibrate(Table(fresh.probabilities), 0.01), other.calibrate(Table(moved(fresh).probabilities), 0.01)
+    ours, theirs = (
+        one.calibrate(ScoreTable(fresh.probabilities), 0.01),
+        other.calibrate(ScoreTable(moved(fresh).probabilities), 0.01),
+    )
     place = np.lexsort((order[ours.marginals.tags], ours.marginals.rows))
     assert theirs.marginals.tags.tolist() == order[ours.marginals.tags][place].tolist()
     # A scaling ends its search a little elsewhere.
@@ -209,9 +215,9 @@ def test_tags_permuted_results_permuted(name):
 
 def test_names_of_entries_go_with_them():
     """Lemmas: an entry has a name of its own, and a scaling reads entries that the threshold leaves out."""
-    probabilities = draw_tokens(20, 1).probabilities
+    probabilities = sample_tokens(20, 1).probabilities
 
-    class Named(Table):
+    class Named(ScoreTable):
         def marginals_above(self, threshold):
             found = super().marginals_above(threshold)
             names = [f"lemma {row} {tag}" for row, tag in zip(found.rows, found.tags, strict=True)]
@@ -226,9 +232,9 @@ def test_names_of_entries_go_with_them():
 @every_scaling
 def test_tags_appended_later_use_what_all_tags_share(name):
     calibration = fitted_on(name=name, sets=ConformalSets(0.1, "tag"))
-    fresh = draw_tokens(40, 2).probabilities
+    fresh = sample_tokens(40, 2).probabilities
     wider = np.concatenate([0.7 * fresh, np.full((40, 2), 0.15)], axis=1)
-    found = calibration.calibrate(Table(wider), 0.01)
+    found = calibration.calibrate(ScoreTable(wider), 0.01)
     later = found.marginals.tags >= N_TAGS
     assert later.sum() == 80
     scaled = np.full(80, 0.15)
@@ -240,7 +246,7 @@ def test_tags_appended_later_use_what_all_tags_share(name):
 
 def test_nothing_asked_gives_nothing():
     calibration = fitted_on(name="matrix", normalize="other", sets=ConformalSets())
-    found = calibration.calibrate(Table(np.zeros((0, N_TAGS))), 0.01)
+    found = calibration.calibrate(ScoreTable(np.zeros((0, N_TAGS))), 0.01)
     assert [len(part) for part in (found.marginals, found.scores, found.in_set, found.out_of_reach)] == [0] * 4
     assert found.below_threshold is None
 
@@ -249,12 +255,12 @@ def test_nothing_asked_gives_nothing():
 
 
 def scores_below(
-    calibration: TokenCalibration, table: Table, threshold: float, rows: np.ndarray, tags: np.ndarray
+    calibration: TokenCalibration, table: ScoreTable, threshold: float, rows: np.ndarray, tags: np.ndarray
 ) -> CalibratedEntries:
     """The scores of these entries below the threshold, which their tokens carry."""
     columns = np.full(table.n_tokens, -2)
     columns[rows] = tags
-    return calibration.calibrate(table, threshold, predicted_labels=carrying(table, columns)).below_threshold
+    return calibration.calibrate(table, threshold, predicted_labels=labels_of_columns(table, columns)).below_threshold
 
 
 @every_scaling
@@ -262,8 +268,8 @@ def scores_below(
 def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_one(name, threshold):
     """With vector scaling, an entry between floor and threshold used to lose its own weight."""
     calibration = fitted_on(name=name)
-    fresh = draw_tokens(200, 2)
-    table = Table(fresh.probabilities)
+    fresh = sample_tokens(200, 2)
+    table = ScoreTable(fresh.probabilities)
     lower = calibration.calibrate(table, 1e-7)
     below = np.flatnonzero(lower.marginals.scores < threshold)
     for one in np.unique(lower.marginals.rows[below], return_index=True)[1]:  # one entry a token, as a token carries one label
@@ -276,7 +282,7 @@ def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_on
 @every_scaling
 def test_many_entries_at_once_give_what_each_gives_alone(name):
     calibration = fitted_on(name=name)
-    table = Table(draw_tokens(50, 2).probabilities)
+    table = ScoreTable(sample_tokens(50, 2).probabilities)
     rows = np.arange(0, 50, 2)
     tags = np.argmin(table.probabilities[rows], axis=1)
     together = scores_below(calibration, table, 0.2, rows, tags).scores
@@ -287,7 +293,7 @@ def test_many_entries_at_once_give_what_each_gives_alone(name):
 @every_scaling
 def test_an_entry_without_any_probability_has_a_score(name):
     calibration = fitted_on(name=name)
-    table = Table(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
+    table = ScoreTable(np.array([[1.0, *[0.0] * (N_TAGS - 1)]]))
     found = scores_below(calibration, table, 0.01, np.array([0]), np.array([3]))
     assert 0 <= found.scores[0] < 0.1
 
@@ -299,7 +305,7 @@ def test_an_entry_without_any_probability_has_a_score(name):
 @pytest.mark.parametrize("threshold", [0.0, 1e-5])
 def test_below_the_floor_the_scaling_is_the_same(name, threshold):
     """Pairs below the floor used to be counted in the fit, and not when it was applied."""
-    tokens = draw_tokens(200, 1, sharpness=3.0)
+    tokens = sample_tokens(200, 1, sharpness=3.0)
     assert np.mean(tokens.probabilities < 1e-4) > 0.1
     one, other = (fit(fit_data(tokens, at, min(at, 1e-4)), name) for at in (threshold, 0.01))
     assert one.scaling.factor_ == pytest.approx(other.scaling.factor_, abs=1e-4)
@@ -309,7 +315,7 @@ def test_below_the_floor_the_scaling_is_the_same(name, threshold):
 @pytest.mark.parametrize("name", SCALINGS)
 def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
     """One document: there the scaled scores of the fit are those of the scaling itself."""
-    tokens = draw_tokens(150, 1, sharpness=3.0)
+    tokens = sample_tokens(150, 1, sharpness=3.0)
     data = fit_data(tokens, 0.0, per_document=150)
     seen = []
 
@@ -318,7 +324,7 @@ def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
             seen.append(np.repeat(scores, weights.astype(int)))
 
     calibration = fit(data, name, Watching(), groups=Groups(("1",), np.zeros(N_TAGS, np.intp)))
-    asked = calibration.calibrate(Table(tokens.probabilities), 0.0).scores
+    asked = calibration.calibrate(ScoreTable(tokens.probabilities), 0.0).scores
     assert np.sort(seen[-1]) == pytest.approx(np.sort(asked), abs=1e-9)
 
 
@@ -328,9 +334,11 @@ def test_below_the_floor_maps_are_asked_for_what_they_were_fitted_on(name):
 @every_scaling
 @pytest.mark.parametrize("prototype", [IsotonicRegression(), Beta(), HistogramBinning(5)])
 def test_kept_scores_sum_to_one_and_leave_room_for_others(name, prototype):
-    fresh = draw_tokens(300, 2)
+    fresh = sample_tokens(300, 2)
     plain, kept, other = (
-        fitted_on(name=name, prototype=prototype, threshold=0.05, normalize=way).calibrate(Table(fresh.probabilities), 0.05)
+        fitted_on(name=name, prototype=prototype, threshold=0.05, normalize=way).calibrate(
+            ScoreTable(fresh.probabilities), 0.05
+        )
         for way in (False, True, "other")
     )
     rows = plain.marginals.rows
@@ -350,7 +358,7 @@ def test_kept_scores_sum_to_one_and_leave_room_for_others(name, prototype):
 @every_scaling
 def test_other_is_the_calibrated_rest(name):
     calibration = fitted_on(name=name, threshold=0.1, normalize="other")
-    fresh = Table(draw_tokens(50, 2).probabilities)
+    fresh = ScoreTable(sample_tokens(50, 2).probabilities)
     found = calibration.calibrate(fresh, 0.1)
     calibration.normalize = False
     plain = calibration.calibrate(fresh, 0.1).scores
@@ -368,8 +376,8 @@ def test_other_is_the_calibrated_rest(name):
 def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold):
     """Over all tokens, and for the halves to which more and less is left; without "other" nothing is left at all."""
     calibration = fitted_on(2000, 1, name, threshold, normalize="other", prototype=Beta())
-    fresh = draw_tokens(6000, 2)
-    found = calibration.calibrate(Table(fresh.probabilities), threshold)
+    fresh = sample_tokens(6000, 2)
+    found = calibration.calibrate(ScoreTable(fresh.probabilities), threshold)
     left = 1.0 - by_token(found.marginals.rows, found.scores, 6000)
     missed = fresh.probabilities[np.arange(6000), fresh.gold] < threshold
     more = left > np.median(left)
@@ -381,11 +389,11 @@ def test_what_is_left_to_other_tags_is_their_share_on_fresh_data(name, threshold
 
 
 def test_gold_that_the_model_does_not_know_is_left_to_others():
-    tokens = draw_tokens(1000, 1, sharpness=1.0)
+    tokens = sample_tokens(1000, 1, sharpness=1.0)
     unknown = np.random.default_rng(0).random(1000) < 0.3
-    strange = Tokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
+    strange = SampledTokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
     calibration = fit(fit_data(strange), normalize="other")
-    found = calibration.calibrate(Table(draw_tokens(1000, 2, sharpness=1.0).probabilities), 0.01)
+    found = calibration.calibrate(ScoreTable(sample_tokens(1000, 2, sharpness=1.0).probabilities), 0.01)
     assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
 
 
@@ -400,18 +408,20 @@ def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     for fold in range(5):
         inside = folds == fold
         found[inside] = (
-            GroupedRecalibrator(prototype, GROUPS).fit(pairs.take(~inside)).predict(pairs.scores[inside], pairs.tags[inside])
+            GroupedRecalibrator(prototype, TOKEN_GROUPS)
+            .fit(pairs.take(~inside))
+            .predict(pairs.scores[inside], pairs.tags[inside])
         )
     return found
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
 def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverage):
-    data = fit_data(draw_tokens(400, 1))
+    data = fit_data(sample_tokens(400, 1))
     calibration = fit(data, prototype=IsotonicRegression(), sets=ConformalSets(0.1, coverage))
     pairs = data.pairs.take(data.kept_indices)
     expected = ConformalSets(0.1, coverage).fit(
-        pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, GROUPS
+        pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, TOKEN_GROUPS
     )
     assert calibration.sets.tag_cuts().tolist() == expected.tag_cuts().tolist()
     assert calibration.sets.group_cuts().tolist() == expected.group_cuts().tolist()
@@ -419,11 +429,11 @@ def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverag
 
 def test_sets_are_fitted_on_what_tokens_will_have():
     """Normalized scores, where they are normalized."""
-    data = fit_data(draw_tokens(400, 1))
+    data = fit_data(sample_tokens(400, 1))
     pairs = data.pairs.take(data.kept_indices)
     held_out = held_out_scores(data, Platt())
     sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
-    expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, GROUPS)
+    expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, TOKEN_GROUPS)
     found = fit(data, sets=ConformalSets(0.3), normalize=True).sets
     assert found.of_all_.values == pytest.approx(expected.of_all_.values, abs=1e-12)
     assert found.of_all_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.of_all_.values[0]
@@ -442,9 +452,9 @@ class ByHeart(Recalibrator):
         return np.where(np.isin(scores, self.known_), 1.0, 0.5 * scores)
 
 
-def coverage_of(calibration: TokenCalibration, tokens: Tokens, threshold: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
+def coverage_of(calibration: TokenCalibration, tokens: SampledTokens, threshold: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
     """(whether each token's gold tag is in its set or no set was promised, tags in each set)."""
-    found = calibration.calibrate(Table(tokens.probabilities), threshold)
+    found = calibration.calibrate(ScoreTable(tokens.probabilities), threshold)
     rows, tags = found.marginals.rows, found.marginals.tags
     holds = by_token(rows, found.in_set & (tags == tokens.gold[rows]), len(tokens)) > 0
     return holds | found.out_of_reach, by_token(rows, found.in_set, len(tokens))
@@ -452,7 +462,7 @@ def coverage_of(calibration: TokenCalibration, tokens: Tokens, threshold: float 
 
 def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
     """On their own data such maps are always right, and sets learned from that would hold next to nothing."""
-    tokens, fresh = draw_tokens(2000, 1), draw_tokens(4000, 2)
+    tokens, fresh = sample_tokens(2000, 1), sample_tokens(4000, 2)
     covered, _ = coverage_of(fit(fit_data(tokens), prototype=ByHeart(), sets=ConformalSets(0.2)), fresh)
     assert covered.mean() == pytest.approx(0.8, abs=0.04)
     alone = fit(
@@ -466,7 +476,7 @@ def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
 def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
     for alpha in (0.1, 0.3):
         calibration = fitted_on(2000, 1, name, normalize=normalize, sets=ConformalSets(alpha))
-        covered, sizes = coverage_of(calibration, draw_tokens(5000, 2))
+        covered, sizes = coverage_of(calibration, sample_tokens(5000, 2))
         error = np.sqrt(alpha * (1 - alpha) * (1 / 2000 + 1 / 5000))
         assert abs(covered.mean() - (1 - alpha)) < 4 * error
         assert 1 < sizes.mean() < N_TAGS
@@ -476,16 +486,16 @@ def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
 @with_and_without_scaling
 def test_sets_keep_the_promise_for_every_group_and_tag(name, coverage):
     alpha = 0.2
-    tokens, fresh = draw_tokens(2000, 1), draw_tokens(8000, 2)
+    tokens, fresh = sample_tokens(2000, 1), sample_tokens(8000, 2)
     calibration = fitted_on(2000, 1, name, sets=ConformalSets(alpha, coverage))
     covered, _ = coverage_of(calibration, fresh)
 
-    def conditions(one: Tokens) -> np.ndarray:
+    def conditions(one: SampledTokens) -> np.ndarray:
         if coverage == "tag":
             return one.gold
-        found = calibration.calibrate(Table(one.probabilities), 0.01)
+        found = calibration.calibrate(ScoreTable(one.probabilities), 0.01)
         best = np.lexsort((-found.scores, found.marginals.rows))
-        return GROUPS.of_tag[found.marginals.tags[best[found.marginals.indptr[:-1]]]]
+        return TOKEN_GROUPS.of_tag[found.marginals.tags[best[found.marginals.indptr[:-1]]]]
 
     of_fit, of_fresh = conditions(tokens), conditions(fresh)
     for condition in np.unique(of_fresh):
@@ -505,7 +515,7 @@ def test_sets_keep_the_promise_for_every_group_and_tag(name, coverage):
 )  # fmt: skip
 def test_sets_nest_in_alpha(name, coverage, seed, normalize, alphas):
     smaller, greater = sorted(alphas)
-    fresh = Table(draw_tokens(60, 3).probabilities)
+    fresh = ScoreTable(sample_tokens(60, 3).probabilities)
     wide, narrow = (
         fitted_on(60, seed, name, 0.05, sets=ConformalSets(alpha, coverage, min_tokens=5), normalize=normalize).calibrate(
             fresh, 0.05
@@ -520,22 +530,22 @@ def test_sets_nest_in_alpha(name, coverage, seed, normalize, alphas):
 def test_tokens_of_which_the_source_knows_nothing_have_no_set():
     """Preset entities: the empty set was promised to hold their tag."""
     calibration = fitted_on(sets=ConformalSets(0.2))
-    probabilities = draw_tokens(4, 1).probabilities
+    probabilities = sample_tokens(4, 1).probabilities
     probabilities[2] = np.nan
-    found = calibration.calibrate(Table(probabilities), 0.01)
+    found = calibration.calibrate(ScoreTable(probabilities), 0.01)
     assert found.out_of_reach.tolist() == [False, False, True, False]
     # Where the source knows the token, and no tag reaches the threshold, the empty set is what the cut says.
-    found = calibration.calibrate(Table(np.full((2, N_TAGS), 0.005)), 0.01)
+    found = calibration.calibrate(ScoreTable(np.full((2, N_TAGS), 0.005)), 0.01)
     assert found.out_of_reach.tolist() == [False, False]
 
 
 def test_tokens_without_gold_count_nowhere():
-    tokens = draw_tokens(500, 1)
+    tokens = sample_tokens(500, 1)
     without = np.random.default_rng(0).random(500) < 0.4
-    holes = Tokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))
+    holes = SampledTokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))
     calibration = fit(fit_data(holes), sets=ConformalSets(0.2))
     assert calibration.sets.describe([])["tokens"] == np.count_nonzero(~without)
-    covered, _ = coverage_of(calibration, draw_tokens(3000, 2))
+    covered, _ = coverage_of(calibration, sample_tokens(3000, 2))
     assert covered.mean() == pytest.approx(0.8, abs=0.08)
 
 
@@ -545,9 +555,9 @@ def test_tokens_without_gold_count_nowhere():
 @every_scaling
 def test_two_tokens_in_two_documents(name):
     probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
-    data = fit_data(Tokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
+    data = fit_data(SampledTokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
     calibration = fit(data, name, IsotonicRegression(), normalize="other", sets=ConformalSets())
-    found = calibration.calibrate(Table(draw_tokens(30, 1).probabilities), 0.01)
+    found = calibration.calibrate(ScoreTable(sample_tokens(30, 1).probabilities), 0.01)
     assert np.all((found.scores >= 0) & (found.scores <= 1))
     assert found.out_of_reach.all()  # of two tokens no set can be promised
 
@@ -586,7 +596,7 @@ def restored(calibration: TokenCalibration) -> TokenCalibration:
 
 
 def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
-    table = Table(draw_tokens(40, 5).probabilities)
+    table = ScoreTable(sample_tokens(40, 5).probabilities)
     ours, theirs = (calibration.calibrate(table, 0.01) for calibration in (one, other))
     for name in ("scores", "in_set", "out_of_reach"):
         of_one, of_other = getattr(ours, name), getattr(theirs, name)

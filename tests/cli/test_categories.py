@@ -10,8 +10,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib.calibration.cutoffs import Cutoffs
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import CONTEXT, calib, docs_in, ok, refuses, save_docs, scaling, setting
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 

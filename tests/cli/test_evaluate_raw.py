@@ -10,8 +10,8 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")

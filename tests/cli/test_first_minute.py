@@ -9,8 +9,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import CONTEXT, calib, ok, save_docs
+from tests.made import category_docs, revive_categorizer
 
 
 @pytest.fixture(scope="module")

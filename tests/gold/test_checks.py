@@ -15,7 +15,7 @@ from spacy_calib.annotations import get_annotation
 from spacy_calib.gold.checks import GoldWatch, check_outcomes
 from spacy_calib.gold.left_out import DroppedGold
 from spacy_calib.types import Pairs
-from tests.categories import category_docs, revive_categorizer
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 VOCAB = spacy.blank("xx").vocab

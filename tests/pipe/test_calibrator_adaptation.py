@@ -18,7 +18,7 @@ from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.pipe.scorer import corpus_of
 from tests.conftest import gold_doc, made_up_sentences, run_upstream
 from tests.doc.test_span_attributes import draw_examples, make_calib
-from tests.given_scores import doc_scored, reads_given_scores, with_gold
+from tests.made import doc_scored, reads_given_scores, with_gold_tags
 
 WRONG = 0.4
 
@@ -196,7 +196,7 @@ def examples_off(n: int, seed: int, off: float = 0.0) -> list[Example]:
         scores = np.repeat((1 - top)[:, None] / 3, 4, axis=1)
         scores[np.arange(20), tags] = top
         right = rng.random(20) < 1 / (1 + (1 - top) / top * np.exp(off * (tags < 2)))
-        found.append(with_gold(doc_scored(scores), np.where(right, tags, (tags + rng.integers(1, 4, 20)) % 4)))
+        found.append(with_gold_tags(doc_scored(scores), np.where(right, tags, (tags + rng.integers(1, 4, 20)) % 4)))
     return found
 
 
@@ -221,6 +221,6 @@ def test_a_document_is_judged_by_what_the_others_teach():
     """All tags of the one document are right, none of the other: each teaches the contrary of what is true of its neighbour."""
     calib = reads_given_scores().fit(examples_off(30, 1))
     right = doc_scored(np.tile([0.7, 0.2, 0.1, 0.0], (40, 1)))
-    calib.adapt([with_gold(right, np.zeros(40, dtype=int)), with_gold(right.copy(), np.full(40, 3))])
+    calib.adapt([with_gold_tags(right, np.zeros(40, dtype=int)), with_gold_tags(right.copy(), np.full(40, 3))])
     tokens = calib.fit_info.adaptations[0]["tokens"]
     assert tokens["after"]["log_loss"] > tokens["before"]["log_loss"] + 0.2

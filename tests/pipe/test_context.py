@@ -12,9 +12,9 @@ from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.saved import dump, load
+from tests.made import doc_scored, reads_given_scores, with_gold_tags
 
 from ..conftest import examples_for, run_upstream
-from ..given_scores import doc_scored, reads_given_scores, with_gold
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
 
@@ -113,7 +113,7 @@ def of_two_kinds() -> Calibrator:
     calib = reads_given_scores(
         context={**CONTEXT, "features": []}, recalibrator={"@calib_recalibrators": "spacy-calib.Platt.v1"}
     )
-    return calib.fit([with_gold(doc_scored(table), gold) for table, gold in zip(scores, golds, strict=True)])
+    return calib.fit([with_gold_tags(doc_scored(table), gold) for table, gold in zip(scores, golds, strict=True)])
 
 
 def test_the_score_of_a_token_depends_on_its_neighbours(of_two_kinds):

@@ -21,8 +21,8 @@ from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import run_upstream
+from tests.made import TOKEN_LABELS, TOKENS_PER_DOCUMENT, SampledTokens, ScoreTable, fit_data, sample_tokens
 from tests.sentences import says
-from tests.tokens import LABELS, PER_DOCUMENT, Table, Tokens, draw_tokens, fit_data
 
 TFG = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3}
 PLATT = {"@calib_recalibrators": "spacy-calib.Platt.v1"}
@@ -41,34 +41,34 @@ EVERYTHING = {"scaling": VECTOR, "normalize": "other", "sets": sets()}
 # Pipelines over probabilities that are made up, with the truth known
 
 
-def docs_of(nlp: Language, tokens: Tokens) -> list[Doc]:
-    """Docs of PER_DOCUMENT tokens that carry their likeliest tag; the probabilities stand in doc.tensor."""
+def docs_of(nlp: Language, tokens: SampledTokens) -> list[Doc]:
+    """Docs of TOKENS_PER_DOCUMENT tokens that carry their likeliest tag; the probabilities stand in doc.tensor."""
     docs = []
-    for start in range(0, len(tokens), PER_DOCUMENT):
-        own = tokens.probabilities[start : start + PER_DOCUMENT]
+    for start in range(0, len(tokens), TOKENS_PER_DOCUMENT):
+        own = tokens.probabilities[start : start + TOKENS_PER_DOCUMENT]
         words = [f"w{start + i}" for i in range(len(own))]
-        doc = Doc(nlp.vocab, words=words, tags=[LABELS[column] for column in own.argmax(axis=1)])
+        doc = Doc(nlp.vocab, words=words, tags=[TOKEN_LABELS[column] for column in own.argmax(axis=1)])
         doc.tensor = own
         docs.append(doc)
     return docs
 
 
 def gold_of(column: int) -> str:
-    return {-1: "UNKNOWN", -2: ""}[column] if column < 0 else LABELS[column]
+    return {-1: "UNKNOWN", -2: ""}[column] if column < 0 else TOKEN_LABELS[column]
 
 
-def examples_of(nlp: Language, tokens: Tokens) -> list[Example]:
+def examples_of(nlp: Language, tokens: SampledTokens) -> list[Example]:
     tags = [gold_of(column) for column in tokens.gold.tolist()]
     return [
         Example(doc, Doc(nlp.vocab, words=[token.text for token in doc], tags=tags[start : start + len(doc)]))
-        for doc, start in zip(docs_of(nlp, tokens), range(0, len(tokens), PER_DOCUMENT), strict=True)
+        for doc, start in zip(docs_of(nlp, tokens), range(0, len(tokens), TOKENS_PER_DOCUMENT), strict=True)
     ]
 
 
 def unfitted(*settings: dict[str, object]) -> Language:
     """A calib pipe for each of the settings; the first is named calib, the others calib2, calib3."""
     nlp = spacy.blank("xx")
-    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": "tensor", "layer": "tag"}
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": TOKEN_LABELS, "key": "tensor", "layer": "tag"}
     for number, own in enumerate(settings, start=1):
         name = f"calib{number if number > 1 else ''}"
         nlp.add_pipe("calib", name=name, config={"attr": name, "source": source, "grouping": TFG, "recalibrator": PLATT, **own})
@@ -83,7 +83,7 @@ def pipeline(*settings: dict[str, object], n: int = 300, threshold: float = 0.01
 @functools.cache
 def _pickled(settings: str, n: int, threshold: float) -> bytes:
     nlp = unfitted(*({"threshold": threshold, **own} for own in json.loads(settings)))
-    examples = examples_of(nlp, draw_tokens(n, 1))
+    examples = examples_of(nlp, sample_tokens(n, 1))
     for _, pipe in nlp.pipeline:
         pipe.fit(examples)
     return pickle.dumps(nlp)
@@ -95,7 +95,7 @@ def nlp() -> Language:
     return pipeline(EVERYTHING)
 
 
-def run(nlp: Language, tokens: Tokens) -> list[Doc]:
+def run(nlp: Language, tokens: SampledTokens) -> list[Doc]:
     return list(nlp.pipe(docs_of(nlp, tokens)))
 
 
@@ -107,7 +107,7 @@ def values(doc: Doc, attr: str = "calib") -> list[tuple]:
     return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores", "set")) for token in doc]
 
 
-FRESH = draw_tokens(60, 9)
+FRESH = sample_tokens(60, 9)
 
 
 def test_a_token_has_a_score_and_a_set(nlp):
@@ -124,11 +124,11 @@ def test_the_pipe_gives_what_the_steps_give(own):
     nlp = pipeline({**EVERYTHING, "sets": own}, threshold=1e-5)
     calib = nlp.get_pipe("calib")
     docs = run(nlp, FRESH)
-    found = calib.tokens.calibrate(Table(FRESH.probabilities), 1e-5)
+    found = calib.tokens.calibrate(ScoreTable(FRESH.probabilities), 1e-5)
     bounds = found.marginals.indptr
     for i, token in enumerate(tokens_of(docs)):
         part = slice(bounds[i], bounds[i + 1])
-        tags = [LABELS[column] for column in found.marginals.tags[part]]
+        tags = [TOKEN_LABELS[column] for column in found.marginals.tags[part]]
         assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[part], strict=True)), abs=1e-9)
         inside = {tag for tag, is_in in zip(tags, found.in_set[part], strict=True) if is_in}
         assert token._.calib_set is None if found.out_of_reach[i] else set(token._.calib_set) == inside
@@ -138,9 +138,9 @@ def test_the_pipe_gives_what_the_steps_give(own):
 def test_a_scaling_is_fitted_on_what_it_will_read():
     """On all that reaches its floor, far below the threshold."""
     nlp = pipeline({"scaling": VECTOR})
-    data = fit_data(draw_tokens(300, 1), 0.01, VectorScaling.floor)
+    data = fit_data(sample_tokens(300, 1), 0.01, VectorScaling.floor)
     expected = VectorScaling()
-    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    expected.cross_fit(data.pairs, data.documents, len(TOKEN_LABELS))
     found = nlp.get_pipe("calib").tokens.scaling
     assert found.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert found.biases_ == pytest.approx(expected.biases_, abs=1e-9)
@@ -149,7 +149,7 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
 
 def test_what_other_leaves_is_the_share_of_tokens_whose_tag_is_below_the_threshold():
     nlp = pipeline({"normalize": "other", "scaling": VECTOR}, n=1200, threshold=0.15)
-    fresh = draw_tokens(2000, 2)
+    fresh = sample_tokens(2000, 2)
     left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, fresh))]
     missed = np.mean(fresh.probabilities[np.arange(2000), fresh.gold] < 0.15)
     assert missed > 0.1
@@ -166,7 +166,7 @@ def test_a_label_set_by_hand_has_its_own_score_and_the_set_stays(nlp):
         token.tag_ = tag
         assert token._.calib_score == token._.calib_scores[tag]
         assert token._.calib_set == before
-    for tag in (set(LABELS) - set(token._.calib_scores)) | {"NEVER_SEEN", ""}:
+    for tag in (set(TOKEN_LABELS) - set(token._.calib_scores)) | {"NEVER_SEEN", ""}:
         token.tag_ = tag
         assert (token._.calib_score, token._.calib_raw) == (None, None)
         assert token._.calib_set == before
@@ -180,7 +180,7 @@ def test_a_label_kept_from_before_has_a_score_below_the_threshold_too(scaling, t
     docs = docs_of(nlp, FRESH)
     for doc in docs:
         for token in doc:
-            token.tag_ = LABELS[int(doc.tensor[token.i].argmin())]
+            token.tag_ = TOKEN_LABELS[int(doc.tensor[token.i].argmin())]
     calib = nlp.get_pipe("calib")
     calib.threshold = 1e-9
     expected = [values(doc) for doc in calib.pipe(docs)]
@@ -205,21 +205,23 @@ def test_tokens_without_annotation_have_a_set_and_no_score(nlp):
 
 
 def test_tokens_without_gold_take_no_part_in_sets():
-    tokens = draw_tokens(400, 1)
+    tokens = sample_tokens(400, 1)
     without = np.random.default_rng(0).random(400) < 0.5
     nlp = unfitted({"sets": sets()})
-    nlp.get_pipe("calib").fit(examples_of(nlp, Tokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))))
+    nlp.get_pipe("calib").fit(
+        examples_of(nlp, SampledTokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold)))
+    )
     assert nlp.get_pipe("calib").fit_info.sets["tokens"] == np.count_nonzero(~without)
 
 
 def test_gold_that_the_model_does_not_know_is_left_to_others():
-    tokens = draw_tokens(800, 1)
+    tokens = sample_tokens(800, 1)
     unknown = np.random.default_rng(0).random(800) < 0.3
     nlp = unfitted({"normalize": "other", "sets": sets(0.4)})
-    strange = Tokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
+    strange = SampledTokens(tokens.probabilities, tokens.truth, np.where(unknown, -1, tokens.gold))
     nlp.get_pipe("calib").fit(examples_of(nlp, strange))
     assert nlp.get_pipe("calib").fit_info.unknown_gold == np.count_nonzero(unknown)
-    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, draw_tokens(800, 2)))]
+    left = [1 - sum(token._.calib_scores.values()) for token in tokens_of(run(nlp, sample_tokens(800, 2)))]
     assert np.mean(left) == pytest.approx(0.31, abs=0.06)  # one in a hundred is below the threshold besides
 
 
@@ -227,7 +229,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
 def test_labels_appended_later_use_what_all_tags_share(coverage):
     nlp = pipeline({"scaling": VECTOR, "sets": sets(0.2, coverage)})
     calib = nlp.get_pipe("calib")
-    calib.source._labels = (*LABELS, "NEW")
+    calib.source._labels = (*TOKEN_LABELS, "NEW")
     docs = docs_of(nlp, FRESH)
     for doc in docs:
         doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
@@ -325,19 +327,19 @@ def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     info = calib.fit_info
     assert info.scaling["name"] == VECTOR["@calib_scalings"]
     assert info.scaling["size"] == calib.tokens.scaling.size()
-    assert info.sets == calib.tokens.sets.describe(LABELS)
+    assert info.sets == calib.tokens.sets.describe(TOKEN_LABELS)
     assert (info.sets["alpha"], info.sets["tokens"], info.sets["out_of_reach"]) == (0.2, 300, 0.0)
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
-    assert info.pairs == np.count_nonzero(draw_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
+    assert info.pairs == np.count_nonzero(sample_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
     assert json.loads(json.dumps(info.state())) == info.state()
 
 
 def test_a_failed_fit_leaves_all_parts(nlp):
     calib = nlp.get_pipe("calib")
     before = calib.to_bytes()
-    tokens = draw_tokens(40, 1)
+    tokens = sample_tokens(40, 1)
     with pytest.raises(CalibError, match="C030"):
-        calib.fit(examples_of(nlp, Tokens(tokens.probabilities, tokens.truth, np.full(40, -2))))
+        calib.fit(examples_of(nlp, SampledTokens(tokens.probabilities, tokens.truth, np.full(40, -2))))
     assert calib.to_bytes() == before
 
 
@@ -369,9 +371,9 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
     # It was fitted on all that reaches its floor, and what is promised keeps to the groups of the settings.
-    data = fit_data(draw_tokens(1000, 1), 0.01, VectorScaling.floor)
+    data = fit_data(sample_tokens(1000, 1), 0.01, VectorScaling.floor)
     expected = VectorScaling(calib.fit_info.scaling["ridge"])
-    expected.cross_fit(data.pairs, data.documents, len(LABELS))
+    expected.cross_fit(data.pairs, data.documents, len(TOKEN_LABELS))
     assert calib.tokens.scaling.factor_ == pytest.approx(expected.factor_, abs=1e-9)
     assert len(calib.tokens.maps.groups) == 1
     assert len(calib.tokens.sets.groups) == 3

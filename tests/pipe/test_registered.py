@@ -15,8 +15,8 @@ from spacy_calib.cli.info_command import _scaling_line
 from spacy_calib.pipe.registered import make_selector, metrics
 from spacy_calib.pipe.saved import load_part
 from spacy_calib.registry import registry
+from tests.made import TOKEN_LABELS, fit_data, sample_tokens
 
-from ..tokens import LABELS, draw_tokens, fit_data
 from .test_guarantees import pipeline
 
 
@@ -76,7 +76,7 @@ class Shared(Scaling):
 
 
 def group(grouping):
-    return grouping(LABELS, dict.fromkeys(LABELS, 10))
+    return grouping(TOKEN_LABELS, dict.fromkeys(TOKEN_LABELS, 10))
 
 
 def test_each_kind_is_listed_by_its_short_names():
@@ -105,7 +105,7 @@ def test_what_another_package_registers_is_compared_where_it_is_named(register):
     assert next(iter(recalibrators())) == "halved"  # fewer numbers first
     assert "mild" in scalings()
     selector = make_selector(["halved", "platt"], [1])
-    trials = selector(fit_data(draw_tokens(600, 1), lowest=1e-4), group).table["trials"]
+    trials = selector(fit_data(sample_tokens(600, 1), lowest=1e-4), group).table["trials"]
     assert {trial["size"] for trial in trials if trial["candidate"] == "halved, 1 group"} == {0}
     assert "platt, 1 group" in {trial["candidate"] for trial in trials}
     assert type(selector.methods["halved"]) is Halved

@@ -17,10 +17,10 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 
 from tests.asked import asking, gold_docs
-from tests.categories import WORDS as CATEGORIES
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
 from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_pipeline
+from tests.made import CATEGORY_WORDS as CATEGORIES
+from tests.made import category_docs, revive_categorizer
 from tests.plugins.links_made import link_docs, linking
 from tests.plugins.sequence.trained import SMALL
 from tests.sources.parser import gold_doc as tree_doc

@@ -18,9 +18,9 @@ from spacy_calib.sources.find import find_component, registered_sources, source_
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
-from tests.categories import revive_categorizer
 from tests.conftest import revive
 from tests.family import SourceRow, rows_of_plugins
+from tests.made import revive_categorizer
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
 from tests.sources.test_span_finder import finding

@@ -14,7 +14,15 @@ from spacy_calib.context.features import DocumentConfidence
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.unit_scores import TextcatSource
-from tests.categories import SMALL_TABLE, bare, categorized, category_docs, fitted_categorizer, model_of, revive_categorizer
+from tests.made import (
+    SMALL_TABLE,
+    categorized,
+    categorizer_model,
+    category_docs,
+    fitted_categorizer,
+    revive_categorizer,
+    unannotated_examples,
+)
 from tests.sentences import says
 
 SOURCE = {"@calib_sources": "spacy-calib.Textcat.v1"}
@@ -62,7 +70,7 @@ def test_two_categorizers_keep_their_own_labels(nlp):
     assert set(doc._.calib_cats) <= set(first.labels) == {"film", "music", "food"}
     assert set(doc._.several_cats) == {"also film", "also music", "also food"} == set(other.labels)
     assert doc._.calib_raw == max(doc.cats[label] for label in first.labels)
-    scores = nlp.evaluate(bare(nlp, category_docs(20, 33, vocab=nlp.vocab)))
+    scores = nlp.evaluate(unannotated_examples(nlp, category_docs(20, 33, vocab=nlp.vocab)))
     assert scores["calib_smce"] is not None
     assert scores["several_smce"] is None  # nothing in this gold is about its labels
     assert "cats_score" in scores
@@ -82,11 +90,11 @@ def test_gold_that_leaves_labels_out_takes_no_part_there():
 
 def test_binary_classes_sum_to_one():
     nlp = spacy.blank("xx")
-    nlp.add_pipe("textcat", config=model_of("textcat"))
+    nlp.add_pipe("textcat", config=categorizer_model("textcat"))
     docs = category_docs(80, 35, vocab=nlp.vocab)
     for doc in docs:
         doc.cats = {"film": doc.cats["film"], "other": 1 - doc.cats["film"]}
-    nlp.initialize(lambda: bare(nlp, docs))
+    nlp.initialize(lambda: unannotated_examples(nlp, docs))
     calib = calib_of(nlp, normalize=True, sets={"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2})
     calib.fit(categorized(nlp, docs))
     doc = nlp("an actor")
@@ -103,7 +111,7 @@ def test_binary_classes_sum_to_one():
 )
 def test_docs_that_the_component_has_not_read_have_no_scores(nlp, cats, sentence):
     calib = calib_of(nlp)
-    (example,) = bare(nlp, category_docs(1, 1, vocab=nlp.vocab))
+    (example,) = unannotated_examples(nlp, category_docs(1, 1, vocab=nlp.vocab))
     example.predicted.cats = cats
     assert sentence in calib.source.missing(nlp.get_pipe("textcat"), [example.predicted])[0]
     with pytest.raises(CalibError, match=f"C032.*{sentence}"):
@@ -159,7 +167,7 @@ def test_five_hundred_labels_fit_and_apply():
     rng, n, n_labels = np.random.default_rng(0), 100, 500
     labels = [f"L{i}" for i in range(n_labels)]
     nlp = spacy.blank("xx")
-    bow = {**model_of("textcat_multilabel")["model"], "length": 16}
+    bow = {**categorizer_model("textcat_multilabel")["model"], "length": 16}
     component = nlp.add_pipe("textcat_multilabel", config={"model": bow})
     for label in labels:
         component.add_label(label)

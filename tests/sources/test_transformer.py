@@ -9,8 +9,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from tests.catalogue_tables import find_transformers
-from tests.categories import category_docs
 from tests.conftest import examples_for, made_up_sentences, run_upstream
+from tests.made import category_docs
 from tests.tiny_transformers import save_text_model, save_token_model
 
 TRANSFORMER = {

@@ -15,9 +15,9 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.registry import registry
 from spacy_calib.types import Pairs
+from tests.made import N_TAGS, fit_data, sample_tokens
 
 from ...strategies import make_pairs, pairs_of_tokens
-from ...tokens import N_TAGS, draw_tokens, fit_data
 
 # (registered name, settings)
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -30,7 +30,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 every_case = pytest.mark.parametrize(
     "number", [pytest.param(i, id=f"{case[0]}-{len(case[1])}") for i, case in enumerate(CASES)]
 )
-DATA = fit_data(draw_tokens(200, 1), lowest=1e-5)
+DATA = fit_data(sample_tokens(200, 1), lowest=1e-5)
 
 
 def make(number: int) -> Scaling:

@@ -13,9 +13,9 @@ from spacy.vocab import Vocab
 
 from spacy_calib.cli.evaluating import evaluation
 from spacy_calib.cli.evaluating.against import verdict
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences, revive
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scores import Made, made_scores
+from tests.made import TagScores, overconfident_scores
 
 
 @pytest.fixture(scope="session")
-def made() -> Made:
-    return made_scores()
+def made() -> TagScores:
+    return overconfident_scores()

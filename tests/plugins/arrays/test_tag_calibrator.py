@@ -22,8 +22,8 @@ from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from tests.docstrings import run_examples
+from tests.made import SCORED_TAGS, TagScores
 from tests.pipe.test_registered import Halved
-from tests.scores import LABELS, Made
 from tests.sentences import says
 
 
@@ -38,7 +38,7 @@ def docs_of(made):
     for document in np.unique(made.documents):
         own = made.documents == document
         words = ["x"] * int(own.sum())
-        predicted = Doc(nlp.vocab, words=words, tags=[LABELS[i] for i in made.P[own].argmax(axis=1)])
+        predicted = Doc(nlp.vocab, words=words, tags=[SCORED_TAGS[i] for i in made.P[own].argmax(axis=1)])
         predicted.user_data["probs"] = made.P[own]
         examples.append(Example(predicted, Doc(nlp.vocab, words=words, tags=made.y[own].tolist())))
     return nlp, examples
@@ -74,13 +74,13 @@ def docs_of(made):
     ids=["auto", "by hand", "promises"],
 )
 def test_it_gives_what_the_pipe_gives(made, parameters, config):
-    made = Made(made.P[:200], made.y[:200], made.documents[:200]) if not parameters else made  # too few to try all
+    made = TagScores(made.P[:200], made.y[:200], made.documents[:200]) if not parameters else made  # too few to try all
     nlp, examples = docs_of(made)
-    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": LABELS, "key": "probs"}
+    source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": SCORED_TAGS, "key": "probs"}
     pipe = nlp.add_pipe("calib", config={"source": source, **config})
     pipe.fit(examples)
     docs = [pipe(eg.predicted) for eg in examples]
-    by_pipe = np.concatenate([doc._.calib.to_dense(LABELS) for doc in docs])
+    by_pipe = np.concatenate([doc._.calib.to_dense(SCORED_TAGS) for doc in docs])
 
     calibrator = TagCalibrator(**parameters).fit(made.P, made.y, groups=made.documents)
     assert_allclose(calibrator.transform(made.P), by_pipe, rtol=0, atol=1e-12)
@@ -88,8 +88,8 @@ def test_it_gives_what_the_pipe_gives(made, parameters, config):
     tokens = [token for doc in docs for token in doc]
     if calibrator.sets is not None:
         held = calibrator.predict_set(made.P)
-        wanted = [set(LABELS if token._.calib_set is None else token._.calib_set) for token in tokens]
-        assert [{LABELS[i] for i in np.flatnonzero(row)} for row in held] == wanted
+        wanted = [set(SCORED_TAGS if token._.calib_set is None else token._.calib_set) for token in tokens]
+        assert [{SCORED_TAGS[i] for i in np.flatnonzero(row)} for row in held] == wanted
 
 
 def test_a_map_worked_out_by_hand():
@@ -108,7 +108,7 @@ def test_few_labels_of_a_strongly_biased_model_change_which_is_likeliest(seed):
     gold = rng.integers(0, 4, 1500)
     logits = rng.normal(0.0, 1.0, (1500, 4)) + 2.2 * (gold[:, None] == np.arange(4)) + [2.0, 1.0, -1.0, -2.0]
     P, few = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), slice(166)
-    calibrator = TagCalibrator(classes=LABELS[:4], threshold=1e-4).fit(P[few], gold[few])
+    calibrator = TagCalibrator(classes=SCORED_TAGS[:4], threshold=1e-4).fit(P[few], gold[few])
     made = calibrator.predict_proba(P[166:])
     right = [(one.argmax(axis=1) == gold[166:]).mean() for one in (P[166:], made)]
     assert right[0] < 0.65
@@ -122,7 +122,7 @@ def test_rows_of_predict_proba_sum_to_one(made, normalize):
     calibrator = TagCalibrator("isotonic", normalize=normalize).fit(made.P, made.y, made.documents)
     given = calibrator.predict_proba(made.P)
     assert_allclose(given.sum(axis=1), 1, atol=1e-12)
-    assert log_loss(made.y, given, labels=LABELS) > 0  # warnings are errors here
+    assert log_loss(made.y, given, labels=SCORED_TAGS) > 0  # warnings are errors here
     plain = calibrator.predict_proba(made.P, normalize=False)
     assert_array_equal(plain, calibrator.transform(made.P))
     assert_allclose(given, plain / plain.sum(axis=1, keepdims=True))
@@ -131,12 +131,12 @@ def test_rows_of_predict_proba_sum_to_one(made, normalize):
 
 
 def test_forms_of_scores_are_one(made):
-    parameters = {"method": "beta", "classes": LABELS, "sets": 0.1}
+    parameters = {"method": "beta", "classes": SCORED_TAGS, "sets": 0.1}
     wanted = TagCalibrator(**parameters).fit(made.P, made.y, made.documents)
     rows, columns = np.nonzero(made.P > 1e-4)
     shuffled = np.random.default_rng(0).permutation(len(rows))
     rows, columns = rows[shuffled], columns[shuffled]
-    by_name = (rows, np.array(LABELS)[columns], made.P[rows, columns])
+    by_name = (rows, np.array(SCORED_TAGS)[columns], made.P[rows, columns])
     by_column = (rows, columns, made.P[rows, columns])
     for P in (made.P.tolist(), scipy.sparse.csr_matrix(made.P), scipy.sparse.coo_matrix(made.P), by_name, by_column):
         calibrator = TagCalibrator(**parameters).fit(P, made.y, made.documents)
@@ -170,20 +170,20 @@ def test_documents_need_not_follow_one_another(made):
 def test_gold_may_be_missing_or_unknown(made):
     y = made.y.astype(object)
     y[:100] = [None, np.nan, "", "PRON"] * 25
-    calibrator = TagCalibrator("platt", classes=LABELS)
+    calibrator = TagCalibrator("platt", classes=SCORED_TAGS)
     with pytest.warns(UserWarning, match=r"\[CW21\] 25 units \(4.8 %\) have a gold label that no column has \(PRON\)"):
         calibrator.fit(made.P, y, made.documents)
     assert calibrator.unknown_gold_ == {"PRON": 25}
     report = calibrator.calibration_report(made.P, y, made.documents)
     assert report["tokens"] == 525
-    assert TagCalibrator("platt", classes=LABELS).fit(made.P[100:], made.y[100:]).unknown_gold_ == {}
+    assert TagCalibrator("platt", classes=SCORED_TAGS).fit(made.P[100:], made.y[100:]).unknown_gold_ == {}
 
 
 @pytest.mark.parametrize("none", [-100, -1, -100.0])
-@pytest.mark.parametrize("classes", [LABELS, None])
+@pytest.mark.parametrize("classes", [SCORED_TAGS, None])
 def test_a_negative_number_is_no_gold(made, none, classes):
     """-100, as Hugging Face writes it; also where the labels that are left would be too few to name the columns."""
-    y = np.array([LABELS.index(label) for label in made.y])
+    y = np.array([SCORED_TAGS.index(label) for label in made.y])
     met = y < 4
     wanted = TagCalibrator("platt", classes=classes or range(5)).fit(made.P[met], y[met], made.documents[met])
     given = np.where(met, y, none)
@@ -209,10 +209,10 @@ def test_a_negative_number_may_be_the_name_of_a_class():
 
 
 def test_labels_may_be_columns_or_numbers(made):
-    columns = np.array([LABELS.index(label) for label in made.y])
+    columns = np.array([SCORED_TAGS.index(label) for label in made.y])
     wanted = TagCalibrator("platt").fit(made.P, made.y)
-    assert wanted.classes_.tolist() == LABELS
-    by_column = TagCalibrator("platt", classes=LABELS).fit(made.P, columns)
+    assert wanted.classes_.tolist() == SCORED_TAGS
+    by_column = TagCalibrator("platt", classes=SCORED_TAGS).fit(made.P, columns)
     assert_array_equal(by_column.predict_proba(made.P), wanted.predict_proba(made.P))
     numbers = TagCalibrator("platt", classes=[7, 3, 5, 9, 1]).fit(made.P, np.array([7, 3, 5, 9, 1])[columns])
     assert_array_equal(numbers.predict(made.P), np.array([7, 3, 5, 9, 1])[wanted.predict_proba(made.P).argmax(axis=1)])
@@ -247,14 +247,14 @@ def test_it_works_with_the_rest_of_scikit_learn(made):
 
 def test_data_frames_name_the_columns(made):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(made.P, columns=LABELS, index=np.arange(600) + 7)
+    frame = pandas.DataFrame(made.P, columns=SCORED_TAGS, index=np.arange(600) + 7)
     calibrator = TagCalibrator("platt").fit(frame, pandas.Series(made.y)).set_output(transform="pandas")
-    assert calibrator.classes_.tolist() == LABELS
+    assert calibrator.classes_.tolist() == SCORED_TAGS
     given = calibrator.transform(frame)
-    assert given.columns.tolist() == LABELS
+    assert given.columns.tolist() == SCORED_TAGS
     assert given.index[0] == 7
     with pytest.raises(ValueError, match="feature names"):
-        calibrator.predict_proba(frame[LABELS[::-1]])
+        calibrator.predict_proba(frame[SCORED_TAGS[::-1]])
 
 
 def test_where_no_score_reaches_the_threshold_the_likeliest_one_counts():

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from spacy_calib.plugins.report.properties import SearchUnits, properties_of
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 
 
 def said(properties, unit):

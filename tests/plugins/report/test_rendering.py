@@ -14,9 +14,9 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.report.rendering import read_marks, read_words
-from tests.categories import fitted_categorizer
 from tests.doc.test_span_attributes import make_calib, put_spans
 from tests.docstrings import run_examples
+from tests.made import fitted_categorizer
 from tests.plugins.report.test_marked_text import Page
 
 TEXT = "the red duck saw a light run ."

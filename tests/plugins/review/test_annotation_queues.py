@@ -10,8 +10,8 @@ import spacy
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.answers import ARRAYS, parts_of
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import annotated, calib, docs_in, ok, refuses, save_docs
+from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
 

@@ -22,7 +22,7 @@ from spacy_calib.plugins.review.audit import (
     estimate_wrong,
 )
 from spacy_calib.plugins.review.queue.formats import WRITERS, to_record
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 
 ROWS = [
     [[("My", "D", {"D": 0.9, "N": 0.1}), ("fish", "N", {"N": 0.6, "V": 0.4}), ("swim", "V", {"V": 0.98})]],

@@ -15,7 +15,7 @@ from spacy_calib.plugins.review.digest_counts import DistinctCounter
 from spacy_calib.plugins.review.queue.orders import random_order
 from spacy_calib.plugins.review.queue.units import units_of
 from spacy_calib.plugins.review.stored import CorpusFile
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS
 
 

@@ -10,7 +10,7 @@ import pytest
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.plugins.review.cross_scoring import score_out_of_fold
 from spacy_calib.plugins.review.gold_audit import audit_gold
-from tests.given_scores import LABELS, doc_scored, reads_given_scores, with_gold
+from tests.made import GIVEN_LABELS, doc_scored, reads_given_scores, with_gold_tags
 
 
 def test_a_doc_without_scores_moves_no_other_one():
@@ -18,9 +18,9 @@ def test_a_doc_without_scores_moves_no_other_one():
     examples = []
     for _ in range(40):
         scores = rng.dirichlet(np.full(4, 0.4), size=5)
-        examples.append(with_gold(doc_scored(scores), [rng.choice(4, p=row) for row in scores]))
+        examples.append(with_gold_tags(doc_scored(scores), [rng.choice(4, p=row) for row in scores]))
     scores = np.tile([0.97, 0.01, 0.01, 0.01], (5, 1))
-    examples[21] = with_gold(doc_scored(scores), [0, 0, 3, 0, 0])
+    examples[21] = with_gold_tags(doc_scored(scores), [0, 0, 3, 0, 0])
     del examples[20].predicted.user_data["probs"]
     calib = reads_given_scores()
     with warnings.catch_warnings():
@@ -30,4 +30,4 @@ def test_a_doc_without_scores_moves_no_other_one():
     unit, found = audit_gold(calib, examples, corpus)
     assert (unit, found.n_labels) == ("token", 39 * 5)
     (doubt,) = [one for one in found.doubts if one.first // 5 == 21]
-    assert (doubt.first % 5, doubt.gold, doubt.rival, doubt.raw) == (2, LABELS[3], LABELS[0], pytest.approx(0.01))
+    assert (doubt.first % 5, doubt.gold, doubt.rival, doubt.raw) == (2, GIVEN_LABELS[3], GIVEN_LABELS[0], pytest.approx(0.01))

@@ -12,8 +12,8 @@ from spacy.vocab import Vocab
 from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.errors import CalibError
 from tests.answers import ARRAYS, EXPORTS, marked, parts_of, records_in, write
-from tests.categories import category_docs, revive_categorizer
 from tests.cli.conftest import calib, entity_docs, fitted_to, ok, refuses, revive_recognizer, save_docs
+from tests.made import category_docs, revive_categorizer
 
 N_DOCS = 40
 KINDS = {"entities": "ner", "tags": "tagger", "categories": "textcat"}

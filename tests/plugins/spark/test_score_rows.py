@@ -10,10 +10,10 @@ from spacy_calib.doc.blocks import add_block
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, score_schema
-from tests.categories import category_docs, fitted_categorizer
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, revive, run_upstream
 from tests.docstrings import run_examples
+from tests.made import category_docs, fitted_categorizer
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from spacy_calib.pairs.scored_corpus import ScoredCorpus
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 
 # Two Docs: (word, label, {tag: calibrated score}); raw scores are the squares.
 DOCS = [

@@ -26,7 +26,7 @@ from spacy_calib.plugins.review.queue.choosing import (
 from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW
 from spacy_calib.plugins.review.queue.tasks import tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 from tests.strategies import arrays, tied_score
 
 PLAN = QueuePlan("sentence", LABEL["least-confident"])

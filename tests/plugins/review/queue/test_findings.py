@@ -20,7 +20,7 @@ from spacy_calib.plugins.review.queue.findings import (
 )
 from spacy_calib.plugins.review.queue.orders import REVIEW
 from spacy_calib.plugins.review.queue.units import units_of
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS, small
 
 ERRORS = st.lists(st.booleans(), min_size=1, max_size=40)

@@ -12,7 +12,7 @@ import pytest
 
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.review.queue.formats import WRITERS, csv_texts, label_studio_config
-from tests.corpora import corpus_of
+from tests.made import corpus_of
 from tests.plugins.review.queue.corpora import small
 from tests.plugins.review.queue.test_tasks import tasks as tasks_in
 

@@ -25,7 +25,7 @@ from spacy_calib.plugins.review.queue.orders import (
 )  # fmt: skip
 from spacy_calib.plugins.review.queue.units import units_of
 from spacy_calib.types import Groups
-from tests.corpora import SMALL, corpus_of, tokens
+from tests.made import SMALL_CORPUS, corpus_of, hand_tokens
 
 
 def scores_of(corpus, order, tags=("B",), seed=0):
@@ -47,11 +47,11 @@ GOLDEN = {
 
 @pytest.mark.parametrize("by", GOLDEN)
 def test_priorities(by):
-    assert scores_of(corpus_of(SMALL), by) == pytest.approx(GOLDEN[by])
+    assert scores_of(corpus_of(SMALL_CORPUS), by) == pytest.approx(GOLDEN[by])
 
 
 def test_random_depends_on_the_seed_alone():
-    corpus = corpus_of([[tokens(0.5) for _ in range(20)]])
+    corpus = corpus_of([[hand_tokens(0.5) for _ in range(20)]])
     first, second = (scores_of(corpus, "random", seed=seed) for seed in (0, 1))
     assert sorted(first) == sorted(second)
     assert first.tolist() != second.tolist()
@@ -59,17 +59,17 @@ def test_random_depends_on_the_seed_alone():
 
 
 def test_a_sentence_without_any_of_the_tags_is_not_worth_it():
-    assert scores_of(corpus_of([[tokens(0.5), tokens(1.0)]]), "rare-tag").tolist() == [pytest.approx(0.5), -np.inf]
+    assert scores_of(corpus_of([[hand_tokens(0.5), hand_tokens(1.0)]]), "rare-tag").tolist() == [pytest.approx(0.5), -np.inf]
 
 
 @pytest.mark.parametrize("by", sorted(set(LABEL) - {"random"}))
 def test_more_doubt_is_more_urgent(by):
-    found = scores_of(corpus_of([[tokens(p, 0.95) for p in (0.9, 0.8, 0.7, 0.55)]]), by)
+    found = scores_of(corpus_of([[hand_tokens(p, 0.95) for p in (0.9, 0.8, 0.7, 0.55)]]), by)
     assert (np.diff(found) > 0).all()
 
 
 def test_another_order_is_refused():
-    corpus = corpus_of(SMALL)
+    corpus = corpus_of(SMALL_CORPUS)
     with pytest.raises(CalibError, match="order must be one of calibrated, .*, but 'length' was given"):
         unit_doubts(corpus, units_of(corpus, "token"), "length")
 
@@ -153,13 +153,13 @@ def test_the_tags_of_a_token_add_up():
 
 
 def test_at_least_one_of_independent_tokens():
-    corpus = corpus_of([[tokens(0.5, 0.8), tokens(1.0), tokens(0.0, 0.5)]])
+    corpus = corpus_of([[hand_tokens(0.5, 0.8), hand_tokens(1.0), hand_tokens(0.0, 0.5)]])
     found = any_probability(units_of(corpus, "sentence"), tag_probability(corpus, ["B"]), entity_events(corpus))
     assert found == pytest.approx([1 - 0.5 * 0.8, 0.0, 1.0])
 
 
 def test_the_tokens_of_an_entity_count_once():
-    corpus = corpus_of([[tokens(0.9)], [tokens(0.5, 0.8, 0.8)]], spans=[(1, 1, 3, "B", 0.2)])
+    corpus = corpus_of([[hand_tokens(0.9)], [hand_tokens(0.5, 0.8, 0.8)]], spans=[(1, 1, 3, "B", 0.2)])
     assert entity_events(corpus).tolist() == [0, 1, 2, 2]
     found = any_probability(units_of(corpus, "sentence"), tag_probability(corpus, ["B"]), entity_events(corpus))
     assert found == pytest.approx([0.1, 1 - 0.5 * 0.8])
@@ -167,7 +167,7 @@ def test_the_tokens_of_an_entity_count_once():
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_it_lies_between_the_likeliest_token_and_the_sum(scores):
-    corpus = corpus_of([[tokens(*sentence) for sentence in scores]])
+    corpus = corpus_of([[hand_tokens(*sentence) for sentence in scores]])
     probability = tag_probability(corpus, ["B"])
     found = any_probability(units_of(corpus, "sentence"), probability, np.arange(len(corpus)))
     for value, sentence in zip(found, scores, strict=True):

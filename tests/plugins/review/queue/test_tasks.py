@@ -8,7 +8,7 @@ from spacy_calib.plugins.review.queue.formats import to_record
 from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW, priorities, token_values
 from spacy_calib.plugins.review.queue.tasks import N_ALTERNATIVES, find_reason, tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
-from tests.corpora import SMALL, corpus_of
+from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 
 
@@ -97,7 +97,7 @@ def rows_of(corpus, chosen, unit="sentence"):
 
 
 def test_a_record_says_where_and_why():
-    first, second = rows_of(corpus_of(SMALL), [2, 1])
+    first, second = rows_of(corpus_of(SMALL_CORPUS), [2, 1])
     assert first == {
         "drawn": "doubt",
         "rank": 1,
@@ -132,12 +132,12 @@ def test_a_record_says_where_and_why():
 
 
 def test_whole_docs_have_no_sentence():
-    (row,) = rows_of(corpus_of(SMALL), [1], "document")
+    (row,) = rows_of(corpus_of(SMALL_CORPUS), [1], "document")
     assert (row["doc"], row["sentence"], row["start"], row["end"]) == (2, None, 0, 5)
 
 
 def test_the_entities_of_a_sentence():
-    corpus = corpus_of(SMALL, spans=[(0, 0, 2, "B", 0.3), (0, 2, 3, "A", 0.9), (2, 1, 2, "B", 0.5)])
+    corpus = corpus_of(SMALL_CORPUS, spans=[(0, 0, 2, "B", 0.3), (0, 2, 3, "A", 0.9), (2, 1, 2, "B", 0.5)])
     second, third = rows_of(corpus, [1, 2])
     assert second["marks"] == [{"start": 0, "end": 2, "label": "A", "score": 0.9}]
     assert [third["text"][one["start"] : one["end"]] for one in third["marks"]] == ["w1"]

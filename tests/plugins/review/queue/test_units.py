@@ -7,7 +7,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pairs.keyed import digest
 from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, unit_doubts
 from spacy_calib.plugins.review.queue.units import KINDS, unit_keys, units_of
-from tests.corpora import SMALL, corpus_of
+from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, small, with_gold
 
 
@@ -77,7 +77,7 @@ def test_an_unknown_kind_is_refused():
 
 
 def test_sentences_and_documents_with_a_score():
-    corpus = corpus_of(SMALL)
+    corpus = corpus_of(SMALL_CORPUS)
     units = units_of(corpus, "sentence")
     assert (units.firsts.tolist(), units.lasts.tolist()) == ([0, 2, 3], [2, 3, 7])
     assert units.counts(corpus.lengths).tolist() == [2, 1, 3]
@@ -88,17 +88,17 @@ def test_sentences_and_documents_with_a_score():
 
 
 def test_an_empty_doc_at_the_end():
-    assert units_of(corpus_of([*SMALL, []]), "document").firsts.tolist() == [0, 3]
+    assert units_of(corpus_of([*SMALL_CORPUS, []]), "document").firsts.tolist() == [0, 3]
 
 
 def test_sums_and_maxima_count_nan_as_nothing():
-    units = units_of(corpus_of(SMALL), "sentence")
+    units = units_of(corpus_of(SMALL_CORPUS), "sentence")
     values = np.array([1.0, np.nan, 3, 4, np.nan, 5, np.nan, np.nan])
     assert units.sums(values).tolist() == [1, 3, 9]
     assert units.maxima(values).tolist() == [1, 3, 5]
     assert units.maxima(np.full(8, np.nan)).tolist() == [-np.inf] * 3
     entities = units_of(
-        corpus_of(SMALL, [(0, 1, 3, "B", 0.3), (0, 0, 2, "B", 0.5)]), "entity"
+        corpus_of(SMALL_CORPUS, [(0, 1, 3, "B", 0.3), (0, 0, 2, "B", 0.5)]), "entity"
     )  # they overlap, and end at different places
     assert entities.sums(values).tolist() == [3, 1]
 

@@ -1,0 +1,285 @@
+"""What tests of several rooms make: scores with known truth, Docs with given scores, corpora written by hand, categorizers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import spacy
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed, load_model_from_config, registry
+
+from spacy_calib.calibration.token_fit import FitData
+from spacy_calib.calibration.tokens import PredictedLabels
+from spacy_calib.pairs.build import from_dense, pair_up
+from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from spacy_calib.pipe.component import Calibrator
+from spacy_calib.types import Groups, Marginals
+from tests.conftest import made_once
+
+# Tokens with known truth: a probability for every tag, and a gold tag sampled from a distribution that we know
+
+N_TAGS = 8
+TOKEN_LABELS = [f"T{i}" for i in range(N_TAGS)]
+# Of every 8 tags the frequent one is alone, and the last group holds five.
+TOKEN_GROUPS = Groups(("1", "2", "3"), np.array([0, 1, 1, 2, 2, 2, 2, 2]))
+TOKENS_PER_DOCUMENT = 20
+# By how much the log-odds of the tags are off besides.
+TOKEN_BIASES = (0.0, 0.6, -0.6, 0.3, 0.0, -0.3, 0.6, 0.0)
+
+
+@dataclass(frozen=True)
+class SampledTokens:
+    """probabilities: What a model says, shape (n, N_TAGS). truth: What is so, likewise. gold: Drawn from it, shape (n,)."""
+
+    probabilities: np.ndarray
+    truth: np.ndarray
+    gold: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+
+def sample_tokens(n: int, seed: int, sharpness: float = 1.4, biases: tuple[float, ...] = TOKEN_BIASES) -> SampledTokens:
+    """n tokens; the model's logits are the true ones times the sharpness (above 1: it is too sure) plus a bias for each tag.
+
+    Tags are the rarer the higher they are.
+    """
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0.0, 1.5, (n, N_TAGS)) + np.linspace(0.7, -0.7, N_TAGS)
+    truth = _softmax(logits)
+    gold = (rng.random((n, 1)) > np.cumsum(truth, axis=1)[:, :-1]).sum(axis=1)
+    return SampledTokens(_softmax(sharpness * logits + np.array(biases)), truth, gold)
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores as a source hands them over: a dense array, a row of NaN for a token of which the source knows nothing."""
+
+    probabilities: np.ndarray
+    spans: None = None
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.probabilities)
+
+    def marginals_above(self, threshold: float) -> Marginals:
+        return from_dense(self.probabilities, threshold)
+
+    def scores_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self.probabilities[rows, columns]
+
+
+def labels_of_columns(table: ScoreTable, columns: np.ndarray) -> PredictedLabels:
+    """SampledTokens that carry the labels of these columns, below 0 for none; the label of column k has the hash k + 1."""
+    hashes = np.maximum(columns + 1, 0).astype(np.uint64)
+    return PredictedLabels(hashes, np.arange(1, 1 + table.probabilities.shape[1], dtype=np.uint64), lambda: columns)
+
+
+def fit_data(
+    tokens: SampledTokens, threshold: float = 0.01, lowest: float | None = None, per_document: int = TOKENS_PER_DOCUMENT
+) -> FitData:
+    """What a token calibration is fitted on; documents of so many tokens. lowest (float | None): The threshold where not given."""
+    pairs = pair_up(from_dense(tokens.probabilities, threshold if lowest is None else lowest), tokens.gold)
+    return FitData(pairs, tokens.gold, pairs.rows // per_document, N_TAGS, threshold)
+
+
+# Scores of an overconfident tagger, as arrays
+
+SCORED_TAGS = ["ADJ", "ADV", "NOUN", "VERB", "X"]
+
+
+class TagScores(NamedTuple):
+    """P: Raw scores of 600 units, shape (600, 5). y: Gold labels. documents: Of each unit, twelve in all."""
+
+    P: NDArray[np.float64]
+    y: NDArray[np.str_]
+    documents: NDArray[np.intp]
+
+
+def overconfident_scores() -> TagScores:
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.array([2.0, 1.0, 4.0, 3.0, 0.5]) / 4, 600)
+    y = np.array([SCORED_TAGS[rng.choice(5, p=row)] for row in true])
+    P = true**2
+    return TagScores(P / P.sum(axis=1, keepdims=True), y, np.arange(600) // 50)
+
+
+# Docs whose tags have given scores, and a pipe that reads these
+
+GIVEN_LABELS = ("A", "B", "C", "D")
+_BLANK = spacy.blank("xx")
+_SOURCE = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": list(GIVEN_LABELS), "key": "probs", "subprobabilities": True}
+
+
+def reads_given_scores(**settings: Any) -> Calibrator:
+    """A pipe with these settings, not fitted."""
+    return spacy.blank("xx").add_pipe("calib", config={"source": _SOURCE, **settings})
+
+
+def doc_scored(scores: Sequence[Sequence[float]] | NDArray[np.float64]) -> Doc:
+    """A Doc of tokens with these scores of GIVEN_LABELS; each carries its likeliest tag."""
+    table = np.array(scores, dtype=np.float64)
+    doc = Doc(_BLANK.vocab, words=["x"] * len(table), tags=[GIVEN_LABELS[tag] for tag in table.argmax(axis=1)])
+    doc.user_data["probs"] = table
+    return doc
+
+
+def with_gold_tags(doc: Doc, tags: Sequence[int] | NDArray[np.intp]) -> Example:
+    """The Doc beside gold of these tags."""
+    return Example(doc, Doc(_BLANK.vocab, words=[token.text for token in doc], tags=[GIVEN_LABELS[tag] for tag in tags]))
+
+
+# Scored corpora written by hand
+
+# A token: (word, label, {tag: calibrated score}); the label "" is none, and the raw score is the square of the calibrated one.
+HandToken = tuple[str, str, dict[str, float]]
+
+
+def corpus_of(docs: list[list[list[HandToken]]], spans: list[tuple[int, int, int, str, float]] = ()) -> ScoredCorpus:
+    """docs: Docs of sentences of hand_tokens. spans: (Doc, first token, the one after the last, label, calibrated score)."""
+    rows = [(d, i == 0, *token) for d, doc in enumerate(docs) for sentence in doc for i, token in enumerate(sentence)]
+    names = list(
+        dict.fromkeys(
+            [tag for *_, scores in rows for tag in scores] + [row[3] for row in rows if row[3]] + [span[3] for span in spans]
+        )
+    )
+    number = {name: i for i, name in enumerate(names)} | {"": -1}
+    entries = [(i, number[tag], score) for i, (*_, scores) in enumerate(rows) for tag, score in scores.items()]
+    own = np.array([scores.get(label, np.nan) for _, _, _, label, scores in rows], dtype=float)
+    at, tags, scores = (np.array(column) for column in zip(*entries, strict=True))
+    unknown = np.full(len(rows), -1, dtype=np.int8)
+    kinds = [np.intp, np.intp, np.intp, np.intp, float, float]
+    columns = list(zip(*((d, a, b, number[label], s**2, s) for d, a, b, label, s in spans), strict=True)) or [()] * 6
+    return ScoredCorpus(
+        names=tuple(names),
+        docs=np.array([row[0] for row in rows]),
+        n_docs=len(docs),
+        words=np.array([*(row[2] for row in rows), None], dtype=object)[:-1],
+        spaces=np.ones(len(rows), dtype=bool),
+        starts=np.array([row[1] for row in rows]),
+        labels=np.array([number[row[3]] for row in rows]),
+        raw=own**2,
+        calibrated=own,
+        gold=np.full(len(rows), -1),
+        right=unknown,
+        rows=at.astype(np.intp),
+        tags=tags.astype(np.intp),
+        columns=tags.astype(np.intp),
+        tag_raw=scores**2,
+        tag_calibrated=scores,
+        hits=np.full(len(scores), -1, dtype=np.int8),
+        spans=ScoredSpans(
+            *(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)),
+            right=np.full(len(spans), -1, dtype=np.int8),
+            accept=np.full(len(spans), -1, dtype=np.int8),
+        ),
+    )
+
+
+def hand_tokens(*scores: float) -> list[HandToken]:
+    """A sentence whose hand_tokens carry A with these scores; the other tag is B."""
+    return [(f"w{i}", "A", {"A": score, "B": 1 - score}) for i, score in enumerate(scores)]
+
+
+# Two Docs of two sentences each, and an empty one between them. White space and a token without a label do not count.
+SMALL_CORPUS = [
+    [hand_tokens(0.9, 0.6), hand_tokens(0.75)],
+    [],
+    [[*hand_tokens(0.6, 0.6), ("\n", "A", {"A": 0.1}), ("x", "", {"B": 0.5})], [(" ", "A", {"A": 0.2})]],
+]
+
+
+# Texts with categories, and categorizers trained on them for a moment
+
+# Before spaCy 3.7.5 the table of a bag of words has 262,144 rows.
+SMALL_TABLE = registry.has("architectures", "spacy.TextCatBOW.v3")
+CATEGORY_WORDS = {"film": ["actor", "scene", "plot"], "music": ["song", "band", "tune"], "food": ["bread", "soup", "wine"]}
+_COMMON_WORDS = ["the", "a", "was", "good", "bad", "long", "new"]
+
+
+def category_docs(n: int, seed: int, several: bool = False, vocab: object = None) -> list[Doc]:
+    """n short texts with gold categories that their words tell nearly always. several (bool): Whether a text may have some of them, or none.
+
+    Where a text has one, every twentieth has another than its words tell: a categorizer that is unsure must be wrong now and then.
+    """
+    rng = random.Random(seed)
+    vocab = Language().vocab if vocab is None else vocab
+    docs = []
+    for _ in range(n):
+        own = [name for name in CATEGORY_WORDS if rng.random() < 0.4] if several else [rng.choice(list(CATEGORY_WORDS))]
+        words = [word for name in own for word in rng.sample(CATEGORY_WORDS[name], 2)] + rng.sample(_COMMON_WORDS, 3)
+        words += [rng.choice(CATEGORY_WORDS[name]) for name in CATEGORY_WORDS if rng.random() < 0.3]
+        rng.shuffle(words)
+        doc = Doc(vocab, words=words)
+        if not several and len(docs) % 20 == 9:
+            own = [next(name for name in CATEGORY_WORDS if name not in own)]
+        doc.cats = {name: float(name in own) for name in CATEGORY_WORDS}
+        docs.append(doc)
+    return docs
+
+
+def unannotated_examples(nlp: Language, docs: list[Doc]) -> list[Example]:
+    """Examples whose predicted Docs hold the same words and nothing else."""
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
+
+
+def categorizer_model(factory: str) -> dict[str, Any]:
+    """A bag of words, with a small table where spaCy lets one choose."""
+    bow = {"exclusive_classes": factory == "textcat", "ngram_size": 1, "no_output_layer": False}
+    table = {"length": 1024} if SMALL_TABLE else {}
+    return {"model": {"@architectures": f"spacy.TextCatBOW.v{3 if SMALL_TABLE else 2}", **bow, **table}}
+
+
+@cache
+def trained_categorizer(factory: str) -> dict[str, Any]:
+    """A pipeline of one `textcat` or `textcat_multilabel`, with labels film, music, food: config and bytes."""
+    return made_once(factory, lambda: _train_categorizer(factory))
+
+
+def _train_categorizer(factory: str) -> dict[str, Any]:
+    fix_random_seed(0)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(factory, config=categorizer_model(factory))
+    examples = unannotated_examples(nlp, category_docs(100, 31, factory != "textcat", nlp.vocab))
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = 0.02
+    for _ in range(12):
+        nlp.update(examples, sgd=optimizer)
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
+def revive_categorizer(factory: str = "textcat") -> Language:
+    saved = trained_categorizer(factory)
+    return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
+
+
+def fitted_categorizer(factory: str = "textcat", n: int = 120, **settings: Any) -> Language:
+    """The same with a calib pipe fitted on n texts."""
+    nlp = revive_categorizer(factory)
+    source = {"@calib_sources": "spacy-calib.Textcat.v1", "component": factory}
+    grouping = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 1}
+    calib = nlp.add_pipe("calib", config={"source": source, "grouping": grouping, **settings})
+    calib.fit(categorized(nlp, category_docs(n, 32, factory != "textcat", nlp.vocab)))
+    return nlp
+
+
+def categorized(nlp: Language, docs: list[Doc]) -> list[Example]:
+    """Examples whose predicted Docs have passed the pipes before `calib`."""
+    examples = unannotated_examples(nlp, docs)
+    with nlp.select_pipes(disable=["calib"] if "calib" in nlp.pipe_names else []):
+        for example in examples:
+            example.predicted = nlp(example.predicted)
+    return examples
