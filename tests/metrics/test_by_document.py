@@ -31,7 +31,7 @@ from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups
 
 from ..strategies import make_pairs, scored_hits
-from .simulated import shares_covered, texts
+from .simulated import sample_documents, shares_covered, texts
 
 GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
 
@@ -90,15 +90,12 @@ def test_differences_of_documents_are_covered_as_often_as_they_say():
     pool, hits, documents = texts(20_000, seed=0, spread=0.6)
     losses = squared_losses(np.minimum(pool + 0.2, 1), hits) - squared_losses(pool, hits)
     truth = losses.mean()
-    starts = np.searchsorted(documents, np.arange(20_001))
 
     def simulate(seed):
-        drawn = np.random.default_rng(seed).integers(20_000, size=25)
-        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
-        of_pair = np.repeat(np.arange(25), starts[drawn + 1] - starts[drawn])
-        found = mean_interval(losses[some], of_pair, n_samples=199, seed=seed)
+        rows, of_pair = sample_documents(documents, 25, seed)
+        found = mean_interval(losses[rows], of_pair, n_samples=199, seed=seed)
         # The same as if every pair were a document.
-        alone = mean_interval(losses[some], np.arange(len(some)), n_samples=199, seed=seed)
+        alone = mean_interval(losses[rows], np.arange(len(rows)), n_samples=199, seed=seed)
         return found.low <= truth <= found.high, truth <= found.upper, alone.low <= truth <= alone.high
 
     two_sided, one_sided, of_pairs = shares_covered(400, simulate)
@@ -148,15 +145,13 @@ def test_two_documents_take_students_quantile():
 @given(scored_hits(min_size=2), st.integers(1, 6))
 def test_bounds_are_in_order_and_finite(pair, length):
     scores, hits = pair
-    found = mean_interval(squared_losses(scores, hits), np.arange(len(scores)) // length, n_samples=99)
-    if found.documents > 1:
-        assert found.low <= found.high
-        assert found.upper <= found.high
-        assert all(
-            type(value) is float and math.isfinite(value) for value in (found.estimate, found.low, found.high, found.upper)
-        )
+    interval = mean_interval(squared_losses(scores, hits), np.arange(len(scores)) // length, n_samples=99)
+    bounds = (interval.low, interval.upper, interval.high)
+    if interval.documents > 1:
+        assert interval.low <= interval.high >= interval.upper
+        assert all(type(value) is float and math.isfinite(value) for value in (interval.estimate, *bounds))
     else:
-        assert found.low is found.high is found.upper is None
+        assert bounds == (None, None, None)
 
 
 def test_no_pairs_and_one_document():
@@ -195,13 +190,10 @@ def test_true_calibration_errors_are_covered_as_often_as_they_say(slope, spread)
     truth = true_error(pool, pool_hits)
     # |slope - 1| times the standard deviation of a uniform number.
     assert truth == pytest.approx(abs(slope - 1) / math.sqrt(12), abs=0.005)
-    starts = np.searchsorted(documents, np.arange(20_001))
 
     def simulate(seed):
-        drawn = np.random.default_rng(seed).integers(20_000, size=40)
-        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
-        of_pair = np.repeat(np.arange(40), starts[drawn + 1] - starts[drawn])
-        found = error_interval(pool[some], pool_hits[some], of_pair, n_samples=199, seed=seed)
+        rows, of_pair = sample_documents(documents, 40, seed)
+        found = error_interval(pool[rows], pool_hits[rows], of_pair, n_samples=199, seed=seed)
         return found.low <= truth <= found.high, truth <= found.upper
 
     two_sided, one_sided = shares_covered(200, simulate)
