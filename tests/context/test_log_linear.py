@@ -23,10 +23,10 @@ def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
 
 def of_words(n_words: int, codes, log_odds=None) -> PairInputs:
     """Inputs of a model with a weight for each word and, with log-odds, a line."""
-    blocks = (
-        [WeightBlock("rival", n_words)] if log_odds is None else [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", n_words)]
-    )
-    return inputs_of(blocks, codes, () if log_odds is None else (np.ones(len(codes)), log_odds))
+    rival = WeightBlock("rival", n_words)
+    if log_odds is None:
+        return inputs_of([rival], codes)
+    return inputs_of([WeightBlock("line", 1, 2, 0.0), rival], codes, (np.ones(len(codes)), log_odds))
 
 
 def test_a_prediction_by_hand():

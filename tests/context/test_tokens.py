@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,22 +14,24 @@ from spacy_calib.context.features import NO_ENTRY, DocumentConfidence, FurtherSc
 from spacy_calib.context.fit import ContextComparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
-from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores
+from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores, span_columns
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import find_top
 from spacy_calib.schema import InvalidState
-from spacy_calib.types import Pairs
+from spacy_calib.types import Groups, Pairs, Spans
 from tests.context.made_up import words_and_pairs, words_of
 
 EVERY = (NeighbourConfidence(), DocumentConfidence(), FurtherScoresFeature())
 
 
-def fitted(when: str = "always", n_docs: int = 60, **settings):
+@cache
+def fitted(n_docs: int = 60, **settings):
+    """(what a fit gives, words, pairs), the same for every test that asks for it: it must not be changed."""
     words, pairs, documents = words_and_pairs(n_docs)
-    made = fit_token_context(
-        TokenContext(EVERY, when), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
+    fit = fit_token_context(
+        TokenContext(EVERY, "always"), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
     )
-    return made, words, pairs
+    return fit, words, pairs
 
 
 def moved(context: TokenContext, words, pairs):
@@ -248,12 +252,31 @@ def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted()
     assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
 
 
+def test_columns_of_spans_by_hand():
+    """Spans of tokens 0 and 1 with label A, and of token 2 with label B; of the forms the first one alone is known."""
+    rows, tags, scores = [0, 0, 1, 1, 2], [0, 1, 0, 1, 1], [0.6, 0.2, 0.2, 0.5, 0.9]
+    tokens = token_scores(words_of([[1] * 3]), rows, tags, scores)
+    view = TokenView(tokens, np.array([[1.0, 2.0, 4.0]]), np.array([0, -1, -1]), np.array(scores) / 2)
+    ends = np.array([2, 3])
+    spans = Spans(np.array([0, 2]), ends, np.array([0, 1]), np.ones(3), np.ones(2), np.ones(2, dtype=bool))
+    columns = span_columns(
+        view, spans, Groups(("g",), np.array([0, -1])), LabelMatch.from_labels(("A", "B"), False, ("A", "B"))
+    )
+    entropies = [-sum(p * np.log(p) for p in left) for left in ([0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.9, 0.1])]
+    # The mean of the feature and of the entropy, the share of unknown forms, the length, and whether the label is of the group.
+    assert [column.tolist() for column in (*columns[:4], columns[7])] == [
+        [1.5, 4.0], pytest.approx([(entropies[0] + entropies[1]) / 2, entropies[2]]), [0.5, 1.0], [np.log(2), 0.0], [1.0, 0.0],
+    ]  # fmt: skip
+    # Halves of .6 and .2 for A, and of .9 for B: minimum, product and mean.
+    for column, probabilities in zip(columns[4:7], ([0.1, 0.45], [0.03, 0.45], [0.2, 0.45]), strict=True):
+        assert column == pytest.approx(log_odds(np.array(probabilities)))
+
+
 def test_labels_beside_one_that_moved_share_what_it_leaves():
     """.4 of .4 becomes all of .7; .3 and .2 of .5 share .2. What leads nothing, and what is asked for below the threshold, keeps its proportion."""
     rows, scores = np.array([0, 0, 1, 1, 1, 2]), np.array([0.6, 0.4, 0.5, 0.3, 0.2, 0.004])
     found = replace_top_scores(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
     assert found == pytest.approx([0.3, 0.7, 0.8, 0.12, 0.08, 0.004])
     # a certain label leaves nothing, and what rounding left beside it stays a probability
-    assert replace_top_scores(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx(
-        [0.5, 5e-6]
-    )
+    rest = replace_top_scores(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5]))
+    assert rest == pytest.approx([0.5, 5e-6])

@@ -22,6 +22,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.blocks import word_digest
 from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.rows import find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -522,7 +523,18 @@ def test_two_docs_with_the_same_words_keep_their_own(bench):
     assert [span._.calib_raw for span in spans_of(joined, bench.layer)] == scores[0] + scores[1]
 
 
-# Entities under the default prefix
+# Two pipes
+
+
+def test_spans_of_another_layer_under_the_same_prefix_are_not_found():
+    nlp, docs = spacy.blank("xx"), []
+    for layer in ("ner", "spans:sc"):
+        doc = Doc(nlp.vocab, words=["aa", "bb"])
+        put_spans(doc, layer, [Span(doc, 0, 1, "A")])
+        docs.append(make_calib(nlp, layer)(doc))
+    user_data = Doc.from_docs(docs).user_data
+    for layer, expected in (("ner", (0, 2, "A")), ("spans:sc", (6, 8, "A"))):
+        assert [key for key, values, _ in find_spans(user_data, "calib", layer) if values.on_doc] == [expected]
 
 
 def two_pipes_on(nlp: Language, layer: str) -> Doc:
