@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 
 import pytest
@@ -10,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_calib.sources.fingerprint import WeightWatch, fingerprint
-from tests.conftest import examples_for, train_pipeline
+from tests.conftest import examples_for, run_upstream, train_pipeline
 
 TEXT = "the old dog saw a duck ."
 
@@ -49,12 +50,10 @@ def test_training_is_said_once_and_after_loading_again(fitted, tmp_path):
     fitted(TEXT)
     train(fitted, "tagger")
     (warning,) = said(fitted, 3)
-    assert "CW04" in warning
-    assert "'tagger'" in warning
+    assert re.search("CW04.*'tagger'", warning)
     assert fitted.get_pipe("calib").lookup.weights_changed() is True
     fitted.to_disk(tmp_path / "m")
-    loaded = spacy.load(tmp_path / "m")
-    assert len(said(loaded, 3)) == 1
+    assert len(said(spacy.load(tmp_path / "m"), 3)) == 1
 
 
 def test_training_the_embedding_alone_is_noticed(fitted):
@@ -77,9 +76,7 @@ def test_fitting_again_ends_it(fitted):
     train(fitted, "tagger")
     assert fitted.get_pipe("calib").lookup.weights_changed() is True
     with fitted.select_pipes(disable=["calib"]):
-        examples = examples_for(fitted, 40, seed=6)
-        for example in examples:
-            example.predicted = fitted(example.predicted)
+        examples = run_upstream(fitted, examples_for(fitted, 40, seed=6))
     fitted.get_pipe("calib").fit(examples)
     assert fitted.get_pipe("calib").lookup.weights_changed() is False
     assert said(fitted) == []

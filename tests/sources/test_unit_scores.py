@@ -68,28 +68,13 @@ def given_to(doc: Doc, form: str) -> list[Any]:
     return doc.user_data["probs"] if form == "list" else [token._.conf for token in doc]
 
 
-@pytest.mark.parametrize("form", ["number", "mapping", "list"])
-def test_tokens(conf, form):
-    calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
-    calib.fit(token_examples(250, 0, form))
-    assert calib.labels == ("A", "B")
-    doc = calib(token_examples(1, 1, form)[0].predicted)
-    for token, value in zip(doc, given_to(doc, form), strict=True):
-        scores = value if isinstance(value, dict) else {token.tag_: value}
-        # Without a tag on the Doc each token gets its likeliest one.
-        assert token.tag_ == max(scores, key=scores.__getitem__)
-        assert token._.calib_raw == scores[token.tag_]
-        assert set(token._.calib_scores) == {label for label, score in scores.items() if score >= 0.01}
-        assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
-
-
 def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
     """The same with gold of another scheme, of tokens or of documents."""
     for example in examples:
         gold = example.reference
         for token in gold:
             token.tag_ = table.get(token.tag_, token.tag_)
-        gold.cats = {table[label]: value for label, value in gold.cats.items()}
+        gold.cats = {table.get(label, label): value for label, value in gold.cats.items()}
     return examples
 
 
@@ -97,19 +82,21 @@ def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
 TABLES = [{"A": "Z", "B": "Y"}, {"A": "B", "B": "A"}]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [{}, *TABLES])
 @pytest.mark.parametrize("form", ["number", "mapping", "list"])
-def test_tokens_with_a_map(conf, form, table):
+def test_tokens_and_those_with_a_map(conf, form, table):
     calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
-    calib.source = with_map(calib.source, table)
+    calib.source = with_map(calib.source, table or None)
     calib.fit(mapped(token_examples(250, 0, form), table))
+    assert set(calib.labels) == {table.get(label, label) for label in TAGS}
     doc = calib(token_examples(1, 1, form)[0].predicted)
     for token, value in zip(doc, given_to(doc, form), strict=True):
         scores = value if isinstance(value, dict) else {token.tag_: value}
-        # The Doc has the tags of who gave the scores; what the pipe says of them names those of the gold.
+        # Without a tag on the Doc each token gets its likeliest one, of who gave the scores; what the pipe says of them names those of the gold.
         assert token.tag_ == max(scores, key=scores.__getitem__)
         assert token._.calib_raw == scores[token.tag_]
-        assert next(iter(token._.calib_scores)) == table[token.tag_]
+        assert next(iter(token._.calib_scores)) == table.get(token.tag_, token.tag_)
+        assert set(token._.calib_scores) == {table.get(label, label) for label, score in scores.items() if score >= 0.01}
         assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
 
 

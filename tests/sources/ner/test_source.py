@@ -20,6 +20,7 @@ from tests.sources.ner import (
     TYPES,
     add_calib,
     docs_of,
+    entity_keys,
     entity_tokens,
     fit_on,
     gold_examples,
@@ -52,7 +53,7 @@ def token_values(doc):
     return [(token._.calib_raw, token._.calib_score, token._.calib_scores) for token in doc]
 
 
-def read(source, nlp, texts):
+def read(source, nlp, texts) -> Any:
     docs = [doc for doc in nlp.pipe(texts) if len(doc)]
     return docs, source.read(nlp.get_pipe("ner"), docs)
 
@@ -63,26 +64,17 @@ def read(source, nlp, texts):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("factory", ["ner", "calib_ner", "beam_ner", "calib_beam_ner"])
 def test_family(factory, settings):
-    """Rows match tokens and sum to 1 (outside for biluo), and the Docs were not changed; for every recognizer."""
+    """Rows match tokens and sum to 1 (outside for biluo), and entities are those of the Docs; for every recognizer."""
     nlp = trained_once(factory)
-    source, pipe = NerSource("ner", **settings), nlp.get_pipe("ner")
-    assert source.supports(pipe)
-    assert source.is_trained(pipe)
-    docs = [doc for doc in nlp.pipe(TEXTS) if len(doc)]
-    before = [doc.to_bytes() for doc in docs]
-    assert source.missing(pipe, docs) == [""] * len(docs)
-    scores: Any = source.read(pipe, docs)
-    assert [doc.to_bytes() for doc in docs] == before
-    labels = source.labels(pipe)
-    assert len(set(labels)) == len(labels)
+    source = NerSource("ner", **settings)
+    docs, scores = read(source, nlp, TEXTS)
     marginals = scores.probabilities
-    assert marginals.shape == (sum(map(len, docs)), len(labels))
-    assert ((marginals >= 0) & (marginals <= 1 + 1e-12)).all()
+    assert marginals.shape == (sum(map(len, docs)), len(source.labels(nlp.get_pipe("ner"))))
     beam = settings.get("beam_width", 1) > 1 or "beam" in factory
     if "granularity" not in settings or (beam and factory != "beam_ner") or settings.get("beam_width", 1) > 1:
         assert marginals.sum(axis=1) == pytest.approx(np.ones(len(marginals)))
     spans: Any = scores.spans
-    found = {(int(s), int(e), source.span_labels(pipe)[k]) for s, e, k in
+    found = {(int(s), int(e), source.span_labels(nlp.get_pipe("ner"))[k]) for s, e, k in
              zip(spans.starts[spans.on_doc], spans.ends[spans.on_doc], spans.labels[spans.on_doc], strict=True)}  # fmt: skip
     starts = np.cumsum([0, *map(len, docs)])
     wanted = {(at + e.start, at + e.end, e.label_) for at, doc in zip(starts, docs, strict=False) for e in doc.ents}
@@ -94,7 +86,6 @@ def test_family(factory, settings):
         rows = np.arange(one.starts[0], one.ends[0])
         columns = _columns(settings, int(one.labels[0]), len(rows))
         assert one.token_scores == pytest.approx(marginals[rows, columns])
-        assert 0 <= one.scores[0] <= 1
 
 
 def _columns(settings, kind, length):
@@ -177,18 +168,14 @@ def test_fit_and_annotate(settings):
     biluo = settings.get("granularity") == "biluo"
     for doc in docs:
         for token in doc:
-            assert 0 <= token._.calib_score <= 1
-            assert 0 <= token._.calib_raw <= 1
             label = token.ent_type_ or "O"
             assert any(key == label or key[2:] == label for key in token._.calib_scores)
             assert sum(key[1:2] == "-" for key in token._.calib_scores) == (len(token._.calib_scores) - 1 if biluo else 0)
         for ent in doc.ents:
-            assert 0 <= ent._.calib_score <= 1
             assert ent._.calib_raw == pytest.approx(np.prod([token._.calib_raw for token in ent]))
-        assert {(e.start, e.end, e.label) for e in doc._.calib.ents} == {(e.start, e.end, e.label_) for e in doc.ents}
+        assert {(e.start, e.end, e.label) for e in doc._.calib.ents} == set(entity_keys(doc))
         assert doc[0:1]._.calib_score is None or doc.ents[0].end == 1
-    scores = nlp.evaluate(gold_examples(nlp, 20, 8))
-    assert 0 <= scores["calib_brier"] <= 1
+    assert nlp.evaluate(gold_examples(nlp, 20, 8))["calib_brier"] < 0.1
 
 
 def test_inside_tokens_carry_what_the_first_said():
@@ -335,7 +322,7 @@ def test_beam_keeps_the_entities_that_were_decided(factory):
         view = doc._.calib
         candidates = {(one.start, one.end, one.label): one.raw for one in view.candidates}
         chosen = {(one.start, one.end, one.label) for one in view.ents}
-        assert chosen == {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        assert chosen == set(entity_keys(doc))
         assert not chosen & set(candidates)
         assert {**candidates, **{key: scored[key] for key in chosen & set(scored)}} == pytest.approx(dict(scored), abs=1e-6)
         assert [one.score for one in view.candidates] == sorted((one.score for one in view.candidates), reverse=True)
@@ -416,29 +403,27 @@ def test_second_pass_gives_what_the_inline_pipe_gives(settings, listener):
             assert ent._.calib_score == pytest.approx(twin._.calib_score, abs=1e-6)
 
 
-def with_ruler(factory: str, overwrite: bool = False) -> Any:
-    nlp = trained(factory)
-    ruler = nlp.add_pipe("entity_ruler", before="ner", config={"overwrite_ents": overwrite})
-    ruler.add_patterns([{"label": "PER", "pattern": "Rome"}])
-    return nlp
+RULERS = {"entity_ruler": {}, "span_ruler": {"annotate_ents": True}}
 
 
-def test_second_pass_refuses_presets():
+def add_ruler(nlp: Any, pattern: str = "Rome", factory: str = "entity_ruler", **place: str) -> None:
+    nlp.add_pipe(factory, config=RULERS[factory], **place).add_patterns([{"label": "PER", "pattern": pattern}])
+
+
+@pytest.mark.parametrize("factory", RULERS)
+def test_second_pass_refuses_presets(factory):
     """Entities of a component before `ner` cannot be told from its own."""
-    nlp = with_ruler("ner")
+    nlp = trained("ner")
+    add_ruler(nlp, factory=factory, before="ner")
     calib = add_calib(nlp)
-    with pytest.raises(CalibError, match="C034.*'ner'.*'entity_ruler' sets entities before 'ner'"):
+    with pytest.raises(CalibError, match=f"C034.*'ner'.*'{factory}' sets entities before 'ner'"):
         fit_on(nlp, calib)
     assert not calib.fitted
-    calib.warn.warned_keys.add("CW01{}")
-    with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
-        doc = nlp("she saw Rome")
-    assert [token._.calib_score for token in doc] == [None] * 3
 
 
 def test_ruler_added_after_the_fit():
     nlp, calib = fitted("ner")
-    nlp.add_pipe("entity_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Rome"}])
+    add_ruler(nlp, before="ner")
     with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
     assert [token._.calib_score for token in doc] == [None] * 3
@@ -446,27 +431,16 @@ def test_ruler_added_after_the_fit():
         calib.fit(gold_examples(nlp, 4, 1))
 
 
-@pytest.mark.parametrize("factory", ["span_ruler", "entity_ruler"])
+@pytest.mark.parametrize("factory", RULERS)
 def test_ruler_behind_the_recognizer_is_no_obstacle(factory):
-    nlp = trained("ner")
-    fit_on(nlp, add_calib(nlp))
-    config = {"annotate_ents": True} if factory == "span_ruler" else {}
-    ruler = nlp.add_pipe(factory, after="ner", config=config)
-    ruler.add_patterns([{"label": "PER", "pattern": "saw"}])
-    doc = nlp("she saw Rome")
-    assert all(token._.calib_score is not None for token in doc)
-
-
-def test_span_ruler_that_sets_entities_is_refused():
-    nlp = trained("ner")
-    ruler = nlp.add_pipe("span_ruler", before="ner", config={"annotate_ents": True})
-    ruler.add_patterns([{"label": "PER", "pattern": "Rome"}])
-    with pytest.raises(CalibError, match="C034.*'span_ruler' sets entities"):
-        fit_on(nlp, add_calib(nlp))
+    nlp, _ = fitted("ner")
+    add_ruler(nlp, "saw", factory, after="ner")
+    assert all(token._.calib_score is not None for token in nlp("she saw Rome"))
 
 
 def test_inline_pipe_takes_presets():
-    nlp = with_ruler("calib_ner")
+    nlp = trained("calib_ner")
+    add_ruler(nlp, before="ner")
     fit_on(nlp, add_calib(nlp))
     doc = nlp("she saw Rome , Ann Lee")
     assert [(ent.text, ent.label_) for ent in doc.ents][0] == ("Rome", "PER")
