@@ -73,11 +73,8 @@ def test_whole_answers_are_full_gold():
 def test_an_answer_may_begin_or_end_in_a_token():
     gold = asked_about({TextSpan(1, 9, "P"): True, TextSpan(13, 15, "X"): False})  # white space goes with a mouse
     assert [token.text for token in gold] == ["A", "nna", "Lee", "met", "Bo", "b", "in", "New", "Rome", "."]
-    assert (gold.text, [span.text for span in gold.ents], [span.text for span in gold.spans[REJECTED]]) == (
-        TEXT,
-        ["nna Lee"],
-        ["Bo"],
-    )
+    rejected = [span.text for span in gold.spans[REJECTED]]
+    assert (gold.text, [span.text for span in gold.ents], rejected) == (TEXT, ["nna Lee"], ["Bo"])
 
 
 @pytest.mark.parametrize("outside", [False, True])
@@ -187,9 +184,6 @@ def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, k
     assert cats.is_gold(example, rows, hashes).tolist() == [False, labels == "AB", False][: len(labels)]
     several = CatsAnnotation(labels, overlapping=True)
     assert several.is_known(example, rows, hashes).tolist() == [True, False, False][: len(labels)]
-
-
-# Links
 
 
 def test_sentences_of_answers_are_not_taken_apart(tmp_path):

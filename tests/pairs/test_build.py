@@ -100,17 +100,12 @@ def entries(marginals):
 
 
 def test_dense_worked_by_hand():
-    scores = np.array([[0.7, 0.009, 0.291], [0.01, 0.0, 0.99], [0.005, 0.005, 0.0]])
+    scores = np.array([[0.7, 0.009, 0.291], [0.01, np.nextafter(0.01, 0), 0.99], [0.005, 0.005, 0.0]])
     made = from_dense(scores, 0.01)
-    # The threshold itself is kept; the last token keeps nothing but counts as a token.
+    # The threshold itself is kept, and nothing just below; the last token keeps nothing but counts as a token.
     assert entries(made) == [(0, 0, 0.7), (0, 2, 0.291), (1, 0, 0.01), (1, 2, 0.99)]
     assert made.n_tokens == 3
     assert (made.rows.dtype, made.tags.dtype, made.scores.dtype) == (np.intp, np.intp, np.float64)
-
-
-def test_the_threshold_is_inclusive():
-    below, above = np.nextafter(0.25, 0), np.nextafter(0.25, 1)
-    assert entries(from_dense(np.array([[below, 0.25, above]]), 0.25)) == [(0, 1, 0.25), (0, 2, above)]
 
 
 def test_a_float32_score_just_below_the_threshold_is_dropped():
