@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
-from tests.conftest import examples_for, made_up_sentences, run_upstream
+from tests.conftest import examples_for, fit_calib, made_up_sentences
 from tests.doc.test_span_attributes import draw_doc, make_calib
 
 
@@ -32,13 +32,11 @@ def check_against_attributes(calib, docs):
     for i, doc in enumerate(docs):
         own = found.documents == i
         tokens = [token for token in doc if token._.calib_score is not None and not token.is_space]
-        np.testing.assert_allclose(
-            np.sort(found.calibrated[own]), np.sort([token._.calib_score for token in tokens]), atol=1e-6
-        )
+        assert sorted(found.calibrated[own]) == pytest.approx(sorted(token._.calib_score for token in tokens), abs=1e-6)
         if calib.source.component == "tagger":
             assert Counter(np.array(names, dtype=object)[own]) == Counter(token.tag_ for token in tokens)
     spans = [span._.calib_score for doc in docs for span in doc.ents if span._.calib_score is not None]
-    np.testing.assert_allclose(np.sort(found.span_calibrated), np.sort(spans), atol=1e-6)
+    assert sorted(found.span_calibrated) == pytest.approx(sorted(spans), abs=1e-6)
     return found
 
 
@@ -102,11 +100,8 @@ def test_labels_below_the_threshold_are_counted_in_their_own_docs(fitted):
 
 @pytest.mark.parametrize("component", ["trainable_lemmatizer", "morphologizer"])
 def test_other_components_are_read_too(nlp, component):
-    calib = nlp.add_pipe(
-        "calib", after=component, config={"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
-    )
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    calib.fit(examples)
+    source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}
+    calib = nlp.add_pipe("calib", after=component, config={"source": source})
+    fit_calib(nlp, examples_for(nlp, 60, seed=2))
     found = check_against_attributes(calib, list(nlp.pipe(texts(20))))
     assert len(found.raw) > 0

@@ -226,9 +226,6 @@ def test_a_component_is_found_again_after_a_rename(case, world):
         nlp.rename_pipe(new, old)
 
 
-# Claims
-
-
 @pytest.mark.parametrize(
     ("name", "factory"),
     [(name, factory) for name, _, factory in CASES if factory and "Scores" not in name and "Pos" not in name],

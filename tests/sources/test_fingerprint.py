@@ -11,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_calib.sources.fingerprint import WeightWatch, fingerprint
-from tests.conftest import examples_for, run_upstream, train_pipeline
+from tests.conftest import examples_for, fit_calib, train_pipeline
 
 TEXT = "the old dog saw a duck ."
 
@@ -75,9 +75,7 @@ def test_a_sourced_pipe_says_that_the_tagger_is_another_one(fitted, tmp_path):
 def test_fitting_again_ends_it(fitted):
     train(fitted, "tagger")
     assert fitted.get_pipe("calib").lookup.weights_changed() is True
-    with fitted.select_pipes(disable=["calib"]):
-        examples = run_upstream(fitted, examples_for(fitted, 40, seed=6))
-    fitted.get_pipe("calib").fit(examples)
+    fit_calib(fitted, examples_for(fitted, 40, seed=6))
     assert fitted.get_pipe("calib").lookup.weights_changed() is False
     assert said(fitted) == []
 

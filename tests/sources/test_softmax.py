@@ -16,7 +16,7 @@ from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Marginals
-from tests.conftest import examples_for, run_upstream
+from tests.conftest import examples_for, fit_calib
 from tests.sources.ner import TOK2VEC
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -35,9 +35,7 @@ def in_pairs(examples):
 def test_fit_annotate_and_score(nlp, component):
     config = {"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
     calib = nlp.add_pipe("calib", after=component, config=config)
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, in_pairs(examples_for(nlp, 60, seed=2)))
-    calib.fit(examples)
+    fit_calib(nlp, in_pairs(examples_for(nlp, 60, seed=2)))
     doc = nlp(TEXT)
     annotation = get_annotation(KINDS[component])
     for token in doc:

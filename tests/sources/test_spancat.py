@@ -16,7 +16,7 @@ from spacy.util import fix_random_seed
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.sources.span_scores import SpancatSource
-from tests.conftest import TOK2VEC, made_up_sentences, revive
+from tests.conftest import TOK2VEC, fit_calib, made_up_sentences, revive, run_other_pipes, run_upstream, train_briefly
 
 KEY = "sc"
 TEXT = "the light saw run a red duck ."
@@ -57,12 +57,7 @@ def train(factory):
     }
     config = {"model": model, "suggester": {"@misc": "spacy.ngram_suggester.v1", "sizes": [1, 2, 3]}, "spans_key": KEY}
     nlp.add_pipe(factory, name="spancat", config={**config, **({"threshold": 0.1} if factory == "spancat" else {})})
-    examples = examples_for(nlp, 60, seed=1)
-    optimizer = nlp.initialize(lambda: examples)
-    optimizer.learn_rate = 0.01
-    for _ in range(12):
-        nlp.update(examples, sgd=optimizer)
-    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+    return train_briefly(nlp, examples_for(nlp, 60, seed=1), 12, 0.01)
 
 
 @pytest.fixture(scope="module", params=["spancat", "spancat_singlelabel"])
@@ -84,17 +79,10 @@ def nlp(trained):
     return with_calib(trained)
 
 
-def run_categorizer(nlp, examples) -> list[Example]:
-    with nlp.select_pipes(disable=["calib"]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
-    return examples
-
-
 @pytest.fixture(scope="module")
 def fitted_bytes(trained):
     nlp = with_calib(trained)
-    nlp.get_pipe("calib").fit(run_categorizer(nlp, examples_for(nlp, 80, seed=2)))
+    fit_calib(nlp, examples_for(nlp, 80, seed=2))
     return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
 
 
@@ -169,15 +157,10 @@ def test_the_fit_learns_spans_and_tokens(fitted):
     assert calib.tokens.maps.groups.n_singletons == 1
 
 
-def run_pipeline(nlp, examples) -> None:
-    for example in examples:
-        example.predicted = nlp(example.predicted)
-
-
 def test_evaluated_figures_by_hand(fitted):
     examples = examples_for(fitted, 40, seed=4)
     scores = fitted.evaluate(examples)
-    run_pipeline(fitted, examples)
+    run_upstream(fitted, examples)
     raw, calibrated, right = [], [], []
     for example in examples:
         gold = {(s.start, s.end, s.label_) for s in example.reference.spans[KEY]}
@@ -196,12 +179,8 @@ def test_evaluated_figures_by_hand(fitted):
 
 def test_each_gold_label_of_a_token_is_a_hit(fitted):
     # "light" is covered by NP and by N: both pairs are hits.
-    example = Example(
-        Doc(fitted.vocab, words=TEXT.split()),
-        gold_doc(
-            fitted.vocab, list(zip(TEXT.split(), ["DET", "NOUN", "VERB", "VERB", "DET", "ADJ", "NOUN", "PUNCT"], strict=True))
-        ),
-    )
+    words, tags = TEXT.split(), ["DET", "NOUN", "VERB", "VERB", "DET", "ADJ", "NOUN", "PUNCT"]
+    example = Example(Doc(fitted.vocab, words=words), gold_doc(fitted.vocab, list(zip(words, tags, strict=True))))
     pipe, calib = fitted.get_pipe("spancat"), fitted.get_pipe("calib")
     example.predicted.spans[KEY] = [Span(example.predicted, 0, 2, "NP"), Span(example.predicted, 1, 2, "N")]
     example.predicted.spans[KEY].attrs["scores"] = np.array([0.6, 0.8])
@@ -211,12 +190,8 @@ def test_each_gold_label_of_a_token_is_a_hit(fitted):
     found = {(row, labels[tag], score, hit) for row, tag, score, hit in zip(
         pairs.rows.tolist(), pairs.tags.tolist(), pairs.scores.round(6).tolist(), pairs.hits.tolist(), strict=True
     )}  # fmt: skip
-    outside = {(row, "O", 1.0, row in (2, 3, 7)) for row in range(2, 8)}
-    assert (
-        found
-        == {(0, "NP", 0.6, True), (0, "O", 0.4, False), (1, "NP", 0.6, True), (1, "N", 0.8, True), (1, "O", 0.2, False)}
-        | outside
-    )
+    inside = {(0, "NP", 0.6, True), (0, "O", 0.4, False), (1, "NP", 0.6, True), (1, "N", 0.8, True), (1, "O", 0.2, False)}
+    assert found == inside | {(row, "O", 1.0, row in (2, 3, 7)) for row in range(2, 8)}
     judged = corpus_of([example], "calib", labels).span_pairs(pipe.labels)
     assert judged.pairs.scores.tolist() == [0.6, 0.8]
     assert judged.pairs.hits.tolist() == [True, True]
@@ -229,8 +204,7 @@ def test_missing_gold_takes_no_part(fitted):
     bare = examples_for(fitted, 20, seed=6)
     for example in bare:
         del example.reference.spans[KEY]
-    with_missing = [*examples_for(fitted, 10, seed=5), *bare]
-    run_pipeline(fitted, with_missing)
+    with_missing = run_upstream(fitted, [*examples_for(fitted, 10, seed=5), *bare])
     labels = fitted.get_pipe("spancat").labels
     n = sum(row["pairs"] for row in whole["calib_span_gmce_per_group"].values())
     assert len(corpus_of(with_missing, "calib", ("O", *labels)).span_pairs(labels)) == n
@@ -323,7 +297,7 @@ def test_the_source(trained):
 
 
 def test_fitting_without_gold_spans_is_refused(nlp):
-    examples = run_categorizer(nlp, examples_for(nlp, 5, seed=2))
+    examples = run_other_pipes(nlp, examples_for(nlp, 5, seed=2))
     for example in examples:
         del example.reference.spans[KEY]
     with pytest.raises(CalibError, match=r"\[C030\]"):

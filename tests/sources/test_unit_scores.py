@@ -100,19 +100,6 @@ def test_tokens_and_those_with_a_map(conf, form, table):
         assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_documents_with_a_map(conf, table):
-    calib = pipe_with("Doc", source={"score": "_.conf", "labels": TAGS})
-    calib.source = with_map(calib.source, table)
-    calib.fit(mapped(doc_examples(400, 0, "mapping"), table))
-    doc = calib(doc_examples(1, 1, "mapping")[0].predicted)
-    assert doc.cats == doc._.conf
-    label = max(doc.cats, key=doc.cats.__getitem__)
-    assert doc._.calib_raw == doc._.conf[label]
-    assert doc._.calib_score == pytest.approx(doc._.conf[label] ** 2, abs=0.15)
-    assert next(iter(doc._.calib_cats)) == table[label]
-
-
 def test_a_refused_fit_does_not_change_what_was_learned(conf):
     calib = pipe_with("Token", source={"score": "_.conf"}).fit(token_examples(60, 0, "mapping"))
     before = calib.to_bytes()
@@ -201,9 +188,6 @@ def test_gold_files_bring_lists_along(tmp_path):
         assert source.read(None, predicted).marginals.scores.tolist() == [0.9, 0.8, 0.7]
 
 
-# Documents
-
-
 @pytest.mark.parametrize("factory", ["textcat", "textcat_multilabel"])
 def test_documents_have_the_scores_of_the_direct_way(factory):
     nlp = fitted_categorizer(factory)
@@ -240,10 +224,14 @@ def doc_examples(n: int, seed: int, form: str) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("form", ["number", "mapping", "user_data"])
-def test_documents_with_one_score_or_several(conf, form):
-    calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf"})
-    calib.fit(doc_examples(400, 0, form))
+@pytest.mark.parametrize(
+    ("form", "table"), [*((form, {}) for form in ("number", "mapping", "user_data")), *(("mapping", table) for table in TABLES)]
+)
+def test_documents_with_one_score_or_several_and_with_a_map(conf, form, table):
+    labels = {"labels": TAGS} if table else {}
+    calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf", **labels})
+    calib.source = with_map(calib.source, table or None)
+    calib.fit(mapped(doc_examples(400, 0, form), table))
     doc = doc_examples(1, 1, form)[0].predicted
     value = doc.user_data["intent"] if form == "user_data" else doc._.conf
     calib(doc)
@@ -256,10 +244,8 @@ def test_documents_with_one_score_or_several(conf, form):
         assert doc.cats[label] == 1.0
     else:
         assert doc.cats == value
-        assert set(doc._.calib_cats) == set(TAGS)
-
-
-# Further scores of documents
+        assert next(iter(doc._.calib_cats)) == table.get(label, label)
+        assert set(doc._.calib_cats) == set(table.values() or TAGS)
 
 
 def further_examples(n: int, seed: int) -> list[Example]:
@@ -314,10 +300,8 @@ def test_useless_further_scores_are_left_out():
     for number, example in enumerate(examples):
         example.predicted.user_data["sure"] = number % 7 / 7
     calib = pipe_with("Doc", source={"score": "cats,sure"}, selection=AUTO).fit(examples)
-    assert (calib.fit_info.context["kept"], calib.fit_info.context["why"]) == (
-        False,
-        "further scores do not lower the log loss on held-out documents",
-    )
+    assert not calib.fit_info.context["kept"]
+    assert calib.fit_info.context["why"] == "further scores do not lower the log loss on held-out documents"
     assert calib.tokens.context is None
 
 
@@ -373,20 +357,15 @@ def test_damaged_states_of_further_scores():
     held = calib._state()["context"]["learned"]
 
     def refused(**changed: Any) -> str:
-        state = {
-            **calib._state(),
-            "context": {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}},
-        }
+        context = {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}}
+        state = {**calib._state(), "context": context}
         with pytest.raises(CalibError, match=r"\[C010\]") as refusal:
             pipe_with("Doc", source={"score": "cats,sure"}).from_bytes(dump(state))
         return str(refusal.value)
 
     groups = held["model"]["groups"]
-    more = {
-        **held["model"],
-        "groups": {**groups, "of_tag": np.append(groups["of_tag"], 0), "counts": np.append(groups["counts"], 0)},
-    }
-    assert "2 labels" in refused(model=more)
+    groups = {**groups, **{name: np.append(groups[name], 0) for name in ("of_tag", "counts")}}
+    assert "2 labels" in refused(model={**held["model"], "groups": groups})
     assert "further scores" in refused(names=["sure", "of"])
     refused(model=None)
 

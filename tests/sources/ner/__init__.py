@@ -15,9 +15,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
-from thinc.api import Config
 
-from tests.conftest import LISTENER
+from tests.conftest import LISTENER, run_upstream, train_briefly
 
 TYPES = ("A", "B", "C-D")
 WORDS = [f"w{i}" for i in range(40)]
@@ -25,9 +24,6 @@ SPACES = ["\n", "  "]
 MISSING, IN, OUT, BEGIN = 0, 1, 2, 3
 TOK2VEC = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1, "embed_size": 200, "window_size": 1,
            "maxout_pieces": 2, "subword_features": True, "pretrained_vectors": None}  # fmt: skip
-
-
-# Docs
 
 
 @dataclass(frozen=True)
@@ -105,9 +101,6 @@ def random_draft(rng: np.random.Generator, presets: str = "none", longest: int =
 def random_drafts(n: int, seed: int, presets: str = "none", longest: int = 14, types: Sequence[str] = TYPES) -> list[Draft]:
     rng = np.random.default_rng(seed)
     return [random_draft(rng, presets, longest, types) for _ in range(n)]
-
-
-# Recognizers
 
 
 @dataclass(frozen=True)
@@ -195,8 +188,6 @@ def entity_keys(doc: Doc) -> list[tuple[int, int, str]]:
     return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
 
 
-# A trained recognizer
-
 FIRST = ["Ann", "Bob", "Paris", "Lee"]
 PLACES = ["Rome", "Paris", "Lima", "Lee"]
 
@@ -220,34 +211,24 @@ def gold_examples(nlp: Language, n: int, seed: int) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold) for gold in golds]
 
 
-def train_recognizer(factory: str = "ner", listener: bool = False, steps: int = 25) -> Any:
+@cache
+def _train_recognizer(factory: str, listener: bool) -> Any:
     """(tok2vec,) ner: trained for a moment, so that scores are neither 0 nor 1."""
     fix_random_seed(0)
     nlp: Any = spacy.blank("xx")
     if listener:
         nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
     nlp.add_pipe(factory, name="ner", config={"model": Shape().model(LISTENER if listener else TOK2VEC)})
-    examples = gold_examples(nlp, 60, seed=1)
-    optimizer = nlp.initialize(lambda: examples)
-    optimizer.learn_rate = 0.01
-    for _ in range(steps):
-        nlp.update(examples, sgd=optimizer)
-    return nlp
-
-
-@cache
-def _saved_training(factory: str, listener: bool) -> tuple[Config, bytes]:
-    nlp = train_recognizer(factory, listener)
-    return nlp.config.copy(), nlp.to_bytes()
+    return train_briefly(nlp, gold_examples(nlp, 60, seed=1), 25, 0.01)
 
 
 def trained(factory: str = "ner", listener: bool = False) -> Any:
     """A fresh copy of the trained pipeline, with recognizers of this factory."""
     stock = {ours: name for name, ours in FACTORIES.items()}.get(factory, factory)
-    config, data = _saved_training(stock, listener)
-    settings = config.copy()
-    settings["components"]["ner"]["factory"] = factory
-    return MultiLanguage.from_config(settings).from_bytes(data, exclude=["tokenizer"])
+    saved = _train_recognizer(stock, listener)
+    config = saved["config"].copy()
+    config["components"]["ner"]["factory"] = factory
+    return MultiLanguage.from_config(config).from_bytes(saved["bytes"], exclude=["tokenizer"])
 
 
 @cache
@@ -274,6 +255,5 @@ def fit_on(nlp: Any, calib: Any, n: int = 40, seed: int = 2) -> Any:
     """Fit a calib pipe on made-up sentences that the other pipes of the pipeline have run over."""
     examples = gold_examples(nlp, n, seed)
     with nlp.select_pipes(disable=[name for name, pipe in nlp.pipeline if type(pipe) is type(calib)]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+        run_upstream(nlp, examples)
     return calib.fit(examples)

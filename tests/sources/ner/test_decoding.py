@@ -65,9 +65,6 @@ def _lengths(doc: list[tuple[int, str]]) -> list[int]:
     return [next((j for j in range(i + 1, len(doc)) if doc[j][0] != 1), len(doc)) - i for i in begins]
 
 
-# The same entities
-
-
 @pytest.mark.parametrize("presets", PRESETS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_entities_are_those_of_spacy(shape, presets):
@@ -226,9 +223,6 @@ def _joined(sentences: list[list[str]]) -> Draft:
     return Draft(words, starts, (0,) * len(words), ("",) * len(words))
 
 
-# Probabilities
-
-
 def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> GreedyDecoding:
     """The readings of the Docs, put together again: tokens count through the batch."""
     readings: list[Any] = decode_docs(ner, docs, ignore_entities)
@@ -355,16 +349,6 @@ def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):
     assert keys_of(parts.entities) == keys_of(whole.entities)
 
 
-def test_cleared_docs_are_decoded_as_if_without_entities():
-    ner, _ = twins()
-    drafts = random_drafts(30, 17, "whole")
-    bare = [Draft(d.words, d.sent_starts, (0,) * len(d.words), ("",) * len(d.words)) for d in drafts]
-    cleared = decode_with(ner, docs_of(drafts, ner.vocab), ignore_entities=True)
-    wanted = decode_with(ner, docs_of(bare, ner.vocab))
-    assert np.array_equal(cleared.openings, wanted.openings)
-    assert keys_of(cleared.entities) == keys_of(wanted.entities)
-
-
 def test_recognizer_without_types():
     """Its model has O and the blocked U- as its only classes."""
     nlp = random_pipeline()
@@ -374,9 +358,6 @@ def test_recognizer_without_types():
     docs = docs_of(plain("w1 w2", ""), nlp.vocab)
     assert recognize(ner, docs) == [[(2, ""), (2, "")], []]
     assert decode_with(ner, docs).openings.tolist() == [[1.0], [1.0]]
-
-
-# Bad models
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -9,7 +9,6 @@ import pickle
 import weakref
 from typing import Any
 
-import numpy as np
 import pytest
 import spacy
 from spacy.lang.xx import MultiLanguage
@@ -34,7 +33,6 @@ from tests.sources.ner import (
     trained,
     trained_once,
     twin_of,
-    twins,
 )
 
 
@@ -129,9 +127,6 @@ def test_preset_and_blocked_tokens_stay():
                 assert (token.ent_iob, token.ent_type_) == (iob, kind)
 
 
-# Many processes
-
-
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_worker_processes(monkeypatch):
     monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
@@ -140,9 +135,6 @@ def test_worker_processes(monkeypatch):
     assert [doc.text for doc in docs] == TEXTS * 3
     assert entity_tokens(docs) == entity_tokens([nlp(text) for text in TEXTS * 3])
     assert kept_readings(docs[0], "ner") is None  # it stays in the worker
-
-
-# What is remembered
 
 
 def test_readings_live_as_long_as_the_doc():
@@ -207,9 +199,6 @@ def test_predict_touches_no_doc():
     assert all(kept_readings(doc, "ner") is None for doc in docs)
 
 
-# Beams
-
-
 @pytest.mark.parametrize("presets", ["none", "whole"])
 def test_beam_entities_are_those_of_spacy(presets):
     stock = random_pipeline(factory="beam_ner", beam_width=4, beam_density=0.0)
@@ -235,12 +224,3 @@ def test_trained_beam_recognizer():
         (scored,) = ner.scored_ents(ner.beam_parse([fresh], beam_width=32, beam_density=0.01))
         assert path_probabilities(reading) == pytest.approx(dict(scored), abs=1e-6)
         assert {(s, e, reading.types[kind]) for s, e, kind in keys_of(reading.entities)} == set(entity_keys(doc))
-
-
-def test_twins_differ_in_their_class_alone():
-    stock, ours = twins()
-    assert type(ours) is CalibEntityRecognizer
-    assert not isinstance(stock, CalibEntityRecognizer)
-    for one, other in zip(stock.model.walk(), ours.model.walk(), strict=True):
-        assert one.param_names == other.param_names
-        assert all(np.array_equal(one.get_param(name), other.get_param(name)) for name in one.param_names)

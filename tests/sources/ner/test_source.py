@@ -58,9 +58,6 @@ def read(source, nlp, texts) -> Any:
     return docs, source.read(nlp.get_pipe("ner"), docs)
 
 
-# The source
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("factory", ["ner", "calib_ner", "beam_ner", "calib_beam_ner"])
 def test_family(factory, settings):
@@ -156,9 +153,6 @@ def test_untrained_recognizers_are_not_read():
     assert not NerSource().is_trained(nlp.create_pipe("calib_ner"))
 
 
-# Scores on the Doc
-
-
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_fit_and_annotate(settings):
     nlp = shared(**settings)
@@ -235,9 +229,6 @@ def test_random_recognizers_with_presets():
             assert (ent._.calib_raw is None) == (draft.iob[ent.start] == 3)
 
 
-# Labels that come later
-
-
 @pytest.mark.parametrize("granularity", ["type", "biluo"])
 def test_label_met_while_running(granularity):
     """A preset entity of a new type: spaCy's recognizer learns the label; the pipe says so once and goes on with the pooled map."""
@@ -304,9 +295,6 @@ def test_labels_reordered_after_the_fit():
         nlp(WORDS)
 
 
-# Beams
-
-
 @pytest.mark.parametrize("factory", ["ner", "calib_ner"])
 def test_beam_keeps_the_entities_that_were_decided(factory):
     nlp, calib = fitted(factory, beam_width=8, beam_density=0.0)
@@ -339,9 +327,6 @@ def test_calib_beam_ner_gives_its_candidates():
     assert entity_tokens(docs) == entity_tokens(list(stock.pipe([eg.text for eg in examples])))
     assert any(doc._.calib.candidates for doc in docs)
     assert all(token._.calib_score is not None for doc in docs for token in doc)
-
-
-# Several pipes, retokenized Docs, missing input
 
 
 def test_two_pipes_over_one_recognizer():
@@ -381,9 +366,6 @@ def test_entities_changed_between_the_recognizer_and_the_pipe():
     assert [token._.calib_raw for token in doc[2:4]] == pytest.approx(reading.type_marginals()[2:4, column].tolist())
     assert doc.ents[0]._.calib_score is None
     assert doc._.calib.ents == ()
-
-
-# Second pass
 
 
 @pytest.mark.parametrize(
