@@ -48,9 +48,6 @@ def scored(text: str = "a good film", **cats) -> Doc:
     return write(doc_with(text, **(cats or {"neg": 0.2, "pos": 0.8})), EXCLUSIVE.name, OWN, [0.2, 0.8], [0.3, 0.7])
 
 
-# The annotation
-
-
 @given(st.lists(st.text('aé{}", :', min_size=1), unique=True), st.booleans())
 def test_a_name_says_which_categories_count(labels, overlapping):
     annotation = CatsAnnotation(labels, overlapping)
@@ -119,9 +116,6 @@ def test_mapped_categories_are_compared_with_gold_of_other_names():
     assert mapped.count([example.reference]) == {"good": 1}
 
 
-# Blocks
-
-
 def test_attributes_are_those_of_the_document():
     doc = scored()
     assert doc._.calib_cats == {"pos": 0.7, "neg": 0.3}
@@ -174,9 +168,6 @@ def test_no_part_and_no_sum_of_docs_takes_the_scores_of_a_document():
     with doc.retokenize() as retokenizer:  # its text stays
         retokenizer.merge(doc[0:2])
     assert doc._.calib_score == 0.7
-
-
-# Read again
 
 
 def test_in_a_corpus_a_document_is_a_row():

@@ -32,9 +32,6 @@ def check(layer: str, own: Pairs, *gold: str, **more):
     return check_outcomes(get_annotation(layer), "model", own, gold, **more)
 
 
-# One label alone
-
-
 @pytest.mark.parametrize(
     ("layer", "label", "sentence"),
     [
@@ -88,9 +85,6 @@ def test_a_few_labelled_texts_without_an_entity_are_refused_where_scores_let_exp
         check("ner", pairs([0.94] * 100, [1] * 99 + [0]), "O", min_expected=5.0)
 
 
-# Nothing wrong, nothing right
-
-
 def test_gold_equal_to_the_predictions_is_refused_where_scores_let_expect_five_errors():
     assert check("tag", pairs([0.951] * 100, [1] * 100), "A", "B") is None  # 4.9
     with pytest.raises(CalibError, match=r"C804.*agrees with component 'model' everywhere.* 5 errors in 100 tokens"):
@@ -137,9 +131,6 @@ def test_answers_about_spans_that_are_all_wrong_or_all_right_are_refused():
     with pytest.raises(CalibError, match=says("C804", expected=8, n=20, unit="entities")):
         check("ner", none, spans=pairs([0.6] * 20, [1] * 20))
     assert check("ner", none, spans=pairs([0.6] * 20, [1] * 12 + [0] * 8)) is None
-
-
-# What pairs do not show
 
 
 def cats(*values: dict[str, float]) -> list[Example]:
@@ -201,9 +192,6 @@ def test_heads_that_are_all_their_own_are_refused(layer):
     watched(layer, [Example(Doc(VOCAB, words=["a"]), Doc(VOCAB, words=["a"]))]).check("model")
 
 
-# Through a fit
-
-
 def categorizer() -> tuple:
     nlp = revive_categorizer("textcat_multilabel")
     source = {"@calib_sources": "spacy-calib.Textcat.v1", "component": "textcat_multilabel"}
@@ -238,9 +226,6 @@ def test_a_fit_warns_once_where_hardly_an_error_is_left():
     ) as caught:
         calib.fit(examples)
     assert len([one for one in caught if "CW65" in str(one.message)]) == 1
-
-
-# What takes no part
 
 
 def test_what_takes_no_part_is_counted():

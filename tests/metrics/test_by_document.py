@@ -44,9 +44,6 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     assert np.array_equal(np.concatenate(parts, axis=1), whole)
 
 
-# Means
-
-
 def test_mean_and_standard_error_worked_by_hand():
     # Document sums 1 and 5 of 2 pairs each: mean 1.5, residuals -2 and 2, error sqrt(2 / 1 * 8) / 4 = 1.
     mean = resample_mean([0.0, 1.0, 2.0, 3.0], ["x", "x", "y", "y"], n_samples=99)
@@ -172,9 +169,6 @@ def test_no_pairs_and_one_document():
         assert "one document" in found.reason
 
 
-# Calibration errors
-
-
 def true_error(scores, hits):
     edges = equal_mass_edges(scores, n_bins=10)
     return error_of_table(bin_table(scores, hits.astype(float), edges))
@@ -283,9 +277,6 @@ def test_differences_need_the_same_resamples_and_several_documents():
     alone = resample_error(scores, hits, [0, 0, 0], n_samples=39)
     assert alone.difference(alone).low is None
     assert resample_error([], [], []) is None
-
-
-# Any figure
 
 
 def test_figures_with_sums_take_the_short_way():

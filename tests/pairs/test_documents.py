@@ -61,9 +61,6 @@ def documents_of(*sizes: int) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-# Folds
-
-
 def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
     folds = np.array([0, 1, 0, 2, 1, 2])
 
@@ -116,9 +113,6 @@ def test_no_fold_is_empty(sizes, n_folds):
     assert np.bincount(folds).min() > 0
 
 
-# Thinning
-
-
 @pytest.mark.parametrize("n", [0, 1, 299, 300])
 def test_few_pairs_are_left_as_they_are(n):
     documents = np.sort(np.random.default_rng(0).integers(0, 60, n))
@@ -148,9 +142,6 @@ def test_the_index_ascends_and_the_numbers_of_documents_do_not_matter(sizes, mos
 def test_thinning_leaves_two_documents_to_compare_or_the_only_one(sizes, most):
     """Of two documents longer than the limit only one used to be kept, and the choice was refused for want of documents."""
     assert thin_out(documents_of(*sizes), n_most=most).tolist() == list(range(sum(sizes)))
-
-
-# Runs of sentences
 
 
 def sentences(n: int, every: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.types import Pairs
+from tests.made import judged_pairs
 
 
 @pytest.mark.parametrize("n", [9, 10, 11])
@@ -23,11 +23,10 @@ def test_documents_are_dealt_into_halves_and_stay_whole(n):
 
 
 def made_up(n: int = 6000, n_documents: int = 2000) -> JudgedPairs:
-    """Entities of two labels in documents; each is right with the probability of its score."""
+    """Entities in documents; each is right with the probability of its score."""
     rng = np.random.default_rng(0)
     scores, documents = rng.beta(5, 1, n), np.sort(rng.integers(0, n_documents, n))
-    pairs = Pairs(np.arange(n), rng.integers(0, 2, n), scores, rng.random(n) < scores, n)
-    return JudgedPairs(pairs, scores, documents)
+    return judged_pairs(scores, rng.random(n) < scores, documents, scores)
 
 
 def test_a_cut_off_is_found_on_one_half_and_judged_on_the_other():

@@ -93,9 +93,6 @@ def test_never_worse_sees_a_rival_that_is_better():
     assert fine.upper <= fine.margin
 
 
-# Peers
-
-
 def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp_path, monkeypatch):
     folder = tmp_path / "made-up"
     folder.mkdir()
@@ -146,9 +143,6 @@ def test_features_of_pairs_look_at_their_tokens(tmp_path):
     np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.2, 0.7, 0.1, 0.8])))
     np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [1, 0], [0, 1], [0, 0]])
     np.testing.assert_array_equal(categories[:, 3:], [[-1, 0, 5], [-1, 0, 5], [0, -1, 7], [-1, -1, 7]])
-
-
-# Readers
 
 
 def sizes(documents) -> tuple[int, int]:

@@ -70,9 +70,6 @@ def test_f_of_sums():
     assert f_measure(np.array([[3.0, 4, 6, 0, 0], [0, 0, 0, 0, 0]])).tolist() == [0.6, 0]
 
 
-# Runs
-
-
 @pytest.fixture(scope="module")
 def data():
     """Two labels that the first feature tells most of the time; a feature of its own for each word, so that there are unseen ones."""
