@@ -143,15 +143,6 @@ def test_the_identity_of_a_group_with_pairs_never_falls_back():
     assert [fit.fallback for fit in (*grouped.fits_, grouped.pooled_fit_)] == ["", "", ""]
 
 
-@every_prototype
-def test_a_group_without_pairs_is_no_reason_to_fail(prototype):
-    pairs = random_pairs(n_tags=1)
-    grouped = GroupedRecalibrator(prototype, groups_of(0, 1)).fit(pairs)
-    assert grouped.fits_[1].pairs == 0
-    pooled = alone(prototype, pairs, slice(None))
-    np.testing.assert_allclose(grouped.predict(GRID, np.ones(101, dtype=int)), pooled.predict(GRID), rtol=0, atol=1e-12)
-
-
 def test_fitting_again_forgets():
     first, second = random_pairs(seed=1), random_pairs(seed=2)
     grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 0, 1, 1))
@@ -194,11 +185,6 @@ def test_scores_and_tags_of_unequal_lengths_are_refused():
     ):
         with pytest.raises(CalibError, match=r"\[C002\]"):
             grouped.predict(scores, tags)
-
-
-def test_predicting_nothing_gives_nothing():
-    grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 0, 0, 0)).fit(random_pairs())
-    assert grouped.predict(np.zeros(0), np.zeros(0, dtype=np.intp)).shape == (0,)
 
 
 @pytest.mark.parametrize("steps", [(IsotonicRegression(), None), (Beta(), TagOffsets())], ids=["maps", "pooling"])
@@ -293,15 +279,6 @@ def test_pooling_corrects_what_the_maps_of_the_groups_give(prototype):
     assert not np.allclose(pooled.predict(GRID, tags), plain.predict(GRID, tags), atol=0.02)
 
 
-@every_prototype
-def test_infinite_strength_is_no_pooling(prototype):
-    pairs = random_pairs()
-    plain = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1)).fit(pairs)
-    pooled = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1), TagOffsets(INF, INF)).fit(pairs)
-    tags = np.arange(101) % 6
-    assert pooled.predict(GRID, tags).tobytes() == plain.predict(GRID, tags).tobytes()
-
-
 def test_a_tag_without_pairs_has_the_map_of_its_group_and_one_without_a_group_the_pooled_map():
     # Tags 0 and 1 in group 1, 2 and 3 in group 2 (3 without pairs), 4 without a group, 5 past the end.
     pairs = random_pairs(600, n_tags=3)
@@ -325,15 +302,6 @@ def test_a_tag_without_a_group_still_has_its_own_offset():
     assert made.offsets.tags_.values[2] < 0  # its truth, score ** 3, lies below what all tags have together
     before, after = (maps.predict(pairs.scores[own], pairs.tags[own]) for maps in (plain, made))
     assert abs(after.mean() - pairs.hits[own].mean()) < abs(before.mean() - pairs.hits[own].mean())
-
-
-@every_prototype
-def test_with_pooling_monotone_maps_stay_monotone_for_each_tag(prototype):
-    made = GroupedRecalibrator(prototype, groups_of(0, 1, 0, 1), TagOffsets()).fit(random_pairs(400))
-    fine = np.linspace(0, 1, 2001)
-    for tag in range(6):
-        if prototype.monotone:
-            assert (np.diff(made.predict(fine, np.full(2001, tag))) >= 0).all()
 
 
 @pytest.mark.parametrize("prototype", [Temperature(), Platt(), Beta()], ids=lambda p: type(p).__name__)

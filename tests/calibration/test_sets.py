@@ -16,7 +16,6 @@ from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
 from spacy_calib.schema import InvalidState
 from spacy_calib.types import Groups
-from tests.sentences import says
 
 from ..strategies import score
 
@@ -380,13 +379,6 @@ def test_the_rank_is_exact():
     assert math.ceil((9 + 1) * (1 - 0.7)) == 4
 
 
-@every_coverage
-def test_no_tokens_have_empty_results(coverage):
-    inside, unreached = fit(one_tag([0.9] * 20), 0.1, coverage).predict(*of_lists([], []).entries, 0)
-    assert (inside.shape, unreached.shape) == ((0,), (0,))
-    assert (inside.dtype, unreached.dtype) == (bool, bool)
-
-
 # Coverage on held-out tokens, with known truth
 
 
@@ -493,12 +485,6 @@ def test_sets_that_are_not_fitted_raise_c004():
     for ask in (ConformalSets().state, ConformalSets().group_cuts, ConformalSets().tag_cuts, ConformalSets().unreached):
         with pytest.raises(CalibError, match=r"\[C004\]"):
             ask()
-
-
-@pytest.mark.parametrize("gold", [[], [-2, -2]])
-def test_no_gold_at_all_is_refused(gold):
-    with pytest.raises(CalibError, match=says("C071", what="ConformalSets")):
-        fit(of_lists([], gold))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.recalibrators import IsotonicRegression, Platt
 from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _OffsetProblem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
@@ -349,16 +348,6 @@ def test_monotone_stays_monotone_and_probabilities_stay_probabilities(drawn):
             assert np.isfinite(moved).all()
             assert ((moved >= 0) & (moved <= 1)).all()
             assert (np.diff(moved) >= 0).all()
-
-
-@pytest.mark.parametrize("prototype", [Platt(), IsotonicRegression()], ids=lambda p: type(p).__name__)
-def test_after_a_monotone_map_each_tag_rises_with_the_score(prototype):
-    scores, hits, tags, groups, _ = known(5000)
-    mapped = prototype.clone().fit(scores, hits).predict(scores)
-    made = TagOffsets().fit(mapped, hits, tags, 40, groups, 2)
-    grid = prototype.clone().fit(scores, hits).predict(GRID)
-    for tag in range(40):
-        assert (np.diff(made.predict(grid, np.full(301, tag), np.full(301, tag // 20))) >= 0).all()
 
 
 def test_predictions_depend_on_their_own_pair_only_and_leave_the_input_alone():

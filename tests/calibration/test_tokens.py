@@ -9,8 +9,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import (
@@ -480,51 +478,6 @@ def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
         error = np.sqrt(alpha * (1 - alpha) * (1 / 2000 + 1 / 5000))
         assert abs(covered.mean() - (1 - alpha)) < 4 * error
         assert 1 < sizes.mean() < N_TAGS
-
-
-@pytest.mark.parametrize("coverage", ["group", "tag"])
-@with_and_without_scaling
-def test_sets_keep_the_promise_for_every_group_and_tag(name, coverage):
-    alpha = 0.2
-    tokens, fresh = sample_tokens(2000, 1), sample_tokens(8000, 2)
-    calibration = fitted_on(2000, 1, name, sets=ConformalSets(alpha, coverage))
-    covered, _ = coverage_of(calibration, fresh)
-
-    def conditions(one: SampledTokens) -> np.ndarray:
-        if coverage == "tag":
-            return one.gold
-        found = calibration.calibrate(ScoreTable(one.probabilities), 0.01)
-        best = np.lexsort((-found.scores, found.marginals.rows))
-        return TOKEN_GROUPS.of_tag[found.marginals.tags[best[found.marginals.indptr[:-1]]]]
-
-    of_fit, of_fresh = conditions(tokens), conditions(fresh)
-    for condition in np.unique(of_fresh):
-        inside = of_fresh == condition
-        n_fit = np.count_nonzero(of_fit == condition)
-        assert n_fit >= 50
-        error = np.sqrt(alpha * (1 - alpha) * (1 / n_fit + 1 / inside.sum()))
-        assert abs(covered[inside].mean() - (1 - alpha)) < 4 * error
-    if coverage == "tag":  # marginal sets do not promise that, and do not keep it
-        marginal, _ = coverage_of(fitted_on(2000, 1, name, sets=ConformalSets(alpha)), fresh)
-        assert min(marginal[of_fresh == condition].mean() for condition in np.unique(of_fresh)) < 1 - alpha - 0.05
-
-
-@given(
-    st.sampled_from([None, *SCALINGS]), st.sampled_from(COVERAGES), st.integers(1, 2), st.sampled_from([False, True, "other"]),
-    st.lists(st.sampled_from([0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8]), min_size=2, max_size=2, unique=True),
-)  # fmt: skip
-def test_sets_nest_in_alpha(name, coverage, seed, normalize, alphas):
-    smaller, greater = sorted(alphas)
-    fresh = ScoreTable(sample_tokens(60, 3).probabilities)
-    wide, narrow = (
-        fitted_on(60, seed, name, 0.05, sets=ConformalSets(alpha, coverage, min_tokens=5), normalize=normalize).calibrate(
-            fresh, 0.05
-        )
-        for alpha in (smaller, greater)
-    )
-    assert np.all(wide.in_set | ~narrow.in_set)
-    assert np.all(wide.out_of_reach | ~narrow.out_of_reach)
-    assert wide.scores.tolist() == narrow.scores.tolist()
 
 
 def test_tokens_of_which_the_source_knows_nothing_have_no_set():

@@ -126,6 +126,8 @@ def test_a_pipe_keeps_the_pipeline_that_it_was_made_for(trained_bytes, fitted, t
     fitted.to_disk(tmp_path / "calibrated")
     made = assembled(tmp_path / "calibrated", tmp_path / "calibrated")
     assert raw(made(TEXT)) == of_tagger(made)
+    made.to_disk(tmp_path / "made")
+    assert scores(spacy.load(tmp_path / "made")(TEXT)) == scores(fitted(TEXT))
 
 
 def assembled(calibrated: Path, tagger: Path) -> Language:
@@ -181,6 +183,9 @@ def test_labels_appended_since_the_fit_do_not_keep_a_pipe_from_being_attached(so
     tagger = sourced.get_pipe("tagger")
     tagger.cfg["labels"] = [*tagger.labels, "NEW"]
     sourced.get_pipe("calib").attach(sourced)
+    assert sourced.get_pipe("calib").labels == tagger.labels[:-1]
+    with pytest.warns(UserWarning, match="CW03.*1 labels"):
+        assert raw(sourced(TEXT)) == of_tagger(sourced)
 
 
 def test_a_pipeline_without_the_component_gives_none(fitted):

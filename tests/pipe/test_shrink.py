@@ -140,11 +140,6 @@ def test_a_changed_state_is_refused(halfway, part, changed, why):
         halfway._read_state(state)
 
 
-def test_a_setting_out_of_range_is_refused(nlp):
-    with pytest.raises(CalibError, match=r"\[C001\] .*shrink must be a number from 0 to 1, but 2.0 was given"):
-        nlp.add_pipe("calib", config={"context": {**CONTEXT, "shrink": 2.0}})
-
-
 def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
     """What it moves are the scores that shrank."""
     line, (doc, *_) = halfway.tokens.context.line_.tolist(), nlp.pipe(texts(nlp))
@@ -156,11 +151,6 @@ def test_an_adaptation_keeps_it_and_follows_it(nlp, halfway):
     after = [token._.halfway_score for token in halfway(doc)]
     np.testing.assert_allclose(after, adaptation.adjust(before, np.ones(len(doc), dtype=bool), tags), atol=1e-9)
     assert np.abs(np.array(after) - before).max() > 1e-4
-
-
-def test_without_a_context_nothing_shrinks(nlp):
-    data = examples(nlp, 80)
-    assert nlp.add_pipe("calib", after="tagger").fit(data).tokens.context is None
 
 
 @pytest.mark.parametrize("given", [-0.1, 1.01, float("nan"), True, "0.5", None])

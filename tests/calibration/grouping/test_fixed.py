@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from spacy_calib.calibration.grouping.fixed import (
-    make_one_vs_rest_grouping,
-    make_shared_grouping,
     one_group_per_tag,
     shared_group,
 )
@@ -18,25 +16,9 @@ def test_one_group_holds_every_tag():
     assert groups.counts.tolist() == [9, 1, 0]
 
 
-def test_without_counts():
-    assert shared_group(["N", "V"], {}).of_tag.tolist() == [0, 0]
-
-
-def test_the_registered_function():
-    assert make_shared_grouping()(["N", "V"], {"N": 1}).sizes == [2]
-
-
 def test_every_tag_has_a_group_of_its_name():
     groups = one_group_per_tag(["V", "N", "X"], {"N": 9, "V": 1})
     assert groups.names == ("V", "N", "X")
     assert groups.of_tag.tolist() == [0, 1, 2]
     assert groups.sizes == [1, 1, 1]
     assert groups.counts.tolist() == [1, 9, 0]
-
-
-def test_no_labels():
-    assert len(one_group_per_tag([], {"N": 1})) == 0
-
-
-def test_the_registered_function_of_one_vs_rest():
-    assert make_one_vs_rest_grouping()(["N", "V"], {}).names == ("N", "V")

@@ -24,11 +24,6 @@ def test_groups_are_ordered_by_their_first_tag_in_the_mapping():
     assert groups.counts.tolist() == [3, 7, 0, 0, 0]
 
 
-def test_the_registered_function_equals_the_plain_one():
-    made = make_mapping_grouping(MAPPING)(LABELS, {"NOUN": 7})
-    assert made.of_tag.tolist() == mapped_groups(LABELS, {"NOUN": 7}, MAPPING).of_tag.tolist()
-
-
 @pytest.mark.parametrize("mapping", [{}, {"INTJ": "g"}])
 def test_a_mapping_without_any_label_is_refused(mapping):
     with pytest.raises(CalibError, match=r"\[C001\] mapping must be a mapping from labels such as \['DET', 'NOUN', 'VERB'\]"):

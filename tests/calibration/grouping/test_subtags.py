@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import pickle
 import re
 from collections import Counter
@@ -162,12 +161,6 @@ def test_without_a_number_each_subtag_is_a_group_with_its_name():
     assert groups.of_tag.tolist() == [1, 2, 0, 2, 1, 3]
 
 
-def test_tags_that_the_model_does_not_know_take_no_part():
-    labels = ["B-PER", "B-LOC"]
-    counts = {"B-PER": 6, "B-LOC": 5, "I-LOC": 10**6}
-    assert make_subtag_grouping("biluo", n_groups=None)(labels, counts).names == ("PER", "LOC")
-
-
 def test_a_pattern_splits_tags():
     labels = ["VBD", "VBZ", "NN", "NNS", "."]
     counts = {"VBD": 9, "VBZ": 8, "NN": 7, "NNS": 6, ".": 5}
@@ -274,17 +267,6 @@ def test_tags_permuted_groups_permuted_and_no_subtag_is_torn(counts, n_groups, s
     again = grouping(shuffled, counts)
     assert again.names == groups.names
     assert tags_by_group(again, shuffled) == tags_by_group(groups, labels)
-
-
-def test_no_labels():
-    assert make_subtag_grouping("ccg")([], {"N": 3}).of_tag.shape == (0,)
-    assert make_subtag_grouping("ccg", n_groups=None)([], {"N": 3}).of_tag.shape == (0,)
-
-
-@pytest.fixture(scope="module")
-def counts_of(shared_data):
-    folder = shared_data / "calibration_tfg"
-    return lambda task: json.loads((folder / task / "training_tag_frequencies.json").read_text(encoding="utf8"))
 
 
 def test_the_papers_ccg_categories(counts_of):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -75,11 +71,6 @@ def test_unseen_tags_go_into_the_last_group():
     assert tag_frequency_groups(labels, {"N": 6}, 5).sizes == [4]
 
 
-def test_counts_of_tags_that_the_model_does_not_know_take_no_part():
-    labels = ["N", "V"]
-    assert tags_by_group(tag_frequency_groups(labels, {"N": 6, "V": 5, "UNKNOWN": 10**6}, 2), labels) == [{"N"}, {"V"}]
-
-
 def test_more_groups_than_tags():
     labels = ["A", "B", "C"]
     groups = tag_frequency_groups(labels, {"A": 1, "B": 1, "C": 1}, 50)
@@ -127,15 +118,6 @@ def test_the_registered_function_groups_by_its_setting():
     assert make_tag_frequency_grouping(n_groups=2)(labels, counts).sizes == [1, 1]
     assert make_tag_frequency_grouping(n_groups=1)(labels, counts).sizes == [2]
     assert make_tag_frequency_grouping()(list("ABCDEF"), dict.fromkeys("ABCDEF", 1)).sizes == [2, 2, 2]
-
-
-@pytest.fixture(scope="module")
-def counts_of():
-    folder = os.environ.get("SPACY_CALIB_DATA")
-    path = Path(folder or "") / "calibration_tfg"
-    if not folder or not path.is_dir():
-        pytest.skip("SPACY_CALIB_DATA does not name a folder that holds calibration_tfg")
-    return lambda task: json.loads((path / task / "training_tag_frequencies.json").read_text(encoding="utf8"))
 
 
 @pytest.mark.parametrize(("task", "sizes"), [("ccg", [1, 2, 6, 23, 393]), ("lsr", [3, 4, 11, 57, 523])])

@@ -144,15 +144,6 @@ def test_each_prediction_depends_on_its_own_score_only(case, pair):
 
 
 @every_case
-@given(pair=scored_hits())
-def test_weight_two_is_the_same_pair_twice(case, pair):
-    scores, hits = pair
-    weighted = make(case).fit(scores, hits, np.full(len(scores), 2.0)).predict(GRID)
-    doubled = make(case).fit(np.tile(scores, 2), np.tile(hits, 2)).predict(GRID)
-    np.testing.assert_allclose(weighted, doubled, rtol=0, atol=1e-12)
-
-
-@every_case
 @given(pair=scored_hits(max_size=25), data=st.data())
 def test_whole_weights_are_repetitions(case, pair, data):
     scores, hits = pair
@@ -160,14 +151,6 @@ def test_whole_weights_are_repetitions(case, pair, data):
     weighted = make(case).fit(scores, hits, times).predict(GRID)
     repeated = make(case).fit(np.repeat(scores, times), np.repeat(hits, times)).predict(GRID)
     np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-12)
-
-
-@every_case
-@given(pair=scored_hits())
-def test_weights_of_one_change_nothing(case, pair):
-    scores, hits = pair
-    plain, weighted = make(case).fit(scores, hits), make(case).fit(scores, hits, np.ones(len(scores)))
-    np.testing.assert_allclose(plain.predict(GRID), weighted.predict(GRID), rtol=0, atol=1e-12)
 
 
 @every_case

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_calib.calibration.recalibrators import Beta, Platt, Recalibrator, Temperature
 from spacy_calib.calibration.recalibrators.logistic import CLIP, PRIOR, LogisticMap, fit_logistic, log_odds, sigmoid
@@ -149,16 +148,6 @@ def test_the_fit_is_at_the_minimum_whatever_the_number_of_pairs(kind):
         residual = sigmoid(features @ made.coefficients_) - hits
         gradient = features.T @ residual + PRIOR * (made.coefficients_ - np.array(kind.no_change))
         np.testing.assert_allclose(gradient / n, 0, atol=1e-13)
-
-
-@every_map
-@given(pair=scored_hits(max_size=30), times=st.integers(2, 5), data=st.data())
-def test_weights_are_repeated_pairs(kind, pair, times, data):
-    scores, hits = pair
-    order = np.array(data.draw(st.permutations(range(len(scores) * times))))
-    repeated = kind().fit(np.repeat(scores, times)[order], np.repeat(hits, times)[order])
-    weighted = kind().fit(scores, hits, np.full(len(scores), float(times)))
-    np.testing.assert_allclose(weighted.coefficients_, repeated.coefficients_, rtol=0, atol=1e-9)
 
 
 @every_map

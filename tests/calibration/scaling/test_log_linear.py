@@ -616,11 +616,6 @@ def test_a_saved_one_scales_the_same_bits(kind):
     np.testing.assert_array_equal(scaled_by(back.fit(pairs, 5), pairs), scaled_by(fitted, pairs))
 
 
-def test_the_settings_are_those_of_a_config():
-    for kind in (VectorScaling, MatrixScaling):
-        assert kind(ridge=5, bias_ridge=2).settings() == {"ridge": 5.0, "bias_ridge": 2.0}
-
-
 def test_what_info_shows():
     pairs, _ = drawn(100, 4, seed=54)
     fitted = TemperatureScaling().fit(pairs, 4)
@@ -747,15 +742,6 @@ def test_documents_left_out_leave_none_that_is_fitted_on_itself(monkeypatch):
     assert all(not fitted_on & held for fitted_on, held in seen)
 
 
-@every_kind
-def test_a_single_document_has_its_own_scores(kind):
-    pairs, _ = drawn(40, 4, seed=64)
-    scaling = kind()
-    scaled = scaling.cross_fit(pairs, np.full(len(pairs), 3), 4)
-    np.testing.assert_array_equal(scaled, scaled_by(kind().fit(pairs, 4), pairs))
-    np.testing.assert_array_equal(scaled, scaled_by(scaling, pairs))
-
-
 def test_fewer_documents_than_folds_have_a_fold_each(monkeypatch):
     pairs, _ = drawn(90, 4, seed=65)
     seen = watch(monkeypatch, TemperatureScaling)
@@ -809,13 +795,6 @@ def test_one_sided_data_give_finite_scores_that_fit_it(kind, case):
         assert np.isfinite(learned_values).all()
     assert ((scaled >= 0) & (scaled <= 1)).all()
     assert log_loss_of(scaled, pairs) < log_loss_of(pairs.scores, pairs)
-
-
-@every_kind
-def test_scores_of_zero_and_one_give_finite_scores(kind):
-    pairs = make_pairs([1.0, 0.0, 1.0, 0.0, 5e-324, 0.6], [1, 0, 0, 1, 0, 0], tags=[0, 1, 0, 1, 2, 1], rows=[0, 0, 1, 1, 1, 2])
-    scaled = scaled_by(kind().fit(pairs, 3), pairs)
-    assert ((scaled >= 0) & (scaled <= 1)).all()
 
 
 def peak_of(action) -> int:
