@@ -73,32 +73,26 @@ def test_permuting_pairs_changes_no_group_tag_or_token(pairs, random):
     assert ece(turned) == near(ece(pairs))
 
 
-def test_worked_by_hand():
-    # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
-    scores, hits = [0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1]
-    # l2: sqrt(2/4 * 0.01 + 2/4 * 0.04) = sqrt(0.025). l1: (0.1 + 0.2) / 2.
-    assert calibration_error(scores, hits, n_bins=2) == pytest.approx(math.sqrt(0.025))
-    assert calibration_error(scores, hits, n_bins=2, norm="l1") == pytest.approx(0.15)
-    # One bin: mean 0.4, one hit of four.
-    assert calibration_error(scores, hits, n_bins=1) == pytest.approx(0.15)
-
-
-def test_weights_of_unequal_bins_worked_by_hand():
-    # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3: sqrt(0.4 * 0.04 + 0.6 * (7/15)^2).
-    wanted = math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)
-    assert calibration_error([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], bin_size=2) == pytest.approx(wanted)
-
-
-def test_ties_are_judged_together():
-    # Four scores of 0.5, two hits: one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
-    assert calibration_error([0.5] * 4, [1, 1, 0, 0], n_bins=2) == 0
-    assert calibration_error([0.5] * 4, [1, 1, 0, 0], bin_size=2) == 0
-
-
-def test_the_ends():
-    assert calibration_error([0.0, 1.0], [0, 1]) == 0
-    assert calibration_error([0.0, 1.0], [1, 0]) == 1
-    assert calibration_error([1.0], [1]) == 0
+@pytest.mark.parametrize(
+    ("scores", "hits", "settings", "error"),
+    [
+        # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2}, math.sqrt((0.01 + 0.04) / 2)),
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2, "norm": "l1"}, 0.15),
+        # One bin: mean 0.4, one hit of four.
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 1}, 0.15),
+        # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3.
+        ([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], {"bin_size": 2}, math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)),
+        # Ties are one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
+        ([0.5] * 4, [1, 1, 0, 0], {"n_bins": 2}, 0),
+        ([0.5] * 4, [1, 1, 0, 0], {"bin_size": 2}, 0),
+        ([0.0, 1.0], [0, 1], {}, 0),
+        ([0.0, 1.0], [1, 0], {}, 1),
+        ([1.0], [1], {}, 0),
+    ],
+)
+def test_worked_by_hand(scores, hits, settings, error):
+    assert calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
 
 def perfect():
@@ -200,22 +194,22 @@ def test_ece_keeps_the_top_labels_of_the_raw_scores():
     assert ece(pairs, np.array([0.3, 0.7])) == pytest.approx(0.3)
 
 
-def test_debiased_worked_by_hand():
-    # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
-    assert debiased_calibration_error([0.1] * 4, [1, 1, 1, 0], n_bins=1) == pytest.approx(0.6)
-    # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
-    assert debiased_calibration_error([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], n_bins=2) == pytest.approx(math.sqrt(0.275))
-
-
-def test_debiased_is_cut_at_zero():
-    # (0.5 - 0.5)^2 - 0.25 / 1 is negative.
-    assert debiased_calibration_error([0.5, 0.5], [0, 1], n_bins=1) == 0
-
-
-def test_a_bin_of_one_pair_counts_nothing_in_the_debiased_estimate():
-    assert debiased_calibration_error([0.2, 0.8], [1, 0], n_bins=2) == 0
-    # beta = 1 has nothing but such bins.
-    assert debiased_calibration_error([0.2, 0.4, 0.8], [1, 1, 0], bin_size=1) == 0
+@pytest.mark.parametrize(
+    ("scores", "hits", "settings", "error"),
+    [
+        # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
+        ([0.1] * 4, [1, 1, 1, 0], {"n_bins": 1}, 0.6),
+        # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
+        ([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], {"n_bins": 2}, math.sqrt(0.275)),
+        # (0.5 - 0.5)^2 - 0.25 / 1 is negative: cut at zero.
+        ([0.5, 0.5], [0, 1], {"n_bins": 1}, 0),
+        # A bin of one pair counts nothing; beta = 1 has nothing but such bins.
+        ([0.2, 0.8], [1, 0], {"n_bins": 2}, 0),
+        ([0.2, 0.4, 0.8], [1, 1, 0], {"bin_size": 1}, 0),
+    ],
+)
+def test_debiased_worked_by_hand(scores, hits, settings, error):
+    assert debiased_calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
 
 def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():

@@ -100,14 +100,9 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
     task = Task(held)
     write_pairs(task, folder)
     monkeypatch.setattr(peers, "environment", lambda name, cache: (Path(sys.executable), ""))
-    monkeypatch.setattr(
-        peers,
-        "PEERS",
-        {
-            "scikit-learn": peers.Peer((), {"binary": (None, ("sigmoid",))}),
-            "netcal": peers.Peer((), {"binary": (None, ("IsotonicRegression",))}),
-        },
-    )
+    methods_of_peers = {"scikit-learn": "sigmoid", "netcal": "IsotonicRegression"}
+    tried = {name: peers.Peer((), {"binary": (None, (method,))}) for name, method in methods_of_peers.items()}
+    monkeypatch.setattr(peers, "PEERS", tried)
     first = peers.run_peers(folder, tmp_path, tmp_path / "out", list(peers.PEERS))
     by_name = {(one.peer, one.how): one for one in first}
     sigmoid = by_name["scikit-learn", "pooled"]

@@ -131,16 +131,6 @@ def test_a_tokens_marginal_is_that_of_the_best_span_that_covers_it(fitted):
         assert token._.calib_raw == pytest.approx(expected[token.i, labels.index(best)])
 
 
-def test_several_documents_read_as_one_batch(fitted):
-    texts = [" ".join(w for w, _ in s) for s in made_up_sentences(12, 6)] + ["", "   ", "."]
-    single = [fitted(text) for text in texts]
-    batched = list(fitted.pipe(texts, batch_size=5))
-    for one, other in zip(single, batched, strict=True):
-        assert [(s.start, s.end, s.label_) for s in one.spans[KEY]] == [(s.start, s.end, s.label_) for s in other.spans[KEY]]
-        assert [s._.calib_score for s in one.spans[KEY]] == pytest.approx([s._.calib_score for s in other.spans[KEY]], abs=1e-6)
-        assert [t._.calib_score for t in one] == pytest.approx([t._.calib_score for t in other], abs=1e-6)
-
-
 def test_the_fit_learns_spans_and_tokens(fitted):
     calib = fitted.get_pipe("calib")
     spans = calib.fit_info.spans

@@ -118,15 +118,6 @@ def test_add_label_and_preset_labels_as_in_spacy():
     assert reading.types[-2:] == ("LATE", "NEW")
 
 
-def test_preset_and_blocked_tokens_stay():
-    nlp = random_pipeline(factory="calib_ner")
-    drafts = random_drafts(60, 41, "whole")
-    for draft, doc in zip(drafts, nlp.pipe(docs_of(drafts, nlp.vocab)), strict=True):
-        for token, iob, kind in zip(doc, draft.iob, draft.kinds, strict=True):
-            if iob in (1, 3):
-                assert (token.ent_iob, token.ent_type_) == (iob, kind)
-
-
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_worker_processes(monkeypatch):
     monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))

@@ -436,11 +436,3 @@ def test_inline_pipe_takes_presets():
     stock = trained_once("ner").get_pipe("ner")
     assert source.holds_preset(stock, preset)
     assert not source.holds_preset(stock, nlp.make_doc("Rome"))
-
-
-def test_bad_weights_stop_the_second_pass():
-    nlp, calib = fitted("ner")
-    doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
-    nlp.get_pipe("ner").model.get_ref("upper").get_param("b")[0] = np.nan
-    with pytest.raises(CalibError, match=r"C024.*'ner'.*she saw Ann Lee"):
-        calib(doc)
