@@ -31,8 +31,8 @@ def corpus_with(
     docs = [[[(word, "A", {"A": score}) for word in text]] for text in texts]
     corpus = corpus_of(docs, [(doc, 0, 1, "A", score) for doc, _ in spans])
     hits, hits_of_spans = (np.array(column, dtype=np.int8) for column in (right, [hit for _, hit in spans]))
-    found = replace(corpus.spans, right=hits_of_spans)
-    return replace(corpus, names=("A", "B"), gold=np.where(hits == 1, 0, 1), right=hits, hits=hits, spans=found)
+    scored_spans = replace(corpus.spans, right=hits_of_spans)
+    return replace(corpus, names=("A", "B"), gold=np.where(hits == 1, 0, 1), right=hits, hits=hits, spans=scored_spans)
 
 
 def test_units_are_the_same_at_the_same_characters_of_the_same_text():
