@@ -109,11 +109,8 @@ def test_scores_of_a_doc_depend_on_no_other_doc():
     starts = words.starts[[0, 7, 8, 60]]
     for first, end in zip(starts[:-1], starts[1:], strict=True):
         mine = np.flatnonzero((pairs.rows >= first) & (pairs.rows < end))
-        docs = [
-            words.forms[a:b].astype(int).tolist()
-            for a, b in zip(words.starts[:-1], words.starts[1:], strict=True)
-            if first <= a < end
-        ]
+        bounds = zip(words.starts[:-1], words.starts[1:], strict=True)
+        docs = [words.forms[a:b].astype(int).tolist() for a, b in bounds if first <= a < end]
         own = Pairs(pairs.rows[mine] - first, pairs.tags[mine], pairs.scores[mine], pairs.hits[mine], end - first)
         assert np.array_equal(moved(found.context, words_of(docs), own), whole[mine])
 

@@ -125,16 +125,13 @@ MET, V, BOB_V = (9, 12), TextSpan(9, 12, "V"), TextSpan(13, 16, "V")
 
 def answered(file, *records):
     """The gold of Prodigy's records of one text. records: (the label asked about at *met* or *Bob*, (place, label) that stand there then, answer)."""
-    told = [
-        {
-            "text": TEXT,
-            "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
-            "answer": said,
-            "meta": {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
-        }
-        for asked, left, said in records
-    ]
-    (gold,) = answered_docs(spacy.blank("en"), write(file, told))
+
+    def task(asked, left, answer):
+        spans = [{"start": start, "end": end, "label": label} for (start, end), label in left]
+        meta = {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"}
+        return {"text": TEXT, "spans": spans, "answer": answer, "meta": meta}
+
+    (gold,) = answered_docs(spacy.blank("en"), write(file, [task(*record) for record in records]))
     return through_docbin(gold)
 
 
@@ -205,15 +202,12 @@ def test_of_spans_that_overlap_the_one_that_the_pipeline_knows_is_taken():
     """By the rule itself: of each span all that overlap it."""
     doc, rng = spacy.blank("en").make_doc("a b c d e f"), np.random.default_rng(0)
     for _ in range(300):
-        places = {
-            (start, min(6, start + length), "PQR"[label])
-            for start, length, label in rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
-        }
+        keys = rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
+        places = {(start, min(6, start + length), "PQR"[label]) for start, length, label in keys}
         spans = [Span(doc, *place) for place in sorted(places)]
         entities, doubtful = _exclusive(doc, spans, {"P"})
         for span in spans:
-            others = [
-                other.label_ for other in spans if other is not span and other.start < span.end and span.start < other.end
-            ]
+            overlapping = (other for other in spans if other.start < span.end and span.start < other.end)
+            others = [other.label_ for other in overlapping if other is not span]
             taken = not others or (span.label_ == "P" and "P" not in others)
             assert (span in entities, span in doubtful) == (taken, not taken and ("P" not in others or span.label_ == "P"))

@@ -50,11 +50,8 @@ def test_the_unit_is_named_by_what_is_known(units, named):
 
 def test_words_for_tables():
     assert by_unit(DOCUMENT, 2077) == "by document (2,077)"
-    assert [count_in_words(DOC, 1), count_in_words(DOC, 1208), count_in_words(SENTENCE, 2)] == [
-        "1 Doc of the file",
-        "1,208 Docs of the file",
-        "2 sentences",
-    ]
+    for unit, n, words in ((DOC, 1, "1 Doc of the file"), (DOC, 1208, "1,208 Docs of the file"), (SENTENCE, 2, "2 sentences")):
+        assert count_in_words(unit, n) == words
 
 
 def documents_of(*sizes: int) -> np.ndarray:

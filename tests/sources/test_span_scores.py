@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.conftest import run_upstream
 from tests.sentences import says
 from tests.sources.test_spancat import KEY, TEXT, examples_for, train, with_calib
 
@@ -87,10 +88,8 @@ def both_ways(request):
             "bare": {"component": "spancat", "spans_key": KEY},
         }.items()
     }
-    examples = examples_for(nlp, 80, seed=2)
     with nlp.select_pipes(enable=["spancat"]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
     for calib in (direct, *others.values()):
         calib.fit(examples)
     return list(nlp.pipe([TEXT, "red dog", "."]))
@@ -369,15 +368,17 @@ def test_a_component_that_left_nothing(conf):
         calib.fit(span_examples(10, 0, write=False))
 
 
-@pytest.mark.parametrize("setting", ["scaling", "sets", "normalize"])
-def test_settings_that_weigh_labels_are_refused(conf, setting):
-    made = {
-        "scaling": {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"},
-        "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1"},
-        "normalize": True,
-    }
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("scaling", {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1"}),
+        ("normalize", True),
+    ],
+)
+def test_settings_that_weigh_labels_are_refused(conf, setting, value):
     nlp = spacy.blank("xx")
-    calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: made[setting]})
+    calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: value})
     with pytest.raises(CalibError, match=says("C287", setting=setting)):
         calib.fit(span_examples(30, 0))
 
