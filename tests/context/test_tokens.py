@@ -25,7 +25,7 @@ EVERY = (NeighbourConfidence(), DocumentConfidence(), FurtherScoresFeature())
 
 
 @cache
-def fitted(n_docs: int = 60, **settings):
+def fitted_context(n_docs: int = 60, **settings):
     """(what a fit gives, words, pairs), the same for every test that asks for it: it must not be changed."""
     words, pairs, documents = words_and_pairs(n_docs)
     fit = fit_token_context(
@@ -34,11 +34,11 @@ def fitted(n_docs: int = 60, **settings):
     return fit, words, pairs
 
 
-def moved(context: TokenContext, words, pairs):
+def adjusted_scores(context: TokenContext, words, pairs):
     return context.apply(Predictions.of_pairs(pairs, 0.0, words)).scores
 
 
-def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), ())) -> Predictions:
+def predictions_with_context(context: TokenContext, words, rows, tags, scores, below=((), (), ())) -> Predictions:
     """What the context makes of these entries, and of others below the threshold: (rows, tags, scores)."""
     given = Predictions.of_pairs(
         Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
@@ -93,7 +93,7 @@ def test_of_equal_entries_the_first_is_the_top_one():
 
 
 def test_words_tell_apart_what_scores_cannot():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     compared = found.about["comparison"]
     assert compared["with_context"] < compared["without"] - 2 * compared["error"]
     hard, lead = words.forms[pairs.rows] > 100, pairs.scores >= 0.5
@@ -104,29 +104,29 @@ def test_words_tell_apart_what_scores_cannot():
 
 
 def test_scores_of_a_doc_depend_on_no_other_doc():
-    found, words, pairs = fitted()
-    whole = moved(found.context, words, pairs)
+    found, words, pairs = fitted_context()
+    whole = adjusted_scores(found.context, words, pairs)
     starts = words.starts[[0, 7, 8, 60]]
     for first, end in zip(starts[:-1], starts[1:], strict=True):
         mine = np.flatnonzero((pairs.rows >= first) & (pairs.rows < end))
         bounds = zip(words.starts[:-1], words.starts[1:], strict=True)
         docs = [words.forms[a:b].astype(int).tolist() for a, b in bounds if first <= a < end]
         own = Pairs(pairs.rows[mine] - first, pairs.tags[mine], pairs.scores[mine], pairs.hits[mine], end - first)
-        assert np.array_equal(moved(found.context, words_of(docs), own), whole[mine])
+        assert np.array_equal(adjusted_scores(found.context, words_of(docs), own), whole[mine])
 
 
 def test_tokens_without_entries_and_empty_docs():
-    found, _, _ = fitted()
+    found, _, _ = fitted_context()
     words = words_of([[], [1, -2, 3], []])
-    scores = looked_at(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
+    scores = predictions_with_context(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
     assert np.isfinite(scores).all()
     assert 0 < scores[2] < 1
-    assert len(moved(found.context, words_of([]), Pairs.empty())) == 0
+    assert len(adjusted_scores(found.context, words_of([]), Pairs.empty())) == 0
 
 
 def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
-    found, words, _ = fitted()
-    seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
+    found, words, _ = fitted_context()
+    seen = predictions_with_context(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
     assert np.isfinite(seen.scores).all()
     places = found.context.vocabulary_.find_indices(words_of([[1, 2]]))
     pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
@@ -136,18 +136,18 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
-    few, words, pairs = fitted(n_docs=1)
+    few, words, pairs = fitted_context(n_docs=1)
     assert few.why == "one document, but at least two are needed"
     assert np.array_equal(few.held_out, pairs.scores)
-    assert np.array_equal(moved(few.context, words, pairs), pairs.scores)
-    several, _, _ = fitted(n_docs=12, overlapping=True)
+    assert np.array_equal(adjusted_scores(few.context, words, pairs), pairs.scores)
+    several, _, _ = fitted_context(n_docs=12, overlapping=True)
     assert several.why == "a token may have several labels"
 
 
 def test_of_few_documents_little_but_a_line_is_learned():
-    found, words, pairs = fitted(n_docs=5)
+    found, words, pairs = fitted_context(n_docs=5)
     assert found.about["ridge"] == RIDGES[0]
-    shift = log_odds(moved(found.context, words, pairs)) - log_odds(pairs.scores)
+    shift = log_odds(adjusted_scores(found.context, words, pairs)) - log_odds(pairs.scores)
     line = np.polynomial.Polynomial.fit(log_odds(pairs.scores), shift, 1)
     assert np.abs(shift - line(log_odds(pairs.scores))).max() < 0.05
 
@@ -166,23 +166,23 @@ def test_no_worse_is_so_in_the_mean():
 
 
 def test_what_was_learned_survives_saving():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     state = found.context.state()
     again = TokenContext(EVERY, state["settings"]["when"])
     again.load_learned(state["learned"])
-    assert np.array_equal(moved(again, words, pairs), moved(found.context, words, pairs))
+    assert np.array_equal(adjusted_scores(again, words, pairs), adjusted_scores(found.context, words, pairs))
     assert state["settings"]["features"] == ["neighbours", "document", "hints"]
 
 
 @pytest.mark.parametrize("change", [{"centers": np.zeros(9)}, {"columns": [["entropy", "x"]]}, {"n_tags": 3}, {"model": 3}])
 def test_a_state_that_does_not_fit_together_is_refused(change):
-    state = fitted()[0].context.state()["learned"]
+    state = fitted_context()[0].context.state()["learned"]
     with pytest.raises(InvalidState):
         TokenContext(EVERY).load_learned({**state, **change})
 
 
 def test_columns_of_a_feature_that_is_not_there_are_refused():
-    state = fitted()[0].context.state()["learned"]
+    state = fitted_context()[0].context.state()["learned"]
     with pytest.raises(InvalidState, match="features in the settings"):
         TokenContext(EVERY[:1]).load_learned({**state, "model": None})
 
@@ -198,10 +198,10 @@ def test_settings_out_of_range():
 
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
-    seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
+    seen = predictions_with_context(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
     assert np.array_equal(seen.scores[seen.levels == OUTPUT_ONLY], seen.scores[seen.kept_indices][others])
 
 
@@ -212,8 +212,8 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
         for salt in ("", "one", "other")
     ]
     assert len({context.vocabulary_.forms.tobytes() for context in found}) == 3
-    first = moved(found[0], words, pairs)
-    assert all(np.array_equal(moved(context, words, pairs), first) for context in found)
+    first = adjusted_scores(found[0], words, pairs)
+    assert all(np.array_equal(adjusted_scores(context, words, pairs), first) for context in found)
 
 
 def view_of(n_tokens, rows, tags, scores):

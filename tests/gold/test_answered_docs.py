@@ -123,7 +123,7 @@ def tags_of(gold, *labels):
 MET, V, BOB_V = (9, 12), TextSpan(9, 12, "V"), TextSpan(13, 16, "V")
 
 
-def answered(file, *records):
+def gold_of_answers(file, *records):
     """The gold of Prodigy's records of one text. records: (the label asked about at *met* or *Bob*, (place, label) that stand there then, answer)."""
 
     def task(asked, left, answer):
@@ -137,37 +137,39 @@ def answered(file, *records):
 
 def test_a_corrected_tag_is_known_like_any_gold_where_none_is_left_open(tmp_path):
     accepted = (BOB_V, [((13, 16), "V")], "accept")
-    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
     assert tags_of(gold, *"VNX") == [False, True, False, True, False, False]
     # One that the component does not know, too: all its own are wrong then.
-    gold = answered(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
     assert (gold[2].tag_, tags_of(gold, *"VN")) == ("new", [False, False, True, False])
 
 
 def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_about(tmp_path):
     rejected = (BOB_V, [((13, 16), "V")], "reject")
-    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
     assert tags_of(gold, *"VNX") == [False, "", "", False, "", ""]
 
 
 def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
     with pytest.warns(UserWarning, match=says("CW55", n=1)):
-        gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
+        gold = gold_of_answers(
+            tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept")
+        )
     assert tags_of(gold, *"VN") == ["", "", True, False]
 
 
 def test_a_label_of_more_or_less_than_one_token_is_none_of_a_token(tmp_path):
     accepted = (BOB_V, [((13, 16), "V")], "accept")
-    gold = answered(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
     assert tags_of(gold, *"VN") == [False, "", True, ""]  # the tag that was asked about has no other in its stead
-    gold = answered(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
     found = Example(Doc(gold.vocab, words=TEXT.split()), gold)
     assert get_annotation("tag").aligned_gold(found).nonzero()[0].tolist() == [3]
 
 
 def test_an_empty_label_is_refused(tmp_path):
     with pytest.raises(CalibError, match="a label is empty"):
-        answered(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
+        gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
 
 
 @pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])

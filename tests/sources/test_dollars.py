@@ -15,7 +15,7 @@ from spacy_calib.cli.fitting.settings import settings_from_file
 LABELS = ["$", "PRP$", "WP$", "NN", "''"]
 
 
-def pipeline(labels: list[str]) -> spacy.Language:
+def pipeline_with_labels(labels: list[str]) -> spacy.Language:
     nlp = spacy.blank("xx")
     nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": labels}})
     return nlp
@@ -27,7 +27,7 @@ def through_disk(nlp: spacy.Language, folder: Path) -> spacy.Language:
 
 
 def through_bytes(nlp: spacy.Language, folder: Path) -> spacy.Language:
-    return pipeline(LABELS).from_bytes(nlp.to_bytes())
+    return pipeline_with_labels(LABELS).from_bytes(nlp.to_bytes())
 
 
 def through_config_and_bytes(nlp: spacy.Language, folder: Path) -> spacy.Language:
@@ -38,7 +38,7 @@ def through_config_and_bytes(nlp: spacy.Language, folder: Path) -> spacy.Languag
 @pytest.mark.parametrize("save_and_load", [through_disk, through_bytes, through_config_and_bytes])
 def test_labels_with_dollar_signs_are_the_same_after_any_number_of_saves(tmp_path, save_and_load):
     """PRP$ became PRP$$, PRP$$$$, ...: tokens with these tags got None, and accuracy was reported too low."""
-    nlp = pipeline(LABELS)
+    nlp = pipeline_with_labels(LABELS)
     for number in range(3):
         nlp = save_and_load(nlp, tmp_path / str(number))
         assert nlp.get_pipe("calib").source.labels(None) == tuple(LABELS)
@@ -73,12 +73,12 @@ def test_the_two_ways_to_write_dollar_signs_that_it_names(tmp_path):
 
 
 def test_other_labels_of_a_config_are_not_overwritten(tmp_path):
-    pipeline(LABELS).get_pipe("calib").to_disk(tmp_path)
-    calib = pipeline(["A", "B", "C", "D", "E"]).get_pipe("calib").from_disk(tmp_path)
+    pipeline_with_labels(LABELS).get_pipe("calib").to_disk(tmp_path)
+    calib = pipeline_with_labels(["A", "B", "C", "D", "E"]).get_pipe("calib").from_disk(tmp_path)
     assert calib.source.labels(None) == ("A", "B", "C", "D", "E")
 
 
 def test_a_label_that_no_config_can_hold_is_refused():
     """The pipeline was saved, and could not be loaded."""
     with pytest.raises(CalibError, match=r"C111.*'\$\{x\}' cannot be stored in a config"):
-        pipeline(["NN", "${x}"])
+        pipeline_with_labels(["NN", "${x}"])

@@ -20,7 +20,7 @@ def blank_with_calib(key: str):
     return nlp, nlp.add_pipe("calib", config={"source": source})
 
 
-def doc_with(nlp, key, array, tags):
+def doc_with_array(nlp, key, array, tags):
     doc = Doc(nlp.vocab, words=["x"] * len(tags), tags=tags)
     if key == "tensor":
         doc.tensor = array
@@ -38,10 +38,10 @@ def test_fit_and_read(key):
         p = rng.uniform(0.05, 0.95, size=4)
         array = np.column_stack([p, 1 - p])
         gold = ["A" if rng.random() < q**2 else "B" for q in p]
-        predicted = doc_with(nlp, key, array, ["A" if q > 0.5 else "B" for q in p])
+        predicted = doc_with_array(nlp, key, array, ["A" if q > 0.5 else "B" for q in p])
         examples.append(Example(predicted, Doc(nlp.vocab, words=["x"] * 4, tags=gold)))
     calib.fit(examples)
-    doc = calib(doc_with(nlp, key, np.array([[0.9, 0.1], [0.3, 0.7]]), ["A", "B"]))
+    doc = calib(doc_with_array(nlp, key, np.array([[0.9, 0.1], [0.3, 0.7]]), ["A", "B"]))
     assert [t._.calib_raw for t in doc] == [0.9, 0.7]
     assert [t._.calib_score for t in doc] == pytest.approx([0.9**2, 1 - 0.3**2], abs=0.15)  # a bin around what the gold says
 
@@ -56,7 +56,7 @@ def test_fit_and_read(key):
 def test_what_is_no_table_of_probabilities_is_refused(array, sentence):
     nlp, calib = blank_with_calib("probs")
     with pytest.warns(UserWarning, match="CW01"), pytest.raises(CalibError, match=sentence):
-        calib(doc_with(nlp, "probs", array, ["A", "B"]))
+        calib(doc_with_array(nlp, "probs", array, ["A", "B"]))
 
 
 def test_missing_array_gives_none_and_a_warning():

@@ -68,7 +68,7 @@ def given_to(doc: Doc, form: str) -> list[Any]:
     return doc.user_data["probs"] if form == "list" else [token._.conf for token in doc]
 
 
-def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
+def with_mapped_gold(examples: list[Example], table: dict[str, str]) -> list[Example]:
     """The same with gold of another scheme, of tokens or of documents."""
     for example in examples:
         gold = example.reference
@@ -87,7 +87,7 @@ TABLES = [{"A": "Z", "B": "Y"}, {"A": "B", "B": "A"}]
 def test_tokens_and_those_with_a_map(conf, form, table):
     calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
     calib.source = with_map(calib.source, table or None)
-    calib.fit(mapped(token_examples(250, 0, form), table))
+    calib.fit(with_mapped_gold(token_examples(250, 0, form), table))
     assert set(calib.labels) == {table.get(label, label) for label in TAGS}
     doc = calib(token_examples(1, 1, form)[0].predicted)
     for token, value in zip(doc, given_to(doc, form), strict=True):
@@ -231,7 +231,7 @@ def test_documents_with_one_score_or_several_and_with_a_map(conf, form, table):
     labels = {"labels": TAGS} if table else {}
     calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf", **labels})
     calib.source = with_map(calib.source, table or None)
-    calib.fit(mapped(doc_examples(400, 0, form), table))
+    calib.fit(with_mapped_gold(doc_examples(400, 0, form), table))
     doc = doc_examples(1, 1, form)[0].predicted
     value = doc.user_data["intent"] if form == "user_data" else doc._.conf
     calib(doc)

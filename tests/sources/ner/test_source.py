@@ -34,15 +34,15 @@ WORDS = "she saw Ann Lee ."
 SETTINGS = [{}, {"granularity": "biluo"}, {"beam_width": 4}, {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}]
 
 
-def fitted(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> tuple[Any, Any]:
+def fitted_recognizer(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> tuple[Any, Any]:
     """(pipeline, its fitted calib pipe)."""
     nlp = trained(factory, listener)
-    saved = shared(factory, listener, **settings).get_pipe("calib").to_bytes()
+    saved = shared_recognizer(factory, listener, **settings).get_pipe("calib").to_bytes()
     return nlp, add_calib(nlp, **settings).from_bytes(saved)
 
 
 @cache
-def shared(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> Any:
+def shared_recognizer(factory: str = "calib_ner", listener: bool = False, **settings: Any) -> Any:
     """The same pipeline for every test that asks for it: it must not be changed."""
     nlp = trained(factory, listener)
     fit_on(nlp, add_calib(nlp, **settings))
@@ -53,7 +53,7 @@ def token_values(doc):
     return [(token._.calib_raw, token._.calib_score, token._.calib_scores) for token in doc]
 
 
-def read(source, nlp, texts) -> Any:
+def read_scores(source, nlp, texts) -> Any:
     docs = [doc for doc in nlp.pipe(texts) if len(doc)]
     return docs, source.read(nlp.get_pipe("ner"), docs)
 
@@ -64,7 +64,7 @@ def test_family(factory, settings):
     """Rows match tokens and sum to 1 (outside for biluo), and entities are those of the Docs; for every recognizer."""
     nlp = trained_once(factory)
     source = NerSource("ner", **settings)
-    docs, scores = read(source, nlp, TEXTS)
+    docs, scores = read_scores(source, nlp, TEXTS)
     marginals = scores.probabilities
     assert marginals.shape == (sum(map(len, docs)), len(source.labels(nlp.get_pipe("ner"))))
     beam = settings.get("beam_width", 1) > 1 or "beam" in factory
@@ -95,7 +95,7 @@ def _columns(settings, kind, length):
 def test_greedy_marginals_are_those_of_the_kept_reading():
     nlp = trained_once("calib_ner")
     for granularity in ("type", "biluo"):
-        docs, scores = read(NerSource("ner", granularity), nlp, TEXTS)
+        docs, scores = read_scores(NerSource("ner", granularity), nlp, TEXTS)
         readings: list[Any] = [kept_readings(doc, "ner") for doc in docs]
         parts = [one.type_marginals() if granularity == "type" else one.biluo_marginals() for one in readings]
         assert np.array_equal(scores.probabilities, np.concatenate(parts))
@@ -155,7 +155,7 @@ def test_untrained_recognizers_are_not_read():
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_fit_and_annotate(settings):
-    nlp = shared(**settings)
+    nlp = shared_recognizer(**settings)
     examples = gold_examples(nlp, 20, 7)
     docs = list(nlp.pipe([eg.predicted for eg in examples]))
     assert sum(len(doc.ents) for doc in docs) > 15
@@ -173,7 +173,7 @@ def test_fit_and_annotate(settings):
 
 
 def test_inside_tokens_carry_what_the_first_said():
-    nlp = shared()
+    nlp = shared_recognizer()
     doc = nlp(WORDS)
     (ent,) = doc.ents
     assert len(ent) > 1
@@ -184,7 +184,7 @@ def test_inside_tokens_carry_what_the_first_said():
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_preset_tokens_have_no_score(settings):
     """An entity that a rule component set says nothing of what the recognizer thinks: None, never 1.0."""
-    nlp = shared(**settings)
+    nlp = shared_recognizer(**settings)
     doc = nlp.make_doc("she saw Rome , Bob and Ann Lee")
     doc.set_ents([Span(doc, 2, 3, label="LOC")], blocked=[doc[4:5]], default="missing")
     doc = nlp(doc)
@@ -204,7 +204,7 @@ def test_preset_tokens_have_no_score(settings):
 
 
 def test_doc_of_presets_alone():
-    nlp = shared()
+    nlp = shared_recognizer()
     doc = nlp.make_doc("Rome Lima")
     doc.ents = [Span(doc, 0, 1, label="LOC"), Span(doc, 1, 2, label="LOC")]
     doc = nlp(doc)
@@ -232,7 +232,7 @@ def test_random_recognizers_with_presets():
 @pytest.mark.parametrize("granularity", ["type", "biluo"])
 def test_label_met_while_running(granularity):
     """A preset entity of a new type: spaCy's recognizer learns the label; the pipe says so once and goes on with the pooled map."""
-    nlp, calib = fitted(granularity=granularity)
+    nlp, calib = fitted_recognizer(granularity=granularity)
     labels = calib.labels
     text = "she saw Ann Lee , Rome"
     wanted = token_values(nlp(text))
@@ -257,7 +257,7 @@ def test_label_met_while_running(granularity):
 
 
 def test_new_labels_use_the_pooled_map():
-    nlp, calib = fitted()
+    nlp, calib = fitted_recognizer()
     ner = nlp.get_pipe("ner")
     assert ner.add_label("NEW") == 1
     ner.model.attrs["unseen_classes"].clear()  # as after loading it again
@@ -275,7 +275,7 @@ def test_new_labels_use_the_pooled_map():
 
 def test_readings_made_before_a_label_came():
     """A batch is recognized before another teaches the label: its readings lack the column."""
-    nlp, calib = fitted()
+    nlp, calib = fitted_recognizer()
     first = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
     nlp.get_pipe("ner").add_label("NEW")
     with pytest.warns(UserWarning, match="CW03"):
@@ -288,7 +288,7 @@ def test_readings_made_before_a_label_came():
 
 
 def test_labels_reordered_after_the_fit():
-    nlp, calib = fitted()
+    nlp, calib = fitted_recognizer()
     labels = ("O", "LOC", "PER") if calib.labels == ("O", "PER", "LOC") else ("O", "PER", "LOC")
     calib.learned = replace(calib.learned, component=ComponentIdentity(calib.learned.component.kind, labels))
     with pytest.raises(CalibError, match="C020.*'ner'.*order"):
@@ -297,7 +297,7 @@ def test_labels_reordered_after_the_fit():
 
 @pytest.mark.parametrize("factory", ["ner", "calib_ner"])
 def test_beam_keeps_the_entities_that_were_decided(factory):
-    nlp, calib = fitted(factory, beam_width=8, beam_density=0.0)
+    nlp, calib = fitted_recognizer(factory, beam_width=8, beam_density=0.0)
     ner = nlp.get_pipe("ner")
     n_candidates = 0
     stock = trained_once("ner")
@@ -320,7 +320,7 @@ def test_beam_keeps_the_entities_that_were_decided(factory):
 
 
 def test_calib_beam_ner_gives_its_candidates():
-    nlp, _ = fitted("calib_beam_ner")
+    nlp, _ = fitted_recognizer("calib_beam_ner")
     examples = gold_examples(nlp, 12, 10)
     docs = list(nlp.pipe([eg.predicted for eg in examples]))
     stock = trained_once("beam_ner")
@@ -349,7 +349,7 @@ def test_two_pipes_over_one_recognizer():
 
 
 def test_doc_that_the_recognizer_did_not_see():
-    nlp, calib = fitted()
+    nlp, calib = fitted_recognizer()
     doc = Doc(nlp.vocab, words=WORDS.split(), ents=["O", "O", "B-PER", "I-PER", "O"])
     with pytest.warns(UserWarning, match="CW02.*'ner' did not run on the Doc in this process"):
         calib(doc)
@@ -357,7 +357,7 @@ def test_doc_that_the_recognizer_did_not_see():
 
 
 def test_entities_changed_between_the_recognizer_and_the_pipe():
-    nlp, calib = fitted()
+    nlp, calib = fitted_recognizer()
     doc = nlp.get_pipe("ner")(nlp.make_doc(WORDS))
     doc.ents = [Span(doc, 2, 4, label="LOC")]
     calib(doc)
@@ -372,7 +372,7 @@ def test_entities_changed_between_the_recognizer_and_the_pipe():
     ("settings", "listener"), [(SETTINGS[0], False), (SETTINGS[0], True), (SETTINGS[1], False), (SETTINGS[3], True)], ids=str
 )
 def test_second_pass_gives_what_the_inline_pipe_gives(settings, listener):
-    inline, stock = shared("calib_ner", listener, **settings), shared("ner", listener, **settings)
+    inline, stock = shared_recognizer("calib_ner", listener, **settings), shared_recognizer("ner", listener, **settings)
     texts = [*TEXTS, *(eg.text for eg in gold_examples(inline, 8, 11))]
     for one, other in zip(inline.pipe(texts), stock.pipe(texts), strict=True):
         assert entity_tokens([one]) == entity_tokens([other])
@@ -404,7 +404,7 @@ def test_second_pass_refuses_presets(factory):
 
 
 def test_ruler_added_after_the_fit():
-    nlp, calib = fitted("ner")
+    nlp, calib = fitted_recognizer("ner")
     add_ruler(nlp, before="ner")
     with pytest.warns(UserWarning, match="CW02.*'entity_ruler' sets entities before 'ner'"):
         doc = nlp("she saw Rome")
@@ -415,7 +415,7 @@ def test_ruler_added_after_the_fit():
 
 @pytest.mark.parametrize("factory", RULERS)
 def test_ruler_behind_the_recognizer_is_no_obstacle(factory):
-    nlp, _ = fitted("ner")
+    nlp, _ = fitted_recognizer("ner")
     add_ruler(nlp, "saw", factory, after="ner")
     assert all(token._.calib_score is not None for token in nlp("she saw Rome"))
 
