@@ -16,7 +16,7 @@ import tarfile
 import venv
 import zipfile
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import distribution, entry_points
 from pathlib import Path
 
 import pytest
@@ -27,35 +27,12 @@ import spacy_calib
 from spacy_calib.about import URL_IS_PLACEHOLDER
 from spacy_calib.about import __url__ as HOME
 from tests import readme
-from tests.conftest import examples_for, revive, run_upstream
+from tests.conftest import revive
+from tests.made import examples_before_calib
 from tests.plugged import needs_all_plugins
 
 pytestmark = needs_all_plugins
 ROOT = Path(__file__).parents[1]
-GROUPS = {
-    "spacy_factories",
-    "spacy_architectures",
-    "spacy_cli",
-    "spacy_scorers",
-    "spacy_calib_sources",
-    "spacy_calib_groupings",
-    "spacy_calib_scalings",
-    "spacy_calib_recalibrators",
-    "spacy_calib_poolings",
-    "spacy_calib_selections",
-    "spacy_calib_sets",
-    "spacy_calib_metrics",
-    "spacy_calib_contexts",
-    "spacy_calib_forecasters",
-    "spacy_calib_events",
-    "spacy_calib_advice",
-    "spacy_calib_pretrained",
-    "spacy_calib_commands",
-    "spacy_calib_names",
-    "spacy_calib_outputs",
-    "spacy_calib_view",
-    "spacy_calib_readers",
-}
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
 PARTS_OF_PAGES = {
@@ -158,17 +135,11 @@ def test_the_wheel_names_every_entry_point_and_each_can_be_imported(wheel):
         given = configparser.ConfigParser(delimiters=("=",))
         given.optionxform = str
         given.read_string(archive.read(name).decode("utf8"))
-    assert set(given.sections()) == GROUPS
-    assert set(given["spacy_factories"]) == {
-        "calib", "calib_ent", "calib_ner", "calib_beam_ner", "calib_parser", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite",
-        "calib_coref", "calib_event", "calib_answers",
-    }  # fmt: skip
-    assert {"spacy-calib.Ner.v1", "spacy-calib.Spancat.v1"} <= set(given["spacy_calib_sources"])
-    for group in GROUPS:
-        for target in given[group].values():
-            module, _, function = target.partition(":")
-            part = getattr(importlib.import_module(module), function)
-            assert callable(part) or group == "spacy_calib_advice", target
+    in_wheel = {(group, name, value) for group in given.sections() for name, value in given[group].items()}
+    ours = distribution("spacy-calib").entry_points
+    assert in_wheel == {(point.group, point.name, point.value) for point in ours}
+    for point in ours:
+        assert callable(point.load()) or point.group == "spacy_calib_advice", point
 
 
 def test_the_wheel_says_what_it_is(wheel):
@@ -335,9 +306,7 @@ def test_a_packaged_pipeline_gives_scores(trained_bytes, tmp_path, monkeypatch):
         pytest.skip("setuptools is not installed, so no sdist can be built")
     nlp = revive(trained_bytes)
     calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, 60, 2))
     nlp.to_disk(tmp_path / "calibrated")
     (tmp_path / "packages").mkdir()
     package(

@@ -143,21 +143,16 @@ def test_the_identity_of_a_group_with_pairs_never_falls_back():
     assert [fit.fallback for fit in (*grouped.fits_, grouped.pooled_fit_)] == ["", "", ""]
 
 
-def test_fitting_again_forgets():
-    first, second = random_pairs(seed=1), random_pairs(seed=2)
-    grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 0, 1, 1))
-    grouped.fit(first)
-    assert grouped.fit(second) is grouped
-    fresh = GroupedRecalibrator(IsotonicRegression(), groups_of(0, 0, 1, 1)).fit(second)
-    assert grouped.fits_ == fresh.fits_
+@pytest.mark.parametrize(("prototype", "pooling"), [(IsotonicRegression(), None), (Platt(), TagOffsets())])
+def test_fitting_again_forgets_and_leaves_the_prototypes_unfitted(prototype, pooling):
+    first, second, groups = random_pairs(seed=1), random_pairs(seed=2), groups_of(0, 0, 1, 1)
+    made, fresh = (GroupedRecalibrator(prototype, groups, pooling) for _ in range(2))
+    assert made.fit(first).fit(second) is made
+    assert made.fits_ == fresh.fit(second).fits_
     tags = np.arange(101) % 4
-    np.testing.assert_array_equal(grouped.predict(GRID, tags), fresh.predict(GRID, tags))
-
-
-def test_the_prototype_is_left_unfitted():
-    prototype = IsotonicRegression()
-    GroupedRecalibrator(prototype, groups_of(0, 0, 0, 0)).fit(random_pairs())
+    assert made.predict(GRID, tags).tobytes() == fresh.predict(GRID, tags).tobytes()
     assert not prototype.fitted
+    assert pooling is None or pooling.tags_ is None
 
 
 def test_no_pairs_at_all_are_refused():
@@ -335,14 +330,3 @@ def test_a_saved_one_with_pooling_predicts_the_same_bits(prototype, pooling):
     assert saved.dump(back.state()) == saved.dump(made.state())
     assert isinstance(back.offsets, TagOffsets)
     assert back.fit(pairs).predict(GRID, tags).tobytes() == made.predict(GRID, tags).tobytes()
-
-
-def test_the_prototype_of_the_pooling_is_left_unfitted_and_fitting_again_forgets():
-    pooling = TagOffsets()
-    first, second = random_pairs(seed=1), random_pairs(seed=2)
-    made = GroupedRecalibrator(Platt(), groups_of(0, 0, 1, 1), pooling).fit(first)
-    assert pooling.tags_ is None
-    made.fit(second)
-    fresh = GroupedRecalibrator(Platt(), groups_of(0, 0, 1, 1), pooling).fit(second)
-    tags = np.arange(101) % 4
-    assert made.predict(GRID, tags).tobytes() == fresh.predict(GRID, tags).tobytes()

@@ -93,7 +93,6 @@ def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
 
 
 def test_spans_are_fitted_by_the_logistic_regression_of_the_maps(monkeypatch):
-    """There were two in the package, of which this one loaded scikit-learn's linear models."""
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     assert SpanRecalibrator(GROUPS).fit(draw_spans(60, 3), np.arange(60) % 3 == 0).n_spans_ == 60
 

@@ -92,11 +92,6 @@ def by_token(rows: np.ndarray, values: np.ndarray, n_tokens: int) -> np.ndarray:
 # What comes in
 
 
-@pytest.mark.parametrize("normalize", [True, False, "other"])
-def test_ways_to_normalize(normalize):
-    assert check_normalize(normalize) == normalize
-
-
 @pytest.mark.parametrize("normalize", ["", "kept", "Other", None, 2, 0.5])
 def test_other_ways_to_normalize_are_refused(normalize):
     with pytest.raises(CalibError, match=r'\[C001\] normalize must be true, false or "other"'):
@@ -264,7 +259,6 @@ def scores_below(
 @every_scaling
 @pytest.mark.parametrize("threshold", [0.3, 0.01, 1e-4, 1e-5])
 def test_an_entry_below_the_threshold_has_the_score_that_it_has_above_a_lower_one(name, threshold):
-    """With vector scaling, an entry between floor and threshold used to lose its own weight."""
     calibration = fitted_on(name=name)
     fresh = sample_tokens(200, 2)
     table = ScoreTable(fresh.probabilities)
@@ -302,7 +296,6 @@ def test_an_entry_without_any_probability_has_a_score(name):
 @pytest.mark.parametrize("name", SCALINGS)
 @pytest.mark.parametrize("threshold", [0.0, 1e-5])
 def test_below_the_floor_the_scaling_is_the_same(name, threshold):
-    """Pairs below the floor used to be counted in the fit, and not when it was applied."""
     tokens = sample_tokens(200, 1, sharpness=3.0)
     assert np.mean(tokens.probabilities < 1e-4) > 0.1
     one, other = (fit(fit_data(tokens, at, min(at, 1e-4)), name) for at in (threshold, 0.01))
@@ -481,7 +474,6 @@ def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
 
 
 def test_tokens_of_which_the_source_knows_nothing_have_no_set():
-    """Preset entities: the empty set was promised to hold their tag."""
     calibration = fitted_on(sets=ConformalSets(0.2))
     probabilities = sample_tokens(4, 1).probabilities
     probabilities[2] = np.nan

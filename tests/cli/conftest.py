@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 import re
 import shutil
@@ -113,6 +114,12 @@ def refuses(outcome: Outcome, sentence: str | re.Pattern[str], code: int = 1) ->
     assert re.search(re.escape(sentence) if isinstance(sentence, str) else sentence, outcome.text), (sentence, outcome.text)
     assert "Traceback" not in outcome.printed
     assert outcome.code == code
+
+
+def json_of(*arguments: object) -> Any:
+    """What a command prints with --format json; a progress bar may stand before it, and warnings after it."""
+    printed = ok(calib(*arguments, "--format", "json")).printed
+    return json.JSONDecoder().raw_decode(printed, printed.index("{"))[0]
 
 
 def save_docs(path: Path, docs: list[Doc]) -> Path:
@@ -303,8 +310,18 @@ def save_recognizer(factory: str, path: Path, alter: Callable[[Language], None] 
 
 
 def revive_recognizer(factory: str) -> Language:
-    saved = trained_recognizer(factory)
-    return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
+    """The pipeline of `trained_recognizer`; a factory of ours, such as "calib_ner", has the weights of spaCy's."""
+    name = factory.removeprefix("calib_")
+    saved = trained_recognizer(name)
+    config = saved["config"].copy()
+    config["components"][name]["factory"] = factory
+    return load_model_from_config(config).from_bytes(saved["bytes"])
+
+
+def entity_examples(nlp: Language, n: int, seed: int) -> list[Example]:
+    """Examples with an unannotated predicted Doc and gold entities and span groups."""
+    docs = entity_docs(n, seed, nlp.vocab, spans=True)
+    return [Example(doc, gold) for doc, gold in zip(bare_docs(nlp, docs), docs, strict=True)]
 
 
 def bare_docs(nlp: Language, docs: list[Doc]) -> list[Doc]:

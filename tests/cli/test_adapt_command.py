@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 import spacy_calib
-from tests.cli.conftest import calib, entity_docs, ok, refuses, save_docs
+from tests.cli.conftest import calib, entity_docs, json_of, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 from tests.sentences import says
 
@@ -65,7 +65,7 @@ def test_evaluate_finds_true_scores_and_knows_the_labelled_documents(adapted, ca
 
 
 def test_json_is_the_record_of_the_adaptation(calibrated, odd, tmp_path):
-    printed = json.loads(calib("adapt", calibrated, odd, tmp_path / "out", "--format", "json").printed)
+    printed = json_of("adapt", calibrated, odd, tmp_path / "out")
     (made,) = spacy.load(tmp_path / "out").get_pipe("calib").fit_info.state()["adaptations"]
     assert printed == json.loads(json.dumps({"output": str(tmp_path / "out"), "pipe": "calib", **made}))
     assert set(made["tokens"]) == {"entries", "right", "leading", "other", "offsets", "before", "after"}
@@ -87,12 +87,13 @@ def test_one_document_is_warned_about(calibrated, tmp_path):
 
 def test_entities_are_adapted_beside_tokens(calibrated_ner, tmp_path):
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 77))
-    outcome = ok(calib("adapt", calibrated_ner, few, tmp_path / "out"))
-    assert "an entity had a mean score" in outcome.text
+    assert "an entity had a mean score" in ok(calib("adapt", calibrated_ner, few, tmp_path / "out")).text
     nlp = spacy.load(tmp_path / "out")
     assert len(nlp.get_pipe("calib_ent").spans.adaptations) == 1
-    doc = nlp(" ".join(token.text for token in entity_docs(1, 78)[0]))
-    assert all(0 <= ent._.calib_score <= 1 for ent in doc.ents)
+    text = " ".join(token.text for token in entity_docs(1, 78)[0])
+    before, after = ([ent._.calib_score for ent in pipeline(text).ents] for pipeline in (spacy.load(calibrated_ner), nlp))
+    assert len(before) == len(after) > 0
+    assert all(one != other for one, other in zip(before, after, strict=True))
 
 
 def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev, tmp_path):

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 import spacy_calib
 from spacy_calib.annotations import REJECTED
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
-from tests.cli.conftest import bare_docs, calib, ok, save_docs
+from tests.cli.conftest import bare_docs, calib, json_of, ok, refuses, save_docs
 
 
 def gold_of(file):
@@ -122,8 +122,7 @@ def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp
     assert 0 < wrong < 55
     data = write(tmp_path / f"answers{queue.suffix}", made, array=tool in ARRAYS)
     found = [
-        json.loads(calib("evaluate", calibrated, one, "--format", "json").printed)["calib"]
-        for one in (data, save_docs(tmp_path / "gold.spacy", list(gold.values())))
+        json_of("evaluate", calibrated, one)["calib"] for one in (data, save_docs(tmp_path / "gold.spacy", list(gold.values())))
     ]
     assert [found[0][key] for key in ("tokens", "pairs", "accuracy")] == [
         found[1][key] for key in ("tokens", "pairs", "accuracy")
@@ -169,13 +168,5 @@ def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated,
 )
 def test_bad_answers_are_refused_in_a_sentence(calibrated_ner, tmp_path, text, sentence):
     (tmp_path / "a.jsonl").write_text(text)
-    for command in (
-        ["fit", calibrated_ner, tmp_path / "a.jsonl", tmp_path / "out"],
-        ["evaluate", calibrated_ner, tmp_path / "a.jsonl"],
-    ):
-        if command[0] == "fit":
-            command += ["--component", "ner"]
-        outcome = calib(*command)
-        assert outcome.code == 1, outcome.text
-        if command[0] == "fit":
-            assert sentence in outcome.text
+    refuses(calib("fit", calibrated_ner, tmp_path / "a.jsonl", tmp_path / "out", "--component", "ner"), sentence)
+    assert calib("evaluate", calibrated_ner, tmp_path / "a.jsonl").code == 1

@@ -15,17 +15,12 @@ from spacy.language import Language
 
 from spacy_calib.cli.fit_command import fit
 from spacy_calib.pipe.component import Calibrator
-from tests.cli.conftest import calib, ok, refuses
+from tests.cli.conftest import calib, files_of, ok, refuses
 from tests.forked import fork
 from tests.sentences import says
 
 # What is written is the same with any method.
 QUICK = ("--method", "isotonic", "--silent")
-
-
-def contents(folder):
-    """Every file below a folder, with its bytes."""
-    return {file.relative_to(folder): file.read_bytes() for file in sorted(Path(folder).rglob("*")) if file.is_file()}
 
 
 @pytest.fixture
@@ -36,7 +31,7 @@ def old(calibrated, tmp_path):
 
 def is_alone_and_unchanged(old, calibrated):
     assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert contents(old) == contents(calibrated)
+    assert files_of(old) == files_of(calibrated)
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
 
 
@@ -56,7 +51,7 @@ def test_no_command_replaces_a_pipeline_by_one_that_cannot_be_loaded(
     refuses(calib(*given, "--force"), says("C815", name="calib_ent"))
     monkeypatch.undo()
     assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert contents(old) == contents(calibrated_ner)
+    assert files_of(old) == files_of(calibrated_ner)
 
 
 def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):
@@ -72,23 +67,15 @@ def test_force_replaces_a_pipeline_whole(model, test_file, old):
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
 
 
-def test_force_does_not_delete_a_file(model, test_file, tmp_path):
-    file = tmp_path / "thesis.txt"
-    file.write_text("years of work")
-    refuses(calib("fit", model, test_file, file), "exists already")
-    refuses(calib("fit", model, test_file, file, "--force"), "not a spaCy pipeline")
-    assert file.read_text() == "years of work"
-
-
 def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):
     inside = Path(shutil.copy(dev, old / "dev.spacy"))
     settings = Path(shutil.copy(calibrated / "config.cfg", old / "my.cfg"))
-    before = contents(old)
+    before = files_of(old)
     refuses(calib("fit", model, inside, old, "--force"), "dev.spacy, which this command reads")
     refuses(calib("fit", model, dev, old, "--train-data", inside, "--force"), "dev.spacy, which this command reads")
     refuses(calib("fit", model, dev, old, "--config", settings, "--force"), "which this command reads")
     refuses(calib("fit", model, tmp_path / "place", old, "--force"), "outside the folder of the data")
-    assert contents(old) == before
+    assert files_of(old) == before
 
 
 def test_force_may_replace_the_pipeline_that_is_read(model, test_file, old):
@@ -169,13 +156,13 @@ def test_a_disk_that_is_really_full(model, test_file, tmp_path):
         small_disk(disk)
         old = disk / "old"
         first = calib("fit", model, test_file, old, *QUICK)
-        before = contents(old)
+        before = files_of(old)
         (disk / "filler").write_bytes(bytes(int(shutil.disk_usage(disk).free) - 65536))
         second = calib("fit", model, test_file, old, *QUICK, "--force")
         assert first.code == 0, first.text
         refuses(second, "No space left on device")
         assert sorted(path.name for path in disk.iterdir()) == ["filler", "old"]
-        assert contents(old) == before
+        assert files_of(old) == before
         assert spacy.load(old)("the dog")[0]._.calib_score is not None
 
     code, _, said = fork(fill).end()
@@ -202,7 +189,7 @@ def test_a_run_that_is_killed_midway(model, test_file, old, calibrated, monkeypa
     finally:
         os.kill(child.pid, signal.SIGKILL)
         assert child.end()[0] == -signal.SIGKILL
-    assert contents(old) == contents(calibrated)
+    assert files_of(old) == files_of(calibrated)
     assert spacy.load(old)("the dog")[0]._.calib_score is not None
     assert len(list(old.parent.iterdir())) == 2
     # What the dead run left goes with the next one.

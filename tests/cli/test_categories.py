@@ -171,8 +171,7 @@ def test_adapt_page_and_picture(fitted, folder, tmp_path):
     outcome = calib("evaluate", fitted, folder / "test.spacy", "--kind", "top", "--format", "json")
     table = next(iter(json.JSONDecoder().raw_decode(outcome.printed)[0].values()))  # a warning follows
     assert table["pictures"]["unit"] == "document"
-    outcome = calib("evaluate", fitted, folder / "test.spacy", "-o", tmp_path / "page.html")
-    assert "textcat: documents" in outcome.text
+    assert "textcat: documents" in calib("evaluate", fitted, folder / "test.spacy", "-o", tmp_path / "page.html").text
     page = (tmp_path / "page.html").read_text()
     assert "on 120 documents" in page
     assert "one document and one label with its score" in page

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin, Span
+from spacy.tokens import DocBin
 
 from spacy_calib.cli.fitting.fit_output import context_line
 from spacy_calib.cli.fitting.settings import DEFAULTS, pipe_settings
@@ -122,7 +122,6 @@ def test_entities_look_at_their_surroundings(entities_in_context, calibrated_ner
     without = scores_of_entities(plain.pipe(bare_docs(plain, docs)))
     assert len(without) == len(one_by_one)
     assert without != pytest.approx(one_by_one, abs=1e-3)
-    assert all(0 <= score <= 1 for score in one_by_one)
 
 
 def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_path):
@@ -135,15 +134,6 @@ def test_what_is_learned_of_entities_is_told_and_saved(entities_in_context, tmp_
     assert len(pipe.spans.context.model.weights) == len(held["weights"])
 
 
-def test_entities_that_were_set_before_and_empty_docs(entities_in_context):
-    nlp = spacy.load(entities_in_context)
-    doc = nlp.make_doc("Anna went to Paris .")
-    doc.ents = [Span(doc, 0, 1, "PER")]
-    assert nlp(doc)[0]._.calib_score is None
-    assert len(nlp("")) == 0
-    assert nlp(" ").ents == ()
-
-
 def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold, tmp_path):
     dev = span_gold / "dev.spacy"
     outcome = ok(calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", CONTEXT))
@@ -151,5 +141,7 @@ def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold
     assert "Context of entities used" in outcome.text
     nlp = spacy.load(tmp_path / "out")
     assert nlp.get_pipe("calib").tokens.context.model_ is None
-    doc = nlp("Anna went to Paris .")
-    assert all(0 <= span._.calib_score <= 1 for group in doc.spans.values() for span in group)
+    doc = nlp("Ann lives in Paris .")
+    spans = [span for group in doc.spans.values() for span in group]
+    assert spans
+    assert all(span._.calib_score not in (None, span._.calib_raw) for span in spans)

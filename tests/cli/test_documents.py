@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_calib.cli.shared.examples import read_examples, stream_examples
-from tests.cli.conftest import calib, docs_in, ok
+from tests.cli.conftest import calib, docs_in, json_of, ok
 
 N_ARTICLES = 7
 
@@ -43,9 +43,7 @@ def test_evaluate_resamples_the_documents_that_the_key_names(calibrated, article
 
 
 def test_the_other_commands_count_them_too(calibrated, articles, model, tmp_path):
-    out = tmp_path / "expect.json"
-    ok(calib("expect", calibrated, articles, "--doc-key", "article", "--silent", "--output", out))
-    found = json.loads(out.read_text())
+    found = json_of("expect", calibrated, articles, "--doc-key", "article")
     assert (found["documents"], found["by"]) == (N_ARTICLES, "document")
 
     ok(calib("fit", model, articles, tmp_path / "fitted", "--method", "isotonic", "--doc-key", "article", "--silent"))

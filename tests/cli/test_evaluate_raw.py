@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -10,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
@@ -20,8 +19,7 @@ CALIBRATED = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 def evaluated(*arguments):
     """(what is printed, the JSON of the one pipe)."""
     outcome = ok(calib("evaluate", *arguments))
-    printed = ok(calib("evaluate", *arguments, "--format", "json")).printed  # warnings follow
-    (table,) = json.JSONDecoder().raw_decode(printed)[0].values()
+    (table,) = json_of("evaluate", *arguments).values()
     return outcome.text, table
 
 
@@ -81,7 +79,7 @@ def test_the_only_component_that_can_be_calibrated_is_taken(categories):
 def test_another_component_than_the_fitted_one(calibrated_ner, entity_test, two_pipes):
     text, table = evaluated(calibrated_ner, entity_test, "--component", "tagger")
     assert "The scores of 'tagger' are off by" in text
-    fitted = json.loads(ok(calib("evaluate", two_pipes, entity_test, "-C", "tagger", "--format", "json")).printed)
+    fitted = json_of("evaluate", two_pipes, entity_test, "-C", "tagger")
     assert list(fitted) == ["calib"]
     check_raw(table, fitted["calib"])
 

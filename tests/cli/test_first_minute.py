@@ -85,7 +85,6 @@ def test_unknown_labels_take_two_lines_and_info_tells_the_rest(fitted):
 
 
 def test_what_was_gained_by_context_reads_forward(model, dev, tmp_path):
-    """It said "kept: held-out log loss .1970, without .1967"."""
     few = ["--components.calib.selection.n_groups", "[1]"]
     for number, options in enumerate(([], [CONTEXT])):
         outcome = ok(calib("fit", model, dev, tmp_path / f"{number}", *few, *options))

@@ -11,19 +11,15 @@ import spacy
 
 import spacy_calib
 from spacy_calib.metrics import log_loss
-from tests.cli.conftest import calib, entity_docs, ok, save_docs, save_gold, setting
+from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, save_gold, setting
 from tests.cli.test_adapt_command import odd_docs
 
 ISOTONIC = ("--method", "isotonic")
 
 
-def comparison_of(outcome):
-    """The part of the JSON output that is about the comparison."""
-    return json.loads(outcome.printed[outcome.printed.index("{") :])["comparison"]
-
-
 def compared(model, gold, output, *options):
-    return comparison_of(ok(calib("fit", model, gold, output, *ISOTONIC, "--format", "json", *options)))
+    """The part of the JSON output that is about the comparison."""
+    return json_of("fit", model, gold, output, *ISOTONIC, *options)["comparison"]
 
 
 def state_of(folder, name="calib"):
@@ -119,8 +115,7 @@ def test_texts_of_the_older_fit_are_no_fair_comparison(calibrated, dev, tmp_path
 
 
 def test_a_pipe_of_another_name_is_not_replaced(calibrated, few, tmp_path):
-    outcome = ok(calib("fit", calibrated, few, tmp_path / "out", "--attr", "second", "--format", "json"))
-    assert "comparison" not in json.loads(outcome.printed[outcome.printed.index("{") :])
+    assert "comparison" not in json_of("fit", calibrated, few, tmp_path / "out", "--attr", "second")
     assert spacy.load(tmp_path / "out").pipe_names[-2:] != ["calib", "calib"]
 
 
@@ -144,8 +139,7 @@ def entities(tmp_path_factory):
 
 
 def test_entities_are_compared_by_what_the_pipeline_says_of_them(without_texts, entities, tmp_path):
-    options = ("-C", "ner", "--method", "auto", "--format", "json")
-    result = comparison_of(ok(calib("fit", without_texts, entities, tmp_path / "out", *options)))
+    result = compared(without_texts, entities, tmp_path / "out", "-C", "ner", "--method", "auto")
     assert result["unit"] == "entity"
     # Present: the scores on the Docs of the pipeline itself, by exact spans.
     nlp, losses = spacy.load(without_texts), []
@@ -161,8 +155,8 @@ def test_entities_are_compared_by_what_the_pipeline_says_of_them(without_texts, 
 
 
 def test_another_event_that_was_asked_for_is_fitted(without_texts, entities, tmp_path):
-    options = ("-C", "ner", "--method", "auto", "--format", "json", "--event", "overlap")
-    assert comparison_of(ok(calib("fit", without_texts, entities, tmp_path / "out", *options)))["written"] == "fit"
+    options = ("-C", "ner", "--method", "auto", "--event", "overlap")
+    assert compared(without_texts, entities, tmp_path / "out", *options)["written"] == "fit"
     assert spacy.load(tmp_path / "out").get_pipe("calib_ent").event == "overlap"
 
 

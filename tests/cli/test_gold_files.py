@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from spacy.language import Language
 from spacy.tokens import DocBin
 
-from tests.cli.conftest import CONTEXT, calib, ok, refuses, save_docs, save_gold
-
-OPTIONS = ("--method", "isotonic", "--format", "json")
+from tests.cli.conftest import CONTEXT, calib, json_of, ok, refuses, save_docs, save_gold
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +23,7 @@ def gold_files(tmp_path_factory):
 def test_all_documents_are_fitted_on_alike(model, gold_files, tmp_path):
     web, news = gold_files
     reports = [
-        json.JSONDecoder().raw_decode(ok(calib("fit", model, *arguments, *OPTIONS)).printed)[0]
+        json_of("fit", model, *arguments, "--method", "isotonic")
         for arguments in (
             (web, tmp_path / "both", "--gold", news),
             (web / "a.spacy", tmp_path / "three", "--gold", web / "b.spacy", f"--gold={news}"),
@@ -50,7 +46,7 @@ def test_the_same_texts_with_other_gold_are_unknown_and_counted(model, gold_file
     outcome = ok(calib("fit", model, news, tmp_path / "out", "--gold", again, "--method", "isotonic"))
     assert f"annotators differ on {len(lengths)} of {sum(lengths.values())} tokens" in outcome.text
     assert "which are unknown and take no part" in outcome.text
-    report = json.loads(ok(calib("info", tmp_path / "out", "--format", "json")).printed)["calib"]
+    report = json_of("info", tmp_path / "out")["calib"]
     assert report["docs"] == len(docs)
 
 
@@ -73,7 +69,7 @@ def test_a_convention_is_reported_with_its_file(model, trained_bytes, tmp_path):
         calib("fit", tmp_path / "sure", data, tmp_path / "out", "--gold", save_docs(tmp_path / "b.spacy", docs), "-m", "platt")
     )
     assert "File" in fitted.text.split("Looks like another convention")[1]
-    report = json.loads(ok(calib("info", tmp_path / "out", "--format", "json")).printed)["calib"]
+    report = json_of("info", tmp_path / "out")["calib"]
     met = {(row["file"], row["said"], row["gold"]) for row in report["conventions"]}
     assert (1, SAID, OTHER) in met
     assert (0, SAID, OTHER) not in met
@@ -100,4 +96,3 @@ def test_info_shows_how_far_scores_shrink(model, gold_files, tmp_path):
     half = (CONTEXT, "--components.calib.context.shrink", "0.5")
     ok(calib("fit", model, gold_files[1], tmp_path / "out", "--method", "isotonic", *half))
     assert "Shrunk 0.5 of the way, in log-odds, to a line through the raw scores (" in ok(calib("info", tmp_path / "out")).text
-    refuses(calib("fit", model, gold_files[1], tmp_path / "x", *half[:2], "2"), "shrink must be a number from 0 to 1, but 2")

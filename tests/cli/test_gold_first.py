@@ -33,11 +33,8 @@ def test_a_fit_looks_at_the_gold_first(model, without_gold, tmp_path, no_pass):
     refuses(calib("fit", model, without_gold, tmp_path / "out"), "The data has no gold tag annotation")
 
 
-def test_so_does_one_of_a_recognizer(ner_model, without_gold, tmp_path, no_pass):
+def test_so_do_commands_on_a_recognizer(ner_model, calibrated_ner, without_gold, tmp_path, no_pass):
     refuses(calib("fit", ner_model, without_gold, tmp_path / "out", "-C", "ner"), "The data has no gold")
-
-
-def test_so_do_evaluate_and_threshold(calibrated_ner, without_gold, no_pass):
     refuses(calib("evaluate", calibrated_ner, without_gold), "The data has no gold")
     refuses(calib("threshold", calibrated_ner, without_gold, "--precision", 0.9), "The data has no gold")
 

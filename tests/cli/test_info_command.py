@@ -6,7 +6,7 @@ import spacy
 
 from spacy_calib.about import __version__
 from spacy_calib.cli.info_command import show_selection
-from tests.cli.conftest import calib, ok, refuses
+from tests.cli.conftest import calib, json_of, ok, refuses
 from tests.conftest import made_up_sentences
 
 
@@ -27,9 +27,8 @@ def test_info_says_what_the_pipe_holds(calibrated):
         assert part in outcome.text
 
 
-def test_info_as_json(calibrated, tmp_path):
-    ok(calib("info", calibrated, "--silent", "-o", tmp_path / "info.json"))
-    (name, held), *others = json.loads((tmp_path / "info.json").read_text()).items()
+def test_info_as_json(calibrated):
+    (name, held), *others = json_of("info", calibrated).items()
     assert (name, others) == ("calib", [])
     assert (held["component"], held["layer"], held["attr"]) == ("tagger", "tag", "calib")
     assert (held["threshold"], held["normalize"], held["source_found"]) == (0.01, False, True)

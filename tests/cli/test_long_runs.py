@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import run as scoring
 from spacy_calib.doc import zones
-from tests.cli.conftest import calib, docs_in, ok, refuses
+from tests.cli.conftest import calib, docs_in, json_of, refuses
 from tests.conftest import gold_doc, made_up_sentences
 
 COMMANDS = {
@@ -67,8 +67,7 @@ def short_zones(monkeypatch):
 
 
 def told(command, *arguments, options=None):
-    outcome = ok(calib(command, *arguments, *(COMMANDS[command] if options is None else options), "--format", "json"))
-    return json.loads(outcome.printed)
+    return json_of(command, *arguments, *(COMMANDS[command] if options is None else options))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import spacy
 
-from tests.cli.conftest import calib, ok
+from tests.cli.conftest import calib, json_of, ok
 from tests.conftest import examples_for
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*CW04")
@@ -24,15 +22,8 @@ def trained_since(calibrated, tmp_path) -> Path:
     return tmp_path / "trained_since"
 
 
-def figures(*arguments: object) -> dict[str, Any]:
-    """What a command gives as JSON, behind its progress bar."""
-    printed = calib(*arguments, "--format", "json").printed
-    return json.loads(printed[printed.index("{") :])
-
-
 def test_what_each_command_says(trained_since, calibrated, test_file, tmp_path):
-    info = calib("info", trained_since)
-    assert "OTHER THAN AT THE FIT" in info.text
+    assert "OTHER THAN AT THE FIT" in calib("info", trained_since).text
     assert "those of the fit" in calib("info", calibrated).text
     for command in (["evaluate", "-o", tmp_path / "page.html"], ["expect"]):
         outcome = ok(calib(command[0], trained_since, test_file, *command[1:]))
@@ -41,12 +32,11 @@ def test_what_each_command_says(trained_since, calibrated, test_file, tmp_path):
 
 
 def test_expect_does_not_say_like_the_fit_data(trained_since, calibrated, test_file):
-    """It did, with a green tick."""
     outcome = calib("expect", trained_since, test_file)
     assert "Like the fit data" not in outcome.text
     assert "DO NOT TRUST" in outcome.text
-    result = figures("expect", trained_since, test_file)
+    result = json_of("expect", trained_since, test_file)
     assert result["weights_changed"] is True
     assert result["trusted"] is False
     assert result["drift"]["verdict"] == "fitted with other weights"
-    assert figures("evaluate", calibrated, test_file)["calib"]["weights_changed"] is False
+    assert json_of("evaluate", calibrated, test_file)["calib"]["weights_changed"] is False

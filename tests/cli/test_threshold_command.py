@@ -15,7 +15,6 @@ from spacy.vocab import Vocab
 from spacy_calib.calibration.thresholds import find_threshold
 from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import annotated, calib, entity_docs, files_of, ok, refuses, save_docs
-from tests.sentences import says
 
 KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high", "highest"}
 
@@ -200,14 +199,6 @@ def test_nothing_but_the_calibration_file_changes(calibrated_ner, entity_test, t
     }
 
 
-def test_a_fit_forgets_the_cut_offs_of_an_older_one(calibrated_ner, entity_dev, entity_test, tmp_path):
-    run_threshold(calibrated_ner, entity_test, tmp_path, "--apply", tmp_path / "applied", "--silent")
-    ok(calib("fit", tmp_path / "applied", entity_dev, tmp_path / "again", "-C", "ner", "--silent"))
-    nlp = spacy.load(tmp_path / "again")
-    assert nlp.get_pipe("calib_ent").spans.cutoffs is None
-    assert {ent._.calib_accept for ent in nlp("Ann lives in New York .").ents} == {None}
-
-
 def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_path):
     place = tmp_path / "place"
     shutil.copytree(calibrated_ner, place)
@@ -229,19 +220,6 @@ def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):
 
 
 # Which pipe
-
-
-def test_of_two_pipes_the_one_that_scores_entities_is_taken(two_pipes, calibrated_ner, entity_test, tmp_path):
-    _, result = run_threshold(two_pipes, entity_test, tmp_path)
-    assert result["pipe"] == "calib_ent"
-    assert result["rows"] == run_threshold(calibrated_ner, entity_test, tmp_path)[1]["rows"]
-    assert run_threshold(two_pipes, entity_test, tmp_path, "--attr", "calib_ent")[1]["pipe"] == "calib_ent"
-
-
-def test_the_pipe_asked_for_scores_no_entities(two_pipes, entity_test, tmp_path):
-    outcome = calib("threshold", two_pipes, entity_test, "-p", 0.8, "--attr", "calib", "-a", tmp_path / "out")
-    refuses(outcome, says("C065", name="calib", component="tagger"))
-    assert not list(tmp_path.iterdir())
 
 
 CONFIG = """
@@ -273,8 +251,6 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-p", 0], "Option --precision must be between 0 and 1, but 0.0 was given."),
-        (["-p", 1], "Option --precision must be between 0 and 1, but 1.0 was given."),
         (["-p", 95], "Option --precision must be between 0 and 1, but 95.0 was given."),
         (["-p", "nan"], "Option --precision must be between 0 and 1, but nan was given."),
         (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given."),

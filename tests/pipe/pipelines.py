@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import spacy
 from spacy.language import Language
 
 from spacy_calib.calibration.cutoffs import Cutoffs
-from tests.cli.conftest import bare_docs, entity_docs, trained_recognizer
-from tests.conftest import examples_for, run_upstream, train_pipeline
+from tests.cli.conftest import entity_examples, revive_recognizer
+from tests.conftest import run_upstream, train_pipeline
+from tests.made import examples_before_calib
 
 _SETS = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2}
 _AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 2], "methods": ["platt", "isotonic"]}
@@ -35,24 +35,16 @@ def context() -> Language:
 def _tagger(settings: dict[str, Any]) -> Language:
     nlp = train_pipeline(["tagger"], listener=False)
     calib = nlp.add_pipe("calib", config=settings)
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, 80, 2))
     return nlp
 
 
 def ner() -> Language:
     """A recognizer that keeps its probabilities, with maps of entities and a cut-off."""
-    from spacy.training import Example
-
-    saved = trained_recognizer("ner")
-    config = saved["config"].copy()
-    config["components"]["ner"]["factory"] = "calib_ner"
-    nlp = spacy.util.load_model_from_config(config).from_bytes(saved["bytes"])
+    nlp = revive_recognizer("calib_ner")
     nlp.remove_pipe("tagger")
     calib = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
-    gold = entity_docs(60, 31, nlp.vocab)
-    examples = [Example(doc, right) for doc, right in zip(bare_docs(nlp, gold), gold, strict=True)]
+    examples = entity_examples(nlp, 60, 31)
     with nlp.select_pipes(disable=["calib"]):
         run_upstream(nlp, examples)
     calib.fit(examples)

@@ -18,8 +18,8 @@ from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.pipe import calibrator_fit
 from spacy_calib.pipe.component import Calibrator
-from tests.conftest import examples_for, run_upstream
 from tests.doc.test_span_attributes import Drawn, draw_doc, draw_examples, make_calib
+from tests.made import examples_before_calib
 
 
 @pytest.mark.parametrize("layer", ["ner", "spans:sc"])
@@ -37,8 +37,7 @@ def test_cutoffs_do_not_outlive_the_maps_that_they_were_found_for(layer):
 def test_a_fit_that_fails_at_its_last_step_changes_nothing(fitted, monkeypatch):
     calib = fitted.get_pipe("calib")
     before, meta = calib.learned, str(fitted.meta["performance"])
-    with fitted.select_pipes(disable=["calib"]):
-        examples = run_upstream(fitted, examples_for(fitted, 30, seed=9))
+    examples = examples_before_calib(fitted, 30, 9)
     monkeypatch.setattr(calibrator_fit, "_describe", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         calib.fit(examples)
@@ -56,7 +55,6 @@ class TooSure(Drawn):
 
 
 def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(monkeypatch):
-    """They used to look at the scores that the context was learned on, whatever stood before it in the end, and at other ones in new texts."""
     seen, learned = [], []
 
     def refused(*arguments, **settings):

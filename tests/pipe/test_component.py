@@ -18,10 +18,11 @@ from spacy_calib.doc.blocks import add_block, delete_blocks
 from spacy_calib.errors import WARNINGS
 from spacy_calib.pipe.calibrating import CalibratingPipe
 from spacy_calib.pipe.scorer import corpus_of
-from tests.cli.conftest import SPANS_KEY, entity_docs, revive_recognizer
+from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
 from tests.forked import alone
+from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck . light run red ."
 
@@ -215,9 +216,7 @@ def test_second_embedding_in_between_gives_none_not_garbage(fitted):
 def test_own_tok2vec():
     nlp = train_pipeline(["tagger"], listener=False, steps=2)
     calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, 60, 2))
     doc = nlp(TEXT)
     expected = softmax(nlp.get_pipe("tagger").model.predict([doc])[0]).max(axis=1)
     assert [t._.calib_raw for t in doc] == pytest.approx(expected.tolist())
@@ -394,9 +393,7 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
         "scorer": {"@scorers": "spacy-calib.Scorer.v1", "n_groups": 3},
     }
     calib = nlp.add_pipe("calib", after="tagger", config=config)
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, 60, 2))
     assert len(calib.tokens.maps.groups) == 1
     scores = nlp.evaluate(examples_for(nlp, 40, seed=9))
     per_group = scores["calib_gmce_per_group"]
@@ -408,29 +405,15 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
 # Entities and spans
 
 
-def entity_examples(nlp, n, seed):
-    docs = entity_docs(n, seed, nlp.vocab, spans=True)
-    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
-
-
 def entity_pipeline(factory):
     """A fitted calib pipe behind a recognizer or span categorizer; the factory may be one of ours with the weights of spaCy's."""
-    nlp = revive_recognizer(factory.removeprefix("calib_"))
-    name = factory.removeprefix("calib_")
-    if name != factory:
-        config, weights = nlp.config.copy(), nlp.to_bytes()
-        config["components"][name]["factory"] = factory
-        nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
+    nlp, name = revive_recognizer(factory), factory.removeprefix("calib_")
     source = "Ner" if name.endswith("ner") else "Spancat"
     block = {"@calib_sources": f"spacy-calib.{source}.v1", "component": name}
     calib = nlp.add_pipe("calib", config={"source": block, "token_scores": True})
-    with nlp.select_pipes(disable=["calib"]):
-        examples = entity_examples(nlp, 60, seed=51)
-        if factory != "ner":
-            run_upstream(nlp, examples)
-        else:
-            with nlp.select_pipes(disable=["ner"]):
-                run_upstream(nlp, examples)
+    examples = entity_examples(nlp, 60, seed=51)
+    with nlp.select_pipes(disable=["calib", "ner"] if factory == "ner" else ["calib"]):
+        run_upstream(nlp, examples)
     calib.fit(examples)
     return nlp
 

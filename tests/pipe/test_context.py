@@ -12,9 +12,9 @@ from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.saved import dump, load
-from tests.made import doc_scored, reads_given_scores, with_gold_tags
+from tests.made import doc_scored, examples_before_calib, reads_given_scores, with_gold_tags
 
-from ..conftest import examples_for, run_upstream
+from ..conftest import examples_for
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
 
@@ -22,9 +22,7 @@ CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}
 def with_context(nlp: Language, context: dict = CONTEXT, n: int = 120, **settings) -> Language:
     """A pipe behind the tagger, fitted on made-up sentences."""
     calib = nlp.add_pipe("calib", after="tagger", config={"context": context, **settings})
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, n, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, n, 2))
     return nlp
 
 
@@ -79,8 +77,7 @@ def test_a_label_that_the_model_holds_unlikely_is_scored_in_its_context_too(in_c
 
 def test_a_single_document_gets_no_context_and_says_why(nlp):
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
-    with nlp.select_pipes(disable=["calib"]):
-        calib.fit(run_upstream(nlp, examples_for(nlp, 1, seed=2)))
+    calib.fit(examples_before_calib(nlp, 1, 2))
     assert calib.tokens.context is None
     assert "needed" in calib.fit_info.context["why"]
     assert nlp("the dog saw")[0]._.calib_score is not None
@@ -89,8 +86,7 @@ def test_a_single_document_gets_no_context_and_says_why(nlp):
 def test_lemmas_have_context(nlp):
     source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": "trainable_lemmatizer"}
     calib = nlp.add_pipe("calib", config={"context": CONTEXT, "source": source})
-    with nlp.select_pipes(disable=["calib"]):
-        calib.fit(run_upstream(nlp, examples_for(nlp, 120, seed=2)))
+    calib.fit(examples_before_calib(nlp, 120, 2))
     assert calib.tokens.context is not None
     assert scores(nlp.pipe(texts(nlp, 5), batch_size=2)) == scores(map(nlp, texts(nlp, 5)))
 
@@ -157,9 +153,7 @@ def with_function(nlp: Language, function, features=(), n: int = 120) -> Calibra
     """A pipe whose context looks at a function of Docs, which no config can name."""
     calib = nlp.add_pipe("calib", after="tagger", config={"context": CONTEXT})
     calib.context = TokenContext([*features, DocFunction("mine", function)])
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, n, seed=2))
-    return calib.fit(examples)
+    return calib.fit(examples_before_calib(nlp, n, 2))
 
 
 def test_a_function_of_docs(nlp):

@@ -19,7 +19,7 @@ from spacy_calib import CalibError
 from spacy_calib.calibration.scaling import VectorScaling
 from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
-from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
+from tests.cli.conftest import bare_docs, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import run_upstream
 from tests.made import TOKEN_LABELS, TOKENS_PER_DOCUMENT, SampledTokens, ScoreTable, fit_data, sample_tokens
 from tests.sentences import says
@@ -349,17 +349,9 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
 # Entities and spans
 
 
-def entity_examples(nlp: Language, n: int, seed: int) -> list[Example]:
-    docs = entity_docs(n, seed, nlp.vocab, spans=True)
-    return [Example(doc, gold) for doc, gold in zip(bare_docs(nlp, docs), docs, strict=True)]
-
-
 def with_recognizer(granularity: str, **settings) -> Language:
     """tok2vec, tagger, and a recognizer that keeps its probabilities, with an unfitted calib pipe."""
-    nlp = revive_recognizer("ner")
-    config, weights = nlp.config.copy(), nlp.to_bytes()
-    config["components"]["ner"]["factory"] = "calib_ner"
-    nlp = spacy.util.load_model_from_config(config).from_bytes(weights)
+    nlp = revive_recognizer("calib_ner")
     source = {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner", "granularity": granularity}
     nlp.add_pipe("calib", config={"source": source, "token_scores": True, **settings})
     return nlp
@@ -396,7 +388,6 @@ def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
 
 
 def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
-    """Their empty set was promised to hold their label, and each was a miss that put the promise out of reach."""
     nlp = with_recognizer("type", sets=sets(0.1))
     examples = entity_examples(nlp, 40, 51)
     preset_first(nlp, [example.predicted for example in examples])

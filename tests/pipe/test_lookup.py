@@ -14,7 +14,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_calib.errors import CalibError
-from tests.conftest import examples_for, revive, run_upstream
+from tests.conftest import revive
+from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck ."
 FOREIGN = r"CW02.*another pipeline.*nlp.get_pipe\('calib'\).attach\(nlp\), or save"
@@ -70,7 +71,6 @@ def gives_none_and_one_warning(nlp: Language, why: str = FOREIGN) -> None:
 
 
 def test_a_sourced_pipe_gives_none_and_one_warning_and_the_old_pipeline_its_scores(sourced, fitted):
-    """It went on with the other pipeline's tagger: .9928 became 1.4e-18, without a word."""
     gives_none_and_one_warning(sourced)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -197,8 +197,7 @@ def test_a_pipeline_without_the_component_gives_none(fitted):
 def test_examples_of_another_pipeline_are_refused_and_fit_the_pipe_of_their_own(fitted, other):
     nlp = tempered(other)
     nlp.add_pipe("calib", config={"attr": "calib"})
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 40, seed=3))
+    examples = examples_before_calib(nlp, 40, 3)
     with pytest.raises(CalibError, match="C120.*another pipeline.*attach"):
         fitted.get_pipe("calib").fit(iter(examples))
     nlp.get_pipe("calib").fit(iter(examples))
@@ -207,8 +206,7 @@ def test_examples_of_another_pipeline_are_refused_and_fit_the_pipe_of_their_own(
 
 def test_an_attached_pipe_is_fitted_to_its_new_pipeline(sourced):
     pipe = sourced.get_pipe("calib")
-    with sourced.select_pipes(disable=["calib"]):
-        examples = run_upstream(sourced, examples_for(sourced, 40, seed=3))
+    examples = examples_before_calib(sourced, 40, 3)
     with pytest.raises(CalibError, match="C120.*another pipeline.*attach"):
         pipe.fit(iter(examples))
     pipe.attach(sourced).fit(iter(examples))

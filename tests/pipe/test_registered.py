@@ -114,7 +114,6 @@ def test_what_another_package_registers_is_compared_where_it_is_named(register):
 
 
 def test_a_scaling_of_another_kind_is_fitted_shown_and_saved(register):
-    """What `info` shows used to ask every scaling for a temperature: a pipe with one that has none could be saved and not be loaded."""
     register("calib_scalings", "elsewhere.Shared.v1", Shared)
     nlp = pipeline({"scaling": {"@calib_scalings": "elsewhere.Shared.v1"}})  # saved and loaded by pickling
     calib = nlp.get_pipe("calib")

@@ -12,7 +12,7 @@ import spacy.cli.package
 from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.scorer import calib_scores, drop_performance, set_performance
 from spacy_calib.types import Groups, Pairs
-from tests.conftest import examples_for, run_upstream
+from tests.made import examples_before_calib
 
 
 def test_the_figures_are_those_of_held_out_scores():
@@ -52,7 +52,5 @@ def test_a_fit_tells_the_pipeline_which_tells_the_readme_of_its_package(fitted, 
 
 def test_without_documents_to_hold_out_nothing_is_said(nlp):
     calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 1, seed=2))
-    calib.fit(examples)
+    calib.fit(examples_before_calib(nlp, 1, 2))
     assert not nlp.meta.get("performance")

@@ -90,7 +90,6 @@ DAMAGE = [
 
 @pytest.mark.parametrize(("name", "path", "damage", "why"), DAMAGE)
 def test_a_refused_load_names_the_place_and_leaves_the_pipe_as_it_was(pipelines, name, path, damage, why):
-    """Contents were believed once the checksum was right, and what was read before the fault stayed in the pipe."""
     pipe = pipelines[name].get_pipe("calib")
     before, parts = pipe.to_bytes(), (pipe.learned, pipe.tokens, pipe.spans, pipe.spans.cutoffs)
     state = state_of(pipe)
@@ -107,7 +106,6 @@ def test_a_refused_load_names_the_place_and_leaves_the_pipe_as_it_was(pipelines,
 
 
 def test_other_labels_are_refused_before_anything_is_taken_over(pipelines):
-    """The labels were checked last: the pipe kept the maps of the other labels."""
     pipe = pipelines["isotonic"].get_pipe("calib")
     before = pipe.to_bytes()
     state = state_of(pipe)
@@ -191,7 +189,6 @@ WRITTEN = {"verdict"}
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_no_key_may_be_missing(pipelines, name):
-    """What earlier versions did not save was read as a default."""
     state = state_of(pipelines[name].get_pipe("calib"))
     STATE(state, "state")
     places = [(table, key, place) for table, key, place in below(state) if key not in WRITTEN]

@@ -36,7 +36,6 @@ def test_a_doc_says_what_is_scored(fitted):
 
 @pytest.mark.parametrize("dumps", [json.dumps, srsly.json_dumps, lambda data: json.dumps(data, indent=1)])
 def test_a_doc_goes_to_json_with_its_scores(fitted, dumps):
-    """E107: the value is not JSON-serializable."""
     doc = fitted(TEXT)
     data = json.loads(dumps(doc.to_json(underscore=["calib"])))["_"]["calib"]
     assert set(data) == {"layer", "rows", "tags", "raw", "calibrated", "ents", "candidates"}

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.cli.evaluating import evaluation
 from spacy_calib.cli.evaluating.against import verdict
-from tests.cli.conftest import calib, docs_in, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, json_of, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences, revive
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
@@ -45,7 +45,7 @@ def filed(tmp_path_factory):
 
 
 def told(*arguments):
-    (table,) = json.loads(ok(calib("evaluate", *arguments, "--format", "json")).printed).values()
+    (table,) = json_of("evaluate", *arguments).values()
     return table
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import pytest
 from spacy.language import Language
 
 from spacy_calib.cli.fitting.conventions import SHOWN, conventions_of, show_conventions, suggested_map
-from tests.cli.conftest import calib, ok, save_docs, save_gold
+from tests.cli.conftest import calib, json_of, ok, save_docs, save_gold
 from tests.conftest import gold_doc, made_up_sentences, revive
 
 # The gold calls determiners otherwise.
@@ -55,7 +54,7 @@ def sure(trained_bytes, tmp_path_factory):
 
 
 def told(*arguments):
-    (table,) = json.loads(ok(calib(*arguments, "--format", "json")).printed).values()
+    (table,) = json_of(*arguments).values()
     return table["conventions"]
 
 

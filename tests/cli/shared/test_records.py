@@ -8,10 +8,10 @@ import sys
 import pytest
 import spacy
 
-from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files, values_in
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.errors import CalibError
-from tests.cli.conftest import calib, ok, refuses
+from tests.cli.conftest import calib, ok, refuses, save_gold
 from tests.sentences import says
 
 RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
@@ -44,6 +44,17 @@ def test_compressed_lines_parquet_and_plain_lines_say_the_same(tmp_path):
         assert (first, one) == ("The dog runs.", {"line": 1, "id": 7})
         assert (second, two["line"], two.get("id")) == ("A cat.", 4, None)
     assert len(list(stream_examples(spacy.blank("xx"), tmp_path))) == 8
+
+
+def test_values_under_a_key_are_those_of_plain_texts_unless_it_is_registered(tmp_path, register):
+    (tmp_path / "a.jsonl").write_bytes(
+        as_lines([{"text": "a dog", "by": "Ann"}, {"text": " "}, {"text": "b", "meta": {"by": 3}}])
+    )
+    save_gold(tmp_path / "b.spacy", 2, 1)
+    (tmp_path / "c.txt").symlink_to("nowhere")  # no file, as a FIFO is none
+    assert list(values_in(tmp_path, "by")) == [(tmp_path / "a.jsonl", 1, "Ann"), (tmp_path / "a.jsonl", 3, 3)]
+    register("calib_keys", "by", len)
+    assert list(values_in(tmp_path, "by")) == []
 
 
 def test_parquet_is_read_in_batches_and_rows_count_through(tmp_path):

@@ -9,7 +9,6 @@ from tests.conftest import examples_for
 
 
 def test_a_run_that_is_given_up_leaves_the_filters_of_warnings_alone(nlp):
-    """It put them back whenever it was thrown away, in the middle of something else."""
     before = list(warnings.filters)
     done = run_pipes(nlp, examples_for(nlp, 3, seed=0), nlp.pipe_names, silent=True, title="")
     next(done)

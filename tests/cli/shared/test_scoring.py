@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -124,15 +123,6 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
     assert names[-1] == "calib"
     assert "senter" not in names
     assert pipes_to_run(nlp, pipe, sentences=True)[-1] == "senter"
-
-
-def test_workers_give_the_same_corpus(calibrated, test_file):
-    nlp, pipe = opened(calibrated, "calib")
-    one = score(nlp, pipe, stream_examples(nlp, test_file))
-    two = score(nlp, pipe, stream_examples(nlp, test_file), RunSettings(n_process=2))
-    assert one.words.tolist() == two.words.tolist()
-    assert one.labels.tolist() == two.labels.tolist()
-    np.testing.assert_allclose(one.calibrated, two.calibrated, atol=1e-5)
 
 
 def test_a_prefix_that_no_pipe_has(calibrated):

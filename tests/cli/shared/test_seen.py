@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, ok, refuses, save_docs
+from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 WARNING = "JUDGED ON THE FIT DATA"
@@ -85,9 +85,7 @@ def test_gold_preproc_is_the_same_data(place):
 
 
 def test_cut_offs_of_the_fit_data(calibrated_ner, entity_dev):
-    outcome = calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5, "--format", "json")
-    result = json.loads(outcome.printed[outcome.printed.index("{") :])
-    assert result["seen"]["share"] == 1.0
+    assert json_of("threshold", calibrated_ner, entity_dev, "--precision", 0.5)["seen"]["share"] == 1.0
     assert WARNING in calib("threshold", calibrated_ner, entity_dev, "--precision", 0.5).text
 
 

@@ -34,21 +34,16 @@ def fail(folder):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_new_folder_is_written(tmp_path):
-    write_folder(tmp_path / "a" / "new", lambda folder: pipeline(folder, "new"))
-    assert marks(tmp_path / "a" / "new") == {"new"}
-    assert names(tmp_path / "a") == ["new"]
-
-
 def test_the_target_is_not_there_before_it_is_whole(tmp_path):
     def write(folder):
         assert folder.is_dir()
-        assert not (tmp_path / "new").exists()
+        assert not (tmp_path / "a" / "new").exists()
         pipeline(folder, "new")
-        assert not (tmp_path / "new").exists()
+        assert not (tmp_path / "a" / "new").exists()
 
-    write_folder(tmp_path / "new", write)
-    assert marks(tmp_path / "new") == {"new"}
+    write_folder(tmp_path / "a" / "new", write)
+    assert marks(tmp_path / "a" / "new") == {"new"}
+    assert names(tmp_path / "a") == ["new"]
 
 
 def test_the_old_target_is_whole_until_the_new_one_is(tmp_path):

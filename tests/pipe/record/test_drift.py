@@ -140,7 +140,6 @@ def test_what_differs_is_above_limit_and_chance(value, limit, chance, differs, u
 
 
 def test_few_long_documents_are_compared_by_stretches():
-    """30 documents of a thousand tokens were too few to tell, on either side."""
     short, long_ = DriftProfile.from_units(drawn(0, 200)), DriftProfile.from_units(drawn(0, 30, length=1000))
     assert (short.stretch, long_.stretch, len(long_.scores)) == (0, 100, 300)
     for profile, stretch in ((short, 60), (long_, 100)):
