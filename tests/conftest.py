@@ -7,7 +7,6 @@ import gc
 import os
 import pickle
 import random
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -147,6 +146,26 @@ def run_upstream(nlp: Language, examples: list[Example]) -> list[Example]:
     return examples
 
 
+def run_other_pipes(nlp: Language, examples: list[Example], name: str = "calib") -> list[Example]:
+    """Run all pipes but one over the predicted Docs."""
+    with nlp.select_pipes(disable=[name]):
+        return run_upstream(nlp, examples)
+
+
+def fit_calib(nlp: Language, examples: list[Example], name: str = "calib") -> Any:
+    """Fit a calib pipe of a pipeline on examples that the other pipes run over, and return it."""
+    return nlp.get_pipe(name).fit(run_other_pipes(nlp, examples, name))
+
+
+def train_briefly(nlp: Language, examples: list[Example], steps: int, learn_rate: float | None = None) -> dict[str, object]:
+    """Train a new pipeline on all of the examples at each step; return its config and bytes, for `revive`."""
+    optimizer = nlp.initialize(lambda: examples)
+    optimizer.learn_rate = optimizer.learn_rate if learn_rate is None else learn_rate
+    for _ in range(steps):
+        nlp.update(examples, sgd=optimizer)
+    return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+
+
 TOK2VEC = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1, "embed_size": 200, "window_size": 1,
            "maxout_pieces": 2, "subword_features": False, "pretrained_vectors": None}  # fmt: skip
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
@@ -161,10 +180,7 @@ def train_pipeline(components: list[str], listener: bool = True, steps: int = 6)
     for name in components:
         model = {"tok2vec": LISTENER if listener else TOK2VEC}
         nlp.add_pipe(name, config={"model": model, "min_tree_freq": 1} if name == "trainable_lemmatizer" else {"model": model})
-    examples = examples_for(nlp, 60, seed=1)
-    optimizer = nlp.initialize(lambda: examples)
-    for _ in range(steps):
-        nlp.update(examples, sgd=optimizer)
+    train_briefly(nlp, examples_for(nlp, 60, seed=1), steps)
     return nlp
 
 
@@ -180,14 +196,11 @@ def trained_bytes() -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def fuzz() -> Iterator[ModuleType]:
+def fuzz() -> ModuleType:
     """scripts/tools/fuzz_state.py."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
     from tools import fuzz_state
 
-    yield fuzz_state
-    sys.path.remove(str(Path(__file__).parents[1] / "scripts"))
-    sys.modules.pop("tools.fuzz_state", None)
+    return fuzz_state
 
 
 def revive(saved: dict[str, object], **kwargs) -> Language:
@@ -208,10 +221,8 @@ def fitted_bytes(trained_bytes) -> dict[str, object]:
     def fit() -> dict[str, object]:
         nlp = revive(trained_bytes)
         grouping = {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 2}
-        calib = nlp.add_pipe("calib", after="tagger", config={"grouping": grouping})
-        with nlp.select_pipes(disable=["calib"]):
-            examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
-        calib.fit(examples)
+        nlp.add_pipe("calib", after="tagger", config={"grouping": grouping})
+        fit_calib(nlp, examples_for(nlp, 80, seed=2))
         return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
 
     return made_once("fitted", fit)

@@ -18,10 +18,10 @@ from spacy.util import fix_random_seed, load_model_from_config, registry
 
 from spacy_calib.calibration.token_fit import FitData
 from spacy_calib.calibration.tokens import PredictedLabels
-from spacy_calib.pairs.build import from_dense, pair_up
+from spacy_calib.pairs.build import JudgedPairs, from_dense, pair_up
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.types import Groups, Marginals
+from spacy_calib.types import Groups, Marginals, Pairs
 from tests.conftest import examples_for, made_once, run_upstream
 
 # Tokens with known truth: a probability for every tag, and a gold tag sampled from a distribution that we know
@@ -115,6 +115,13 @@ def overconfident_scores() -> TagScores:
     y = np.array([SCORED_TAGS[rng.choice(5, p=row)] for row in true])
     P = true**2
     return TagScores(P / P.sum(axis=1, keepdims=True), y, np.arange(600) // 50)
+
+
+def judged_pairs(scores: Any, hits: Any, documents: Any, raw: Any = 0.5) -> JudgedPairs:
+    """Pairs of one label, one a unit, with calibrated scores. raw: Raw scores, or one for all."""
+    n = len(scores)
+    pairs = Pairs(np.arange(n), np.zeros(n, dtype=np.intp), np.broadcast_to(raw, n).astype(float), np.array(hits, bool), n)
+    return JudgedPairs(pairs, np.array(scores, dtype=float), np.array(documents))
 
 
 # Docs whose tags have given scores, and a pipe that reads these

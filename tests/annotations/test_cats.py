@@ -28,7 +28,7 @@ EXCLUSIVE, SEVERAL = CatsAnnotation(OWN), CatsAnnotation(OWN, overlapping=True)
 NLP = spacy.blank("xx")
 
 
-def doc_with(text: str = "a good film", **cats) -> Doc:
+def doc_with_cats(text: str = "a good film", **cats) -> Doc:
     doc = NLP.make_doc(text)
     doc.cats = cats
     return doc
@@ -44,11 +44,8 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     return doc
 
 
-def scored(text: str = "a good film", **cats) -> Doc:
-    return write(doc_with(text, **(cats or {"neg": 0.2, "pos": 0.8})), EXCLUSIVE.name, OWN, [0.2, 0.8], [0.3, 0.7])
-
-
-# The annotation
+def doc_with_scores(text: str = "a good film", **cats) -> Doc:
+    return write(doc_with_cats(text, **(cats or {"neg": 0.2, "pos": 0.8})), EXCLUSIVE.name, OWN, [0.2, 0.8], [0.3, 0.7])
 
 
 @given(st.lists(st.text('aé{}", :', min_size=1), unique=True), st.booleans())
@@ -62,12 +59,12 @@ def test_a_name_says_which_categories_count(labels, overlapping):
 
 
 def test_a_doc_carries_its_likeliest_category():
-    assert EXCLUSIVE.label_at(doc_with(neg=0.2, pos=0.7, sport=0.9), 0) == "pos"
-    assert EXCLUSIVE.label_at(doc_with(neg=0.5, pos=0.5), 0) == "neg"  # of equals the first, as argmax
-    assert CatsAnnotation().label_at(doc_with(neg=0.2, pos=0.7, sport=0.9), 0) == "sport"
-    assert EXCLUSIVE.hashes(doc_with(neg=0.2, pos=0.7)).tolist() == [get_string_id("pos")]
-    assert EXCLUSIVE.hashes(doc_with(sport=0.9)).tolist() == [0]
-    assert EXCLUSIVE.hashes(doc_with("", neg=0.9)).shape == EXCLUSIVE.unit_positions(doc_with("")).shape[:1] == (0,)
+    assert EXCLUSIVE.label_at(doc_with_cats(neg=0.2, pos=0.7, sport=0.9), 0) == "pos"
+    assert EXCLUSIVE.label_at(doc_with_cats(neg=0.5, pos=0.5), 0) == "neg"  # of equals the first, as argmax
+    assert CatsAnnotation().label_at(doc_with_cats(neg=0.2, pos=0.7, sport=0.9), 0) == "sport"
+    assert EXCLUSIVE.hashes(doc_with_cats(neg=0.2, pos=0.7)).tolist() == [get_string_id("pos")]
+    assert EXCLUSIVE.hashes(doc_with_cats(sport=0.9)).tolist() == [0]
+    assert EXCLUSIVE.hashes(doc_with_cats("", neg=0.9)).shape == EXCLUSIVE.unit_positions(doc_with_cats("")).shape[:1] == (0,)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +84,18 @@ def test_a_doc_carries_its_likeliest_category():
     ],
 )
 def test_the_gold_of_exclusive_classes_is_the_one_with_the_highest_value(cats, gold):
-    doc = doc_with(**cats)
+    doc = doc_with_cats(**cats)
     assert EXCLUSIVE.gold_hashes(doc).tolist() == [get_string_id(gold) if gold else 0]
     assert EXCLUSIVE.count([doc]) == ({gold: 1} if gold else {})
 
 
 def test_gold_with_two_exclusive_categories_is_refused():
     with pytest.raises(CalibError, match=r"C261.*begins 'a good film' has several.*\(neg, pos\).*mutually exclusive"):
-        EXCLUSIVE.gold_hashes(doc_with(neg=1, pos=1))
+        EXCLUSIVE.gold_hashes(doc_with_cats(neg=1, pos=1))
 
 
 def test_labels_that_a_gold_doc_leaves_out_are_unknown_one_by_one():
-    predicted, hashes = doc_with(), label_hashes([*OWN, "sport"])
+    predicted, hashes = doc_with_cats(), label_hashes([*OWN, "sport"])
     rows = np.zeros(3, dtype=np.intp)
     for cats, known, right, gold in [
         ({"neg": 0, "pos": 1}, [1, 1, 0], [0, 1, 0], "pos"),
@@ -106,7 +103,7 @@ def test_labels_that_a_gold_doc_leaves_out_are_unknown_one_by_one():
         ({"neg": 1, "pos": 1}, [1, 1, 0], [1, 1, 0], "neg"),
         ({"sport": 1}, [0, 0, 0], [0, 0, 0], ""),
     ]:
-        example = Example(predicted, doc_with(**cats))
+        example = Example(predicted, doc_with_cats(**cats))
         assert SEVERAL.is_known(example, rows, hashes).tolist() == [bool(one) for one in known]
         assert SEVERAL.is_gold(example, rows, hashes).tolist() == [bool(one) for one in right]
         assert SEVERAL.aligned_gold(example).tolist() == [get_string_id(gold) if gold else 0]
@@ -114,16 +111,13 @@ def test_labels_that_a_gold_doc_leaves_out_are_unknown_one_by_one():
 
 def test_mapped_categories_are_compared_with_gold_of_other_names():
     mapped = get_annotation(MappedAnnotation(EXCLUSIVE, {"neg": "bad", "pos": "good"}).name)
-    example = Example(doc_with(neg=0.2, pos=0.8), doc_with(bad=0, good=1))
+    example = Example(doc_with_cats(neg=0.2, pos=0.8), doc_with_cats(bad=0, good=1))
     assert mapped.hashes(example.predicted).tolist() == mapped.aligned_gold(example).tolist() == [get_string_id("good")]
     assert mapped.count([example.reference]) == {"good": 1}
 
 
-# Blocks
-
-
 def test_attributes_are_those_of_the_document():
-    doc = scored()
+    doc = doc_with_scores()
     assert doc._.calib_cats == {"pos": 0.7, "neg": 0.3}
     assert list(doc._.calib_cats) == ["pos", "neg"]
     assert doc._.calib_cats_raw == {"pos": 0.8, "neg": 0.2}
@@ -136,7 +130,7 @@ def test_attributes_are_those_of_the_document():
 
 
 def test_the_score_is_of_the_category_that_the_doc_has_now():
-    doc = scored()
+    doc = doc_with_scores()
     doc.cats["neg"] = 1.0
     assert (doc._.calib_score, doc._.calib_raw) == (0.3, 0.2)
     doc.cats = {}
@@ -145,7 +139,7 @@ def test_the_score_is_of_the_category_that_the_doc_has_now():
 
 
 def test_a_doc_of_one_word_and_its_token_are_two_things():
-    document, token = scored("film"), doc_with("film")
+    document, token = doc_with_scores("film"), doc_with_cats("film")
     token[0].tag_ = "NN"
     write(token, "tag", ("NN",), [0.9], [0.6])
     assert (document._.calib_score, document[0]._.calib_score) == (0.7, None)
@@ -155,7 +149,7 @@ def test_a_doc_of_one_word_and_its_token_are_two_things():
 
 
 def test_no_part_and_no_sum_of_docs_takes_the_scores_of_a_document():
-    doc, other = scored("a good film"), scored("a good film too")
+    doc, other = doc_with_scores("a good film"), doc_with_scores("a good film too")
     for part in (doc[:2].as_doc(copy_user_data=True), doc[1:].as_doc(copy_user_data=True), cut(doc, 0, 2), cut(doc, 1, 3)):
         part.cats = doc.cats
         assert part._.calib is part._.calib_score is None
@@ -176,15 +170,12 @@ def test_no_part_and_no_sum_of_docs_takes_the_scores_of_a_document():
     assert doc._.calib_score == 0.7
 
 
-# Read again
-
-
 def test_in_a_corpus_a_document_is_a_row():
     examples = [
-        Example(scored("a good film"), doc_with("a good film", neg=0, pos=1)),
-        Example(scored("a bad film"), doc_with("a bad film", neg=1, pos=0)),
-        Example(doc_with("no scores"), doc_with("no scores", neg=1)),
-        Example(scored("no gold"), doc_with("no gold")),
+        Example(doc_with_scores("a good film"), doc_with_cats("a good film", neg=0, pos=1)),
+        Example(doc_with_scores("a bad film"), doc_with_cats("a bad film", neg=1, pos=0)),
+        Example(doc_with_cats("no scores"), doc_with_cats("no scores", neg=1)),
+        Example(doc_with_scores("no gold"), doc_with_cats("no gold")),
     ]
     corpus = scored_corpus(examples, "calib", EXCLUSIVE, OWN)
     assert corpus.words.tolist() == ["a good film", "a bad film", "no scores", "no gold"]
@@ -202,8 +193,8 @@ def test_in_a_corpus_a_document_is_a_row():
 
 
 def test_pairs_of_several_categories_are_known_one_by_one():
-    doc = write(doc_with(neg=0.2, pos=0.8), SEVERAL.name, OWN, [0.2, 0.8], [0.3, 0.7])
-    corpus = scored_corpus([Example(doc, doc_with(neg=1))], "calib", SEVERAL, OWN)
+    doc = write(doc_with_cats(neg=0.2, pos=0.8), SEVERAL.name, OWN, [0.2, 0.8], [0.3, 0.7])
+    corpus = scored_corpus([Example(doc, doc_with_cats(neg=1))], "calib", SEVERAL, OWN)
     assert corpus.hits.tolist() == [RIGHT, UNKNOWN]
     assert corpus.right.tolist() == [UNKNOWN]
     assert corpus.pairs().pairs.scores.tolist() == [0.2]
@@ -211,7 +202,7 @@ def test_pairs_of_several_categories_are_known_one_by_one():
 
 def test_labels_of_documents_are_read_from_blocks():
     reader = PredictedLabelReader("calib", OWN)
-    docs = [scored(), scored("film"), doc_with("none"), scored("   ")]
+    docs = [doc_with_scores(), doc_with_scores("film"), doc_with_cats("none"), doc_with_scores("   ")]
     read = join_labels([reader.read(doc) for doc in docs])
     assert read.documents.tolist() == [0, 1]
     assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
-from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import DocBin
-from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
+from spacy.util import fix_random_seed, load_config
 from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util import load_project_config
 
@@ -25,9 +24,9 @@ from spacy_calib.cli.fit_command import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
 from tests.catalogue_tables import find_transformers
+from tests.configs import CONFIGS, check_config_learns
 from tests.conftest import gold_doc, made_up_sentences
 
-CONFIGS = Path(__file__).parents[2] / "configs"
 PROJECT = CONFIGS / "ud_english_ewt"
 METHODS = {"isotonic": IsotonicRegression, "histogram": HistogramBinning, "scaling_binning": ScalingBinning}
 CALIB = [f"{grouping}_{method}" for grouping in ("scw", "tfg") for method in METHODS]
@@ -105,30 +104,12 @@ def minilm() -> Path:
 @pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
 @pytest.mark.parametrize("name", TRAINING)
 def test_training_config_builds_a_pipeline_that_learns(trained, name, monkeypatch):
-    """Needs no filling in by `spacy init fill-config`; the component listens to the embedding."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    component = TRAINING[name]
     paths = {"paths.train": str(trained / "train.spacy"), "paths.dev": str(trained / "dev.spacy")}
     if name == "train_transformer":
         paths["paths.transformer"] = str(minilm())
-    config = load_config(CONFIGS / f"{name}.cfg", overrides=paths, interpolate=True)
-    nlp = load_model_from_config(config, auto_fill=False, validate=True)
-    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
-    examples = list(registry.resolve(config["corpora"])["train"](nlp))[:20]
-    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
-    embedding = nlp.get_pipe(nlp.pipe_names[0])
-    assert nlp.pipe_names == [config["nlp"]["pipeline"][0], component]
-    assert component in embedding.listening_components
-    losses = []
-    for _ in range(4):
-        losses.append(nlp.update(examples, sgd=optimizer)[component])
-        optimizer.step_schedules()  # the transformer's learning rate begins at 0
-    assert losses[-1] < losses[0]
-
-
-def test_transformer_of_the_training_config_is_a_variable():
-    config = load_config(CONFIGS / "train_transformer.cfg", overrides={"paths.transformer": "another"}, interpolate=True)
-    assert config["components"]["transformer"]["model"]["name"] == "another"
+    nlp = check_config_learns(CONFIGS / f"{name}.cfg", paths, TRAINING[name])
+    assert nlp.pipe_names[1:] == [TRAINING[name]]
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CONFIGS.glob("*/project.yml")))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import runpy
 import sys
-from pathlib import Path
 
 import pytest
 import spacy
 from spacy.tokens import DocBin
 
-PROJECT = Path(__file__).parents[2] / "configs" / "gum_coref"
+from tests.configs import CONFIGS
+
+PROJECT = CONFIGS / "gum_coref"
 
 # "Anna's dog" holds "Anna's"; "she" is Anna; "don't" is two words of one token; the dog is named twice at one place.
 GUM = """# newdoc id = GUM_made_one

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import srsly
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+from tests.configs import CONFIGS
+
 PROJECTS = ("hmm_crf", "ark_twpos")
 
 

@@ -7,15 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from spacy.schemas import ConfigSchemaTraining
 from spacy.tokens import DocBin
-from spacy.util import fix_random_seed, load_config, load_model_from_config, registry
 from weasel.util import load_project_config
 
 from tests.cli.conftest import calib, ok
+from tests.configs import CONFIGS, check_config_learns
 from tests.sources.parser import gold_examples, trained
 
-CONFIGS = Path(__file__).parents[2] / "configs"
 PROJECT = CONFIGS / "ud_english_ewt_parser"
 
 
@@ -26,18 +24,8 @@ def save_trees(path: Path, n: int, seed: int) -> Path:
 
 
 def test_config_builds_a_parser_that_learns(tmp_path):
-    """Needs no filling in by `spacy init fill-config`; the parser listens to the embedding."""
     paths = {f"paths.{name}": str(save_trees(tmp_path / f"{name}.spacy", 20, seed=1)) for name in ("train", "dev")}
-    config = load_config(CONFIGS / "train_parser.cfg", overrides=paths, interpolate=True)
-    config["components"]["parser"]["min_action_freq"] = 1
-    fix_random_seed(0)
-    nlp = load_model_from_config(config, auto_fill=False, validate=True)
-    training = registry.resolve(config["training"], schema=ConfigSchemaTraining)
-    examples = list(registry.resolve(config["corpora"])["train"](nlp))
-    optimizer = nlp.initialize(lambda: examples, sgd=training["optimizer"])
-    assert nlp.get_pipe("tok2vec").listening_components == ["parser"]
-    losses = [nlp.update(examples, sgd=optimizer)["parser"] for _ in range(6)]
-    assert losses[-1] < losses[0]
+    check_config_learns(CONFIGS / "train_parser.cfg", paths, "parser", 6, min_action_freq=1)
 
 
 @pytest.mark.parametrize("event", ["head", "arc"])

@@ -12,13 +12,8 @@ from spacy_calib.types import Pairs
 def words_of(forms: list[list[int]]) -> Words:
     """Docs whose forms are these numbers; a form below 0 is white space."""
     flat = np.array([form for doc in forms for form in doc], dtype=np.int64)
-    return Words(
-        np.cumsum([0, *map(len, forms)]),
-        np.abs(flat).astype(np.uint64),
-        (np.abs(flat) % 7).astype(np.uint64),
-        np.zeros(len(flat), dtype=np.intp),
-        flat >= 0,
-    )
+    starts, digests = np.cumsum([0, *map(len, forms)]), np.abs(flat).astype(np.uint64)
+    return Words(starts, digests, digests % np.uint64(7), np.zeros(len(flat), dtype=np.intp), flat >= 0)
 
 
 def words_and_pairs(n_docs: int = 60, seed: int = 0) -> tuple[Words, Pairs, np.ndarray]:

@@ -21,12 +21,12 @@ def inputs_of(blocks, codes, numbers=(), tag_codes=None) -> PairInputs:
     return PairInputs(blocks, np.zeros(codes.shape[1], dtype=np.intp) if tag_codes is None else tag_codes, codes, rows)
 
 
-def of_words(n_words: int, codes, log_odds=None) -> PairInputs:
+def inputs_of_words(n_words: int, codes, log_odds=None) -> PairInputs:
     """Inputs of a model with a weight for each word and, with log-odds, a line."""
-    blocks = (
-        [WeightBlock("rival", n_words)] if log_odds is None else [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", n_words)]
-    )
-    return inputs_of(blocks, codes, () if log_odds is None else (np.ones(len(codes)), log_odds))
+    rival = WeightBlock("rival", n_words)
+    if log_odds is None:
+        return inputs_of([rival], codes)
+    return inputs_of([WeightBlock("line", 1, 2, 0.0), rival], codes, (np.ones(len(codes)), log_odds))
 
 
 def test_a_prediction_by_hand():
@@ -59,7 +59,7 @@ def test_weights_of_many_codes_are_looked_up_one_by_one(monkeypatch):
     assert model.predict(np.zeros(7), inputs).tolist() == expected.tolist()
 
 
-def made_up(n: int = 4000, seed: int = 0):
+def sample_pairs(n: int = 4000, seed: int = 0):
     """Pairs of 40 documents whose log-odds are off by what their word says."""
     rng = np.random.default_rng(seed)
     own, word = rng.normal(0, 2, n), rng.integers(0, 6, n)
@@ -68,8 +68,8 @@ def made_up(n: int = 4000, seed: int = 0):
 
 
 def test_weights_are_those_of_scikit_learn():
-    _, word, hits, documents = made_up()
-    data = PairData(np.zeros(len(word)), of_words(6, word), hits, documents)
+    _, word, hits, documents = sample_pairs()
+    data = PairData(np.zeros(len(word)), inputs_of_words(6, word), hits, documents)
     found = log_linear._fit_model(data, 3.0, 1e-12)
     # The penalty on a weight is ridge / 2 times its square; that of scikit-learn 1 / (2 C) times.
     theirs = LogisticRegression(C=1 / 3, fit_intercept=False, tol=1e-10).fit(np.eye(6)[word], hits)
@@ -77,14 +77,14 @@ def test_weights_are_those_of_scikit_learn():
 
 
 def test_what_words_say_is_learned_and_held_out_documents_say_so():
-    log_odds, word, hits, documents = made_up()
-    model, held_out = fit_pairs(PairData(log_odds, of_words(6, word, log_odds), hits, documents))
+    log_odds, word, hits, documents = sample_pairs()
+    model, held_out = fit_pairs(PairData(log_odds, inputs_of_words(6, word, log_odds), hits, documents))
     assert model.weights["rival"].values[:, 0] == pytest.approx([-2, -1, 0, 0, 1, 2], abs=0.4)
     assert _loss(held_out, hits) < _loss(sigmoid(log_odds), hits) - 0.05
 
 
 def test_words_that_say_nothing_are_held_back():
-    log_odds, word, _, documents = made_up()
+    log_odds, word, _, documents = sample_pairs()
     hits = np.random.default_rng(5).random(len(log_odds)) < sigmoid(0.5 * log_odds + 0.3)
     n = len(log_odds)
     blocks = [WeightBlock("line", 1, 2, 0.0), WeightBlock("rival", n), WeightBlock("ending", 6)]
@@ -96,8 +96,8 @@ def test_words_that_say_nothing_are_held_back():
 
 
 def test_of_one_document_little_more_than_a_line_is_learned():
-    log_odds, word, hits, _ = made_up(400)
-    data = PairData(log_odds, of_words(6, word), hits, np.zeros(400, dtype=np.intp))
+    log_odds, word, hits, _ = sample_pairs(400)
+    data = PairData(log_odds, inputs_of_words(6, word), hits, np.zeros(400, dtype=np.intp))
     model, scores = fit_pairs(data)
     assert model.ridge == log_linear.RIDGES[0]
     assert np.abs(model.weights["rival"].values).max() < 0.05

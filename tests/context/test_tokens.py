@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,29 +14,31 @@ from spacy_calib.context.features import NO_ENTRY, DocumentConfidence, FurtherSc
 from spacy_calib.context.fit import ContextComparison, fit_token_context
 from spacy_calib.context.log_linear import RIDGES
 from spacy_calib.context.ridge import RidgeModel
-from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores
+from spacy_calib.context.tokens import LabelMatch, TokenContext, replace_top_scores, span_columns
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import find_top
 from spacy_calib.schema import InvalidState
-from spacy_calib.types import Pairs
+from spacy_calib.types import Groups, Pairs, Spans
 from tests.context.made_up import words_and_pairs, words_of
 
 EVERY = (NeighbourConfidence(), DocumentConfidence(), FurtherScoresFeature())
 
 
-def fitted(when: str = "always", n_docs: int = 60, **settings):
+@cache
+def fitted_context(n_docs: int = 60, **settings):
+    """(what a fit gives, words, pairs), the same for every test that asks for it: it must not be changed."""
     words, pairs, documents = words_and_pairs(n_docs)
-    made = fit_token_context(
-        TokenContext(EVERY, when), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
+    fit = fit_token_context(
+        TokenContext(EVERY, "always"), pairs, Pairs.empty(), documents, words, n_tags=2, salt="salt", **settings
     )
-    return made, words, pairs
+    return fit, words, pairs
 
 
-def moved(context: TokenContext, words, pairs):
+def adjusted_scores(context: TokenContext, words, pairs):
     return context.apply(Predictions.of_pairs(pairs, 0.0, words)).scores
 
 
-def looked_at(context: TokenContext, words, rows, tags, scores, below=((), (), ())) -> Predictions:
+def predictions_with_context(context: TokenContext, words, rows, tags, scores, below=((), (), ())) -> Predictions:
     """What the context makes of these entries, and of others below the threshold: (rows, tags, scores)."""
     given = Predictions.of_pairs(
         Pairs(np.array(rows), np.array(tags), np.array(scores), np.zeros(len(rows), bool), len(words)), 0.0, words
@@ -89,7 +93,7 @@ def test_of_equal_entries_the_first_is_the_top_one():
 
 
 def test_words_tell_apart_what_scores_cannot():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     compared = found.about["comparison"]
     assert compared["with_context"] < compared["without"] - 2 * compared["error"]
     hard, lead = words.forms[pairs.rows] > 100, pairs.scores >= 0.5
@@ -100,32 +104,29 @@ def test_words_tell_apart_what_scores_cannot():
 
 
 def test_scores_of_a_doc_depend_on_no_other_doc():
-    found, words, pairs = fitted()
-    whole = moved(found.context, words, pairs)
+    found, words, pairs = fitted_context()
+    whole = adjusted_scores(found.context, words, pairs)
     starts = words.starts[[0, 7, 8, 60]]
     for first, end in zip(starts[:-1], starts[1:], strict=True):
         mine = np.flatnonzero((pairs.rows >= first) & (pairs.rows < end))
-        docs = [
-            words.forms[a:b].astype(int).tolist()
-            for a, b in zip(words.starts[:-1], words.starts[1:], strict=True)
-            if first <= a < end
-        ]
+        bounds = zip(words.starts[:-1], words.starts[1:], strict=True)
+        docs = [words.forms[a:b].astype(int).tolist() for a, b in bounds if first <= a < end]
         own = Pairs(pairs.rows[mine] - first, pairs.tags[mine], pairs.scores[mine], pairs.hits[mine], end - first)
-        assert np.array_equal(moved(found.context, words_of(docs), own), whole[mine])
+        assert np.array_equal(adjusted_scores(found.context, words_of(docs), own), whole[mine])
 
 
 def test_tokens_without_entries_and_empty_docs():
-    found, _, _ = fitted()
+    found, _, _ = fitted_context()
     words = words_of([[], [1, -2, 3], []])
-    scores = looked_at(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
+    scores = predictions_with_context(found.context, words, [2], [1], [0.7], ([0, 1], [0, 1], [0.001, 0.0])).scores
     assert np.isfinite(scores).all()
     assert 0 < scores[2] < 1
-    assert len(moved(found.context, words_of([]), Pairs.empty())) == 0
+    assert len(adjusted_scores(found.context, words_of([]), Pairs.empty())) == 0
 
 
 def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
-    found, words, _ = fitted()
-    seen = looked_at(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
+    found, words, _ = fitted_context()
+    seen = predictions_with_context(found.context, words_of([[1, 2]]), [0, 1], [0, 7], [0.9, 0.9])
     assert np.isfinite(seen.scores).all()
     places = found.context.vocabulary_.find_indices(words_of([[1, 2]]))
     pair = np.array([1]), np.array([7]), np.zeros(1), np.array([True])
@@ -135,18 +136,18 @@ def test_a_tag_that_the_fit_did_not_know_has_no_weights_of_its_own():
 
 
 def test_too_little_data_or_overlapping_labels_leave_scores_as_they_are():
-    few, words, pairs = fitted(n_docs=1)
+    few, words, pairs = fitted_context(n_docs=1)
     assert few.why == "one document, but at least two are needed"
     assert np.array_equal(few.held_out, pairs.scores)
-    assert np.array_equal(moved(few.context, words, pairs), pairs.scores)
-    several, _, _ = fitted(n_docs=12, overlapping=True)
+    assert np.array_equal(adjusted_scores(few.context, words, pairs), pairs.scores)
+    several, _, _ = fitted_context(n_docs=12, overlapping=True)
     assert several.why == "a token may have several labels"
 
 
 def test_of_few_documents_little_but_a_line_is_learned():
-    found, words, pairs = fitted(n_docs=5)
+    found, words, pairs = fitted_context(n_docs=5)
     assert found.about["ridge"] == RIDGES[0]
-    shift = log_odds(moved(found.context, words, pairs)) - log_odds(pairs.scores)
+    shift = log_odds(adjusted_scores(found.context, words, pairs)) - log_odds(pairs.scores)
     line = np.polynomial.Polynomial.fit(log_odds(pairs.scores), shift, 1)
     assert np.abs(shift - line(log_odds(pairs.scores))).max() < 0.05
 
@@ -165,23 +166,23 @@ def test_no_worse_is_so_in_the_mean():
 
 
 def test_what_was_learned_survives_saving():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     state = found.context.state()
     again = TokenContext(EVERY, state["settings"]["when"])
     again.load_learned(state["learned"])
-    assert np.array_equal(moved(again, words, pairs), moved(found.context, words, pairs))
+    assert np.array_equal(adjusted_scores(again, words, pairs), adjusted_scores(found.context, words, pairs))
     assert state["settings"]["features"] == ["neighbours", "document", "hints"]
 
 
 @pytest.mark.parametrize("change", [{"centers": np.zeros(9)}, {"columns": [["entropy", "x"]]}, {"n_tags": 3}, {"model": 3}])
 def test_a_state_that_does_not_fit_together_is_refused(change):
-    state = fitted()[0].context.state()["learned"]
+    state = fitted_context()[0].context.state()["learned"]
     with pytest.raises(InvalidState):
         TokenContext(EVERY).load_learned({**state, **change})
 
 
 def test_columns_of_a_feature_that_is_not_there_are_refused():
-    state = fitted()[0].context.state()["learned"]
+    state = fitted_context()[0].context.state()["learned"]
     with pytest.raises(InvalidState, match="features in the settings"):
         TokenContext(EVERY[:1]).load_learned({**state, "model": None})
 
@@ -197,10 +198,10 @@ def test_settings_out_of_range():
 
 
 def test_an_entry_has_the_same_score_whether_it_reaches_the_threshold_or_not():
-    found, words, pairs = fitted()
+    found, words, pairs = fitted_context()
     others = np.flatnonzero(~find_top(pairs.rows, pairs.scores))
     again = (column[others] for column in (pairs.rows, pairs.tags, pairs.scores))
-    seen = looked_at(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
+    seen = predictions_with_context(found.context, words, pairs.rows, pairs.tags, pairs.scores, tuple(again))
     assert np.array_equal(seen.scores[seen.levels == OUTPUT_ONLY], seen.scores[seen.kept_indices][others])
 
 
@@ -211,8 +212,8 @@ def test_what_a_fit_says_does_not_depend_on_its_salt():
         for salt in ("", "one", "other")
     ]
     assert len({context.vocabulary_.forms.tobytes() for context in found}) == 3
-    first = moved(found[0], words, pairs)
-    assert all(np.array_equal(moved(context, words, pairs), first) for context in found)
+    first = adjusted_scores(found[0], words, pairs)
+    assert all(np.array_equal(adjusted_scores(context, words, pairs), first) for context in found)
 
 
 def view_of(n_tokens, rows, tags, scores):
@@ -248,12 +249,31 @@ def test_tags_of_one_label_are_added_up_and_a_token_without_any_is_not_doubted()
     assert made.scores(view, np.array([0, 1, 2]), np.array([0, 0, 1])).tolist() == [0.4, 1.0, 0.0]
 
 
+def test_columns_of_spans_by_hand():
+    """Spans of tokens 0 and 1 with label A, and of token 2 with label B; of the forms the first one alone is known."""
+    rows, tags, scores = [0, 0, 1, 1, 2], [0, 1, 0, 1, 1], [0.6, 0.2, 0.2, 0.5, 0.9]
+    tokens = token_scores(words_of([[1] * 3]), rows, tags, scores)
+    view = TokenView(tokens, np.array([[1.0, 2.0, 4.0]]), np.array([0, -1, -1]), np.array(scores) / 2)
+    ends = np.array([2, 3])
+    spans = Spans(np.array([0, 2]), ends, np.array([0, 1]), np.ones(3), np.ones(2), np.ones(2, dtype=bool))
+    columns = span_columns(
+        view, spans, Groups(("g",), np.array([0, -1])), LabelMatch.from_labels(("A", "B"), False, ("A", "B"))
+    )
+    entropies = [-sum(p * np.log(p) for p in left) for left in ([0.6, 0.2, 0.2], [0.2, 0.5, 0.3], [0.9, 0.1])]
+    # The mean of the feature and of the entropy, the share of unknown forms, the length, and whether the label is of the group.
+    assert [column.tolist() for column in (*columns[:4], columns[7])] == [
+        [1.5, 4.0], pytest.approx([(entropies[0] + entropies[1]) / 2, entropies[2]]), [0.5, 1.0], [np.log(2), 0.0], [1.0, 0.0],
+    ]  # fmt: skip
+    # Halves of .6 and .2 for A, and of .9 for B: minimum, product and mean.
+    for column, probabilities in zip(columns[4:7], ([0.1, 0.45], [0.03, 0.45], [0.2, 0.45]), strict=True):
+        assert column == pytest.approx(log_odds(np.array(probabilities)))
+
+
 def test_labels_beside_one_that_moved_share_what_it_leaves():
     """.4 of .4 becomes all of .7; .3 and .2 of .5 share .2. What leads nothing, and what is asked for below the threshold, keeps its proportion."""
     rows, scores = np.array([0, 0, 1, 1, 1, 2]), np.array([0.6, 0.4, 0.5, 0.3, 0.2, 0.004])
     found = replace_top_scores(rows, scores, np.array([0, 2]), np.array([0.3, 0.8]))
     assert found == pytest.approx([0.3, 0.7, 0.8, 0.12, 0.08, 0.004])
     # a certain label leaves nothing, and what rounding left beside it stays a probability
-    assert replace_top_scores(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5])) == pytest.approx(
-        [0.5, 5e-6]
-    )
+    rest = replace_top_scores(np.array([0, 0]), np.array([1.0, 1e-9]), np.array([0]), np.array([0.5]))
+    assert rest == pytest.approx([0.5, 5e-6])

@@ -17,13 +17,7 @@ def test_what_stands_there_three_times_is_known(salt):
     assert sorted(found.forms) == sorted(salt_digests(np.array([3, 9], dtype=np.uint64), salt))
     forms, endings = found.find_indices(words_of([[1, 3, 5, 9, 77]]))
     assert (forms >= 0).tolist() == [False, True, False, True, False]
-    assert (endings >= 0).tolist() == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]  # 77 ends as 0 does: digests of endings are numbers modulo 7
+    assert (endings >= 0).tolist() == [False, True, False, True, False]  # 77 ends as 0 does: endings are numbers modulo 7
     assert found.forms[forms[1]] == salt_digests(np.array([3], dtype=np.uint64), salt)[0]
     assert places["form"].tolist() == [forms[1], forms[3]]
 

@@ -11,34 +11,32 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
-from tests.conftest import examples_for, made_up_sentences, run_upstream
+from tests.conftest import examples_for, fit_calib, made_up_sentences
 from tests.doc.test_span_attributes import draw_doc, make_calib
 
 
-def texts(n, seed=5):
+def sample_texts(n, seed=5):
     return [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(n, seed)]
 
 
-def read(calib, docs):
+def read_labels(calib, docs):
     reader = PredictedLabelReader(calib.attr, calib.lookup.labels())
     return join_labels([reader.read(doc) for doc in docs])
 
 
 def check_against_attributes(calib, docs):
     """The scores and labels of all tokens by document, and the scores of entities, are those of the attributes."""
-    found, labels = read(calib, docs), (*calib.lookup.labels(), None)
+    found, labels = read_labels(calib, docs), (*calib.lookup.labels(), None)
     names = [labels[column] for column in found.columns.tolist()]
     assert (np.diff(found.documents) >= 0).all()
     for i, doc in enumerate(docs):
         own = found.documents == i
         tokens = [token for token in doc if token._.calib_score is not None and not token.is_space]
-        np.testing.assert_allclose(
-            np.sort(found.calibrated[own]), np.sort([token._.calib_score for token in tokens]), atol=1e-6
-        )
+        assert sorted(found.calibrated[own]) == pytest.approx(sorted(token._.calib_score for token in tokens), abs=1e-6)
         if calib.source.component == "tagger":
             assert Counter(np.array(names, dtype=object)[own]) == Counter(token.tag_ for token in tokens)
     spans = [span._.calib_score for doc in docs for span in doc.ents if span._.calib_score is not None]
-    np.testing.assert_allclose(np.sort(found.span_calibrated), np.sort(spans), atol=1e-6)
+    assert sorted(found.span_calibrated) == pytest.approx(sorted(spans), abs=1e-6)
     return found
 
 
@@ -47,7 +45,7 @@ def same(one, other):
 
 
 def test_it_reads_what_the_attributes_say(fitted):
-    docs = [*fitted.pipe(texts(70)), fitted("the  dog \n saw ."), fitted(""), fitted.make_doc("never read")]
+    docs = [*fitted.pipe(sample_texts(70)), fitted("the  dog \n saw ."), fitted(""), fitted.make_doc("never read")]
     found = check_against_attributes(fitted.get_pipe("calib"), docs)
     assert len(np.unique(found.documents)) == 71
     assert found.columns.min() >= 0
@@ -69,7 +67,7 @@ def test_docs_that_were_cut_joined_or_changed_are_read_token_by_token(fitted):
     for docs in ([joined], [cut], [changed], [joined, one, cut, changed]):
         check_against_attributes(fitted.get_pipe("calib"), docs)
     restored = list(DocBin(docs=[one], store_user_data=True).get_docs(fitted.vocab))
-    assert same(read(fitted.get_pipe("calib"), restored), read(fitted.get_pipe("calib"), [one]))
+    assert same(read_labels(fitted.get_pipe("calib"), restored), read_labels(fitted.get_pipe("calib"), [one]))
 
 
 def test_labels_below_the_threshold_count(fitted):
@@ -95,18 +93,15 @@ def test_labels_below_the_threshold_are_counted_in_their_own_docs(fitted):
         calib(doc)
     together = check_against_attributes(fitted.get_pipe("calib"), docs)
     assert len(together.raw) == 10
-    alone = [read(fitted.get_pipe("calib"), [doc]) for doc in docs]
+    alone = [read_labels(fitted.get_pipe("calib"), [doc]) for doc in docs]
     for name in ("columns", "raw", "calibrated"):
         assert np.array_equal(np.concatenate([getattr(one, name) for one in alone]), getattr(together, name))
 
 
 @pytest.mark.parametrize("component", ["trainable_lemmatizer", "morphologizer"])
 def test_other_components_are_read_too(nlp, component):
-    calib = nlp.add_pipe(
-        "calib", after=component, config={"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
-    )
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
-    calib.fit(examples)
-    found = check_against_attributes(calib, list(nlp.pipe(texts(20))))
+    source = {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}
+    calib = nlp.add_pipe("calib", after=component, config={"source": source})
+    fit_calib(nlp, examples_for(nlp, 60, seed=2))
+    found = check_against_attributes(calib, list(nlp.pipe(sample_texts(20))))
     assert len(found.raw) > 0

@@ -22,6 +22,7 @@ from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.blocks import word_digest
 from spacy_calib.doc.cutting import cut
+from spacy_calib.doc.rows import find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -203,26 +204,13 @@ def bench(request):
 
 # Operations: each takes (bench, rng, doc) and gives the Doc that there is afterwards.
 
-
-def as_bytes(bench, rng, doc):
-    return Doc(doc.vocab).from_bytes(doc.to_bytes())
-
-
-def through_docbin(bench, rng, doc):
-    packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    return next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(bench.vocab)))
-
-
-def copied(bench, rng, doc):
-    return copy.copy(doc)
-
-
-def own_copy(bench, rng, doc):
-    return doc.copy()
-
-
-def pickled(bench, rng, doc):
-    return pickle.loads(pickle.dumps(doc))
+COPIES = {
+    "bytes": lambda doc: Doc(doc.vocab).from_bytes(doc.to_bytes()),
+    "docbin": lambda doc: next(DocBin().from_bytes(DocBin(store_user_data=True, docs=[doc]).to_bytes()).get_docs(doc.vocab)),
+    "copy.copy": copy.copy,
+    "doc.copy": Doc.copy,
+    "pickle": lambda doc: pickle.loads(pickle.dumps(doc)),
+}
 
 
 def cut_out(bench, doc, start, end):
@@ -322,13 +310,14 @@ def move(bench, rng, doc):
     return change(bench, doc, i, spans[i].end - 1, spans[i].label_)
 
 
-OPERATIONS = [
-    as_bytes, through_docbin, copied, own_copy, pickled, as_doc, with_scored, exchanged, merge_words, merge_entity, split, relabel,
-    move,
-]  # fmt: skip
+CHANGES = (as_doc, with_scored, exchanged, merge_words, merge_entity, split, relabel, move)
+OPERATIONS = {
+    **{name: lambda bench, rng, doc, copy_doc=copy_doc: copy_doc(doc) for name, copy_doc in COPIES.items()},
+    **{change.__name__: change for change in CHANGES},
+}
 
 
-def run_chains(bench, operations, n_chains, seed) -> tuple[int, int, int]:
+def run_chains(bench, n_chains, seed) -> tuple[int, int, int]:
     """RETURNS (tuple): Values that were checked, values lost, chains that changed the number of tokens."""
     shown = lost = changed = 0
     for number in range(n_chains):
@@ -337,9 +326,8 @@ def run_chains(bench, operations, n_chains, seed) -> tuple[int, int, int]:
         n = len(doc)
         done = []
         for _ in range(rng.randint(1, 6)):
-            operation = rng.choice(operations)
-            done.append(operation.__name__)
-            doc = operation(bench, rng, doc)
+            done.append(rng.choice(list(OPERATIONS)))
+            doc = OPERATIONS[done[-1]](bench, rng, doc)
             counts = bench.check(doc, f"chain {number}: {done}")
             shown, lost = shown + counts[0], lost + counts[1]
         changed += len(doc) != n
@@ -348,7 +336,7 @@ def run_chains(bench, operations, n_chains, seed) -> tuple[int, int, int]:
 
 @pytest.mark.filterwarnings("ignore:.*W10[12].*:UserWarning")
 def test_random_chains_of_doc_operations(bench):
-    shown, lost, changed = run_chains(bench, OPERATIONS, N_CHAINS, 1)
+    shown, lost, changed = run_chains(bench, N_CHAINS, 1)
     assert shown > 1000
     assert changed > N_CHAINS / 3
     assert lost < shown / 2
@@ -357,7 +345,7 @@ def test_random_chains_of_doc_operations(bench):
 @pytest.mark.filterwarnings("ignore:.*W10[12].*:UserWarning")
 def test_random_chains_of_a_doc_with_tags_and_entities():
     """What `Span._.calib_score` reads from the pipe of entities is right or None as well."""
-    shown, lost, _ = run_chains(Bench("ner", "calib_ent"), OPERATIONS, 60, 2)
+    shown, lost, _ = run_chains(Bench("ner", "calib_ent"), 60, 2)
     assert shown > 200
     assert lost < shown / 2
 
@@ -385,18 +373,17 @@ def first_doc(bench, seed=3):
             return doc
 
 
-@pytest.mark.parametrize("operation", [as_bytes, through_docbin, copied, own_copy, pickled])
-def test_copies_lose_nothing(bench, operation):
+@pytest.mark.parametrize("way", COPIES)
+def test_copies_lose_nothing(bench, way):
     doc = first_doc(bench)
     n = len(spans_of(doc, bench.layer))
     ents, candidates = doc._.calib.ents, doc._.calib.candidates
-    other = operation(bench, random.Random(0), doc)
+    other = COPIES[way](doc)
     assert other is not doc
     assert bench.check(other) == (n, 0)
-    assert other._.calib.ents == ents
-    assert other._.calib.candidates == candidates
+    assert (other._.calib.ents, other._.calib.candidates) == (ents, candidates)
     assert len(ents) == n
-    assert len(candidates) > 0
+    assert candidates
 
 
 def test_merging_an_entity_into_one_token_keeps_its_score(bench):
@@ -522,7 +509,18 @@ def test_two_docs_with_the_same_words_keep_their_own(bench):
     assert [span._.calib_raw for span in spans_of(joined, bench.layer)] == scores[0] + scores[1]
 
 
-# Entities under the default prefix
+# Two pipes
+
+
+def test_spans_of_another_layer_under_the_same_prefix_are_not_found():
+    nlp, docs = spacy.blank("xx"), []
+    for layer in ("ner", "spans:sc"):
+        doc = Doc(nlp.vocab, words=["aa", "bb"])
+        put_spans(doc, layer, [Span(doc, 0, 1, "A")])
+        docs.append(make_calib(nlp, layer)(doc))
+    user_data = Doc.from_docs(docs).user_data
+    for layer, expected in (("ner", (0, 2, "A")), ("spans:sc", (6, 8, "A"))):
+        assert [key for key, values, _ in find_spans(user_data, "calib", layer) if values.on_doc] == [expected]
 
 
 def two_pipes_on(nlp: Language, layer: str) -> Doc:

@@ -11,22 +11,8 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 # What the second file says of a text of the first one, or one record by itself.
-KINDS = (
-    "single",
-    "agrees",
-    "label",
-    "boundary",
-    "absent",
-    "without",
-    "category",
-    "tag",
-    "two labels",
-    "overlap",
-    "two people",
-    "ground truth",
-    "changed mind",
-)
 ALONE = ("two labels", "overlap", "two people", "ground truth", "changed mind")
+KINDS = ("single", "agrees", "label", "boundary", "absent", "without", "category", "tag", *ALONE)
 LABELS = ("PERSON", "ORG", "GPE")
 Entity = tuple[int, int, str]  # first word, the one after the last, label
 
@@ -120,20 +106,14 @@ def _task(words: list[str], annotations: list[tuple[int, list[Entity], bool]]) -
     """A task of Label Studio. annotations (list): (person, entities, whether they are ground truth)."""
     starts = [sum(len(word) + 1 for word in words[:i]) for i in range(len(words) + 1)]
     text = " ".join(words)
-    results = [
-        [
-            {
-                "from_name": "label",
-                "to_name": "text",
-                "type": "labels",
-                "value": {"start": starts[a], "end": starts[b] - 1, "text": text[starts[a] : starts[b] - 1], "labels": [label]},
-            }
-            for a, b, label in entities
-        ]
-        for _, entities, _ in annotations
+
+    def region(first: int, end: int, label: str) -> dict[str, object]:
+        place = {"start": starts[first], "end": starts[end] - 1}
+        value = {**place, "text": text[place["start"] : place["end"]], "labels": [label]}
+        return {"from_name": "label", "to_name": "text", "type": "labels", "value": value}
+
+    answers = [
+        {"completed_by": person, "was_cancelled": False, "ground_truth": agreed, "result": [region(*one) for one in entities]}
+        for person, entities, agreed in annotations
     ]
-    said = [
-        {"completed_by": person, "was_cancelled": False, "ground_truth": agreed, "result": result}
-        for (person, _, agreed), result in zip(annotations, results, strict=True)
-    ]
-    return {"data": {"text": text}, "annotations": said}
+    return {"data": {"text": text}, "annotations": answers}

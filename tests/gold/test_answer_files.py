@@ -18,9 +18,8 @@ ANNA, BOB = {"start": 0, "end": 4, "label": "P"}, {"start": 9, "end": 12, "label
 
 
 CHOSEN = {"type": "choices", "value": {"choices": ["b"]}}
-TOKENS = [
-    {"text": text, "start": start, "end": start + len(text)} for text, start in (("Hi", 0), ("Anna", 4), ("Lee", 9))
-]  # fmt: skip
+WORDS = (("Hi", 0), ("Anna", 4), ("Lee", 9))
+TOKENS = [{"text": text, "start": start, "end": start + len(text)} for text, start in WORDS]
 
 
 def region(start, end, labels, text=None):
@@ -41,59 +40,19 @@ def argilla(text, value):
     [
         # Of one span at a time, as `ner.teach` asks; old exports name no view, and are told by their rejects.
         ([{"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner"}], {"Anna": True}, {}, False),
-        (
-            [{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
-            {"Anna": False, "Bob": True},
-            {},
-            False,
-        ),
-        (
-            [{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}],
-            {"Anna": True, "Bob": True},
-            {},
-            True,
-        ),
+        ([{"text": TEXT, "spans": [ANNA], "answer": "reject"}, {"text": TEXT, "spans": [BOB], "answer": "accept"}],
+         {"Anna": False, "Bob": True}, {}, False),
+        ([{"text": TEXT, "spans": [ANNA, BOB], "answer": "accept", "_view_id": "ner_manual"}], {"Anna": True, "Bob": True}, {}, True),
         # The entity that our queue asked for was given another end.
-        (
-            [
-                {
-                    "text": TEXT,
-                    "spans": [{**ANNA, "end": 8}],
-                    "answer": "accept",
-                    "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"},
-                }
-            ],
-            {"Anna met": True, "Anna": False},
-            {},
-            False,
-        ),
+        ([{"text": TEXT, "spans": [{**ANNA, "end": 8}], "answer": "accept", "meta": {**QUEUE_MARK, "unit": "entity", "asked": "0 4 P"}}],
+         {"Anna met": True, "Anna": False}, {}, False),
         ([{"text": TEXT, "label": "sport", "answer": "reject"}], {}, {"sport": False}, False),
-        (
-            [{"text": TEXT, "options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "accept": [2], "answer": "accept"}],
-            {},
-            {"1": False, "2": True},
-            True,
-        ),
-        (
-            [
-                {
-                    "id": 1,
-                    "text": TEXT,
-                    "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 4}],
-                    "relations": [],
-                }
-            ],
-            {"Anna": True},
-            {},
-            True,
-        ),
+        ([{"text": TEXT, "options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "accept": [2], "answer": "accept"}],
+         {}, {"1": False, "2": True}, True),
+        ([{"id": 1, "text": TEXT, "entities": [{"id": 3, "label": "P", "start_offset": 0, "end_offset": 4}], "relations": []}],
+         {"Anna": True}, {}, True),
         ([{"id": 1, "text": TEXT, "labels": [[0, 4, "P"]]}], {"Anna": True}, {}, True),
-        (
-            [{"id": 1, "text": TEXT, "label": ["a"]}, {"id": 2, "text": "else", "label": ["b"]}],
-            {},
-            {"a": True, "b": False},
-            True,
-        ),
+        ([{"id": 1, "text": TEXT, "label": ["a"]}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"a": True, "b": False}, True),
         ([{"id": 1, "text": TEXT, "annotation": "a", "status": "Validated"}], {}, {"a": True}, True),
         # One label as a text is one label.
         ([{"id": 1, "text": TEXT, "label": "sport"}], {}, {"sport": True}, True),
@@ -102,21 +61,17 @@ def argilla(text, value):
         ([studio([{"type": "choices", "value": {"choices": "sport"}}])], {}, {"sport": True}, True),
         # In a file of categories an empty list says that the text has none.
         ([{"id": 1, "text": TEXT, "label": []}, {"id": 2, "text": "else", "label": ["b"]}], {}, {"b": False}, True),
-        ([studio([]), studio([{"type": "choices", "value": {"choices": ["b"]}}], {"text": "else"})], {}, {"b": False}, True),
+        ([studio([]), studio([CHOSEN], {"text": "else"})], {}, {"b": False}, True),
         ([argilla(TEXT, []), argilla("else", ["b", "c"])], {}, {"b": False, "c": False}, True),
         # Label Studio shows the field that has the marked words, or whose name the interface says.
         ([studio([region(0, 4, ["P"])], {"id": "Ann", "body": TEXT})], {"Anna": True}, {}, True),
         ([studio([region(0, 4, ["P"])], {"text": "Title", "body": TEXT})], {"Anna": True}, {}, True),
-        ([{**studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})}], {}, {"b": True}, True),
+        ([studio([{**CHOSEN, "to_name": "body"}], {"id": "x", "body": TEXT})], {}, {"b": True}, True),
         # The words of Prodigy's tokens are where they were before the line end changed.
-        (
-            [{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
-            {"Anna Lee": True},
-            {},
-            True,
-        ),
+        ([{"text": "Hi\nAnna Lee", "tokens": TOKENS, "spans": [{"start": 4, "end": 12, "label": "P"}], "answer": "accept"}],
+         {"Anna Lee": True}, {}, True),
     ],
-)
+)  # fmt: skip
 def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
     found = read_answers(write(tmp_path / "a.jsonl", records))[0]
     assert {found.text[mark.start : mark.end]: right for mark, right in found.spans.items()} == spans
@@ -124,20 +79,18 @@ def test_forms_of_the_tools(records, spans, cats, whole, tmp_path):
 
 
 def test_label_studio_takes_the_last_annotation_that_stands_and_counts_as_a_browser_does(tmp_path):
-    def told(*names, cancelled=False):
-        bounds = {"😀 Anna": (0, 7), "Bob": (12, 15)}
-        result = [
-            {"type": "labels", "value": {"start": bounds[n][0], "end": bounds[n][1], "text": n, "labels": ["P"]}} for n in names
-        ]
-        return {"result": result, "was_cancelled": cancelled, "completed_by": 1}
-
-    task = {"data": {"text": "😀 Anna met Bob"}, "annotations": [told("Bob"), told("😀 Anna", "Bob"), told(cancelled=True)]}
+    anna, bob = region(0, 7, ["P"], "😀 Anna"), region(12, 15, ["P"], "Bob")
+    annotations = [
+        {"result": result, "was_cancelled": cancelled, "completed_by": 1}
+        for result, cancelled in (([bob], False), ([anna, bob], False), ([], True))
+    ]
+    task = {"data": {"text": "😀 Anna met Bob"}, "annotations": annotations}
     found = read_answers(write(tmp_path / "a.json", [task], array=True))[0]
     assert list(found.spans) == [TextSpan(0, 6, "P"), TextSpan(11, 14, "P")]
 
 
 RIGHT = {"text": TEXT, "spans": [ANNA], "answer": "accept", "_view_id": "ner_manual"}
-STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
+STUDIO = studio([])
 
 
 @pytest.mark.parametrize(
@@ -149,35 +102,25 @@ STUDIO = {"data": {"text": TEXT}, "annotations": [{"result": []}]}
         ('{"text": "a queue of ours", "label": [[0, 1, "P"]], "meta": {}}', says("C082")),
         (json.dumps(RIGHT) + "\n" + json.dumps(STUDIO), "line 2 of .* is of Label Studio, not of Prodigy"),
         (json.dumps([{**STUDIO, "project": 1}, {**STUDIO, "project": 2}]), r"to two projects: numbers \[1, 2\]"),
-        (
-            json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
-            r"two projects: spans \(line 1\) and categories \(line 2\)",
-        ),
+        (json.dumps(RIGHT) + "\n" + json.dumps({"text": "b", "label": "x", "answer": "accept"}),
+         r"two projects: spans \(line 1\) and categories \(line 2\)"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "end": 99}]}), "goes from character 0 to 99, but its text has 20"),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "start": 4, "end": 5}]}), says("C695", start=4, end=5)),
         (json.dumps({**RIGHT, "spans": [{"start": 0, "end": 4}]}), r"line 1 is not as Prodigy writes it \(KeyError: 'label'\)"),
         (json.dumps({**RIGHT, "answer": "ignore"}), "Nobody answered anything"),
         (json.dumps([{**STUDIO, "annotations": []}]), "Nobody answered anything"),
         ("[1]", r"\[C788\] Record 1 of .* is 1, which is no record"),
-        (json.dumps({"text": 5, "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({"text": ["x"], "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({"text": "a \ud800", "label": "x", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({"text": "a", "label": "x\ud800", "answer": "accept"}), "line 1 is not as Prodigy writes it"),
+        *((json.dumps({"label": "x", "answer": "accept", **fields}), "line 1 is not as Prodigy writes it")
+          for fields in ({"text": 5}, {"text": ["x"]}, {"text": "a \ud800"}, {"text": "a", "label": "x\ud800"})),
         (json.dumps({**RIGHT, "spans": [{**ANNA, "label": "\udc80"}]}), "line 1 is not as Prodigy writes it"),
         (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": "\ud800"}}), "line 1 is not as Prodigy writes it"),
-        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": 1 << 63}}), "neither a text nor a number of at most 64 bits"),
-        (json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": [0.5]}}), "neither a text nor a number of at most 64 bits"),
-        (
-            json.dumps([studio([region(0, 4, ["P"], "Bob")])]),
-            says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna"),
-        ),
+        *((json.dumps({**RIGHT, "meta": {**QUEUE_MARK, "drawn": value}}), "neither a text nor a number of at most 64 bits")
+          for value in (1 << 63, [0.5])),
+        (json.dumps([studio([region(0, 4, ["P"], "Bob")])]), says("C785", where="record 1", words="Bob", start=0, end=4, actual="Anna")),
         (json.dumps([studio([CHOSEN], {"title": "a", "body": TEXT})]), says("C786", fields="title, body")),
-        (
-            json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]),
-            says("C786", fields="title, body"),
-        ),
+        (json.dumps([{"fields": {"title": "a", "body": TEXT}, "responses": {"label": [{"value": "x"}]}}]), says("C786", fields="title, body")),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(CalibError, match=sentence) as told:
@@ -192,14 +135,12 @@ def test_bad_files_are_refused_in_a_sentence(text, sentence, tmp_path):
 def test_meta_of_others_is_left_alone(meta, tmp_path):
     """What a user keeps beside a text may be called as what our queues write there; only theirs has the mark."""
     doccano = {"id": 1, "text": TEXT, "label": [[9, 12, "P"]]}
-    studio_task = studio([region(9, 12, ["P"])], {"text": TEXT, "meta": meta})
-    argilla = {"fields": {"text": TEXT}, "responses": {"label": [{"value": [{"start": 9, "end": 12, "label": "P"}]}]}}
     by_tool = [
         {"text": TEXT, "spans": [BOB], "answer": "accept", "meta": meta},
         {**doccano, "meta": meta},
         {**doccano, **(meta if isinstance(meta, dict) else {})},
-        studio_task,
-        {**argilla, "metadata": meta},
+        studio([region(9, 12, ["P"])], {"text": TEXT, "meta": meta}),
+        {**argilla(TEXT, [{"start": 9, "end": 12, "label": "P"}]), "metadata": meta},
     ]
     for record in by_tool:
         (answer,) = read_answers(write(tmp_path / "a.json", [record], array=True))
@@ -216,16 +157,13 @@ def test_of_very_many_categories_a_text_lacks_those_that_the_pipeline_knows(tmp_
 
 
 def test_what_was_said_later_counts():
-    first, second = (
-        TextAnswers("a b", {TextSpan(0, 1, "P"): True}),
-        TextAnswers("a b", {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}),
-    )
+    first = TextAnswers("a b", {TextSpan(0, 1, "P"): True})
+    second = TextAnswers("a b", {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True})
     assert first.add(second).spans == {TextSpan(0, 1, "P"): False, TextSpan(2, 3, "Q"): True}
     assert first.add(TextAnswers("a b", whole=True)).spans == {}
     doubtful, random = (replace(first, meta={"drawn": drawn}) for drawn in ("doubt", "random"))
-    assert [one.add(other).meta["drawn"] for one, other in ((doubtful, random), (random, doubtful), (random, first))] == [
-        *["doubt"] * 2, "random",
-    ]  # fmt: skip
+    for one, other, drawn in ((doubtful, random, "doubt"), (random, doubtful, "doubt"), (random, first, "random")):
+        assert one.add(other).meta["drawn"] == drawn
 
 
 def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):

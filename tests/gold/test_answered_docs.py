@@ -73,11 +73,8 @@ def test_whole_answers_are_full_gold():
 def test_an_answer_may_begin_or_end_in_a_token():
     gold = asked_about({TextSpan(1, 9, "P"): True, TextSpan(13, 15, "X"): False})  # white space goes with a mouse
     assert [token.text for token in gold] == ["A", "nna", "Lee", "met", "Bo", "b", "in", "New", "Rome", "."]
-    assert (gold.text, [span.text for span in gold.ents], [span.text for span in gold.spans[REJECTED]]) == (
-        TEXT,
-        ["nna Lee"],
-        ["Bo"],
-    )
+    rejected = [span.text for span in gold.spans[REJECTED]]
+    assert (gold.text, [span.text for span in gold.ents], rejected) == (TEXT, ["nna Lee"], ["Bo"])
 
 
 @pytest.mark.parametrize("outside", [False, True])
@@ -126,54 +123,53 @@ def tags_of(gold, *labels):
 MET, V, BOB_V = (9, 12), TextSpan(9, 12, "V"), TextSpan(13, 16, "V")
 
 
-def answered(file, *records):
+def gold_of_answers(file, *records):
     """The gold of Prodigy's records of one text. records: (the label asked about at *met* or *Bob*, (place, label) that stand there then, answer)."""
-    told = [
-        {
-            "text": TEXT,
-            "spans": [{"start": start, "end": end, "label": label} for (start, end), label in left],
-            "answer": said,
-            "meta": {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"},
-        }
-        for asked, left, said in records
-    ]
-    (gold,) = answered_docs(spacy.blank("en"), write(file, told))
+
+    def task(asked, left, answer):
+        spans = [{"start": start, "end": end, "label": label} for (start, end), label in left]
+        meta = {**QUEUE_MARK, "unit": "token", "asked": f"{asked.start} {asked.end} {asked.label}"}
+        return {"text": TEXT, "spans": spans, "answer": answer, "meta": meta}
+
+    (gold,) = answered_docs(spacy.blank("en"), write(file, [task(*record) for record in records]))
     return through_docbin(gold)
 
 
 def test_a_corrected_tag_is_known_like_any_gold_where_none_is_left_open(tmp_path):
     accepted = (BOB_V, [((13, 16), "V")], "accept")
-    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), accepted)
     assert tags_of(gold, *"VNX") == [False, True, False, True, False, False]
     # One that the component does not know, too: all its own are wrong then.
-    gold = answered(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "b.jsonl", (V, [(MET, "new")], "accept"), accepted)
     assert (gold[2].tag_, tags_of(gold, *"VN")) == ("new", [False, False, True, False])
 
 
 def test_beside_rejected_tags_a_corrected_one_tells_of_the_one_that_was_asked_about(tmp_path):
     rejected = (BOB_V, [((13, 16), "V")], "reject")
-    gold = answered(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "N")], "accept"), rejected)
     assert tags_of(gold, *"VNX") == [False, "", "", False, "", ""]
 
 
 def test_two_labels_of_one_token_are_none_and_are_counted(tmp_path):
     with pytest.warns(UserWarning, match=says("CW55", n=1)):
-        gold = answered(tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept"))
+        gold = gold_of_answers(
+            tmp_path / "a.jsonl", (V, [(MET, "V"), (MET, "N")], "accept"), (BOB_V, [((13, 16), "V")], "accept")
+        )
     assert tags_of(gold, *"VN") == ["", "", True, False]
 
 
 def test_a_label_of_more_or_less_than_one_token_is_none_of_a_token(tmp_path):
     accepted = (BOB_V, [((13, 16), "V")], "accept")
-    gold = answered(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "a.jsonl", (V, [((9, 16), "N")], "accept"), accepted)
     assert tags_of(gold, *"VN") == [False, "", True, ""]  # the tag that was asked about has no other in its stead
-    gold = answered(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
+    gold = gold_of_answers(tmp_path / "b.jsonl", (V, [((9, 11), "N")], "accept"), accepted)
     found = Example(Doc(gold.vocab, words=TEXT.split()), gold)
     assert get_annotation("tag").aligned_gold(found).nonzero()[0].tolist() == [3]
 
 
 def test_an_empty_label_is_refused(tmp_path):
     with pytest.raises(CalibError, match="a label is empty"):
-        answered(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
+        gold_of_answers(tmp_path / "a.jsonl", (V, [(MET, "")], "accept"))
 
 
 @pytest.mark.parametrize(("labels", "known"), [("ABC", [True, False, False]), ("AB", [True, True])])
@@ -187,9 +183,6 @@ def test_a_rejected_category_leaves_the_others_open_unless_one_is_left(labels, k
     assert cats.is_gold(example, rows, hashes).tolist() == [False, labels == "AB", False][: len(labels)]
     several = CatsAnnotation(labels, overlapping=True)
     assert several.is_known(example, rows, hashes).tolist() == [True, False, False][: len(labels)]
-
-
-# Links
 
 
 def test_sentences_of_answers_are_not_taken_apart(tmp_path):
@@ -211,15 +204,12 @@ def test_of_spans_that_overlap_the_one_that_the_pipeline_knows_is_taken():
     """By the rule itself: of each span all that overlap it."""
     doc, rng = spacy.blank("en").make_doc("a b c d e f"), np.random.default_rng(0)
     for _ in range(300):
-        places = {
-            (start, min(6, start + length), "PQR"[label])
-            for start, length, label in rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
-        }
+        keys = rng.integers([0, 1, 0], [6, 4, 3], (4, 3)).tolist()
+        places = {(start, min(6, start + length), "PQR"[label]) for start, length, label in keys}
         spans = [Span(doc, *place) for place in sorted(places)]
         entities, doubtful = _exclusive(doc, spans, {"P"})
         for span in spans:
-            others = [
-                other.label_ for other in spans if other is not span and other.start < span.end and span.start < other.end
-            ]
+            overlapping = (other for other in spans if other.start < span.end and span.start < other.end)
+            others = [other.label_ for other in overlapping if other is not span]
             taken = not others or (span.label_ == "P" and "P" not in others)
             assert (span in entities, span in doubtful) == (taken, not taken and ("P" not in others or span.label_ == "P"))

@@ -22,17 +22,14 @@ VOCAB = spacy.blank("xx").vocab
 CATS = 'cats:multi ["film", "music"]'
 
 
-def pairs(scores: list[float], hits: list[int]) -> Pairs:
+def pairs_of(scores: list[float], hits: list[int]) -> Pairs:
     """Of as many units, each with one score."""
     n = len(scores)
     return Pairs(np.arange(n), np.zeros(n, dtype=np.intp), np.array(scores), np.array(hits, dtype=bool), n)
 
 
-def check(layer: str, own: Pairs, *gold: str, **more):
+def check_gold(layer: str, own: Pairs, *gold: str, **more):
     return check_outcomes(get_annotation(layer), "model", own, gold, **more)
-
-
-# One label alone
 
 
 @pytest.mark.parametrize(
@@ -52,9 +49,9 @@ def check(layer: str, own: Pairs, *gold: str, **more):
     ],
 )
 def test_gold_with_one_label_alone_is_refused(layer, label, sentence):
-    own = pairs([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5)  # 10 units, of which 4.5 have the label by the scores
+    own = pairs_of([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5)  # 10 units, of which 4.5 have the label by the scores
     with pytest.raises(CalibError, match=f"(?s)C800.*{sentence}"):
-        check(layer, own, label)
+        check_gold(layer, own, label)
 
 
 @pytest.mark.parametrize(
@@ -69,38 +66,35 @@ def test_gold_with_one_label_alone_is_refused(layer, label, sentence):
     ],
 )
 def test_gold_with_two_outcomes_is_accepted(layer, labels):
-    assert check(layer, pairs([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5), *labels) is None
+    assert check_gold(layer, pairs_of([0.9] * 5 + [0.1] * 5, [1] * 5 + [0] * 5), *labels) is None
 
 
 def test_words_that_are_their_own_lemmas_are_refused_where_scores_let_expect_others():
     # 100 units: 4 and 6 others by the scores. Languages without endings have no others.
-    assert check("lemma", pairs([0.96] * 100, [1] * 99 + [0]), "the word") is None
+    assert check_gold("lemma", pairs_of([0.96] * 100, [1] * 99 + [0]), "the word") is None
     with pytest.raises(CalibError, match="C800.*is the word itself, or formed alike"):
-        check("lemma", pairs([0.94] * 100, [1] * 99 + [0]), "the word")
+        check_gold("lemma", pairs_of([0.94] * 100, [1] * 99 + [0]), "the word")
 
 
 def test_a_few_labelled_texts_without_an_entity_are_refused_where_scores_let_expect_five():
-    texts = pairs([0.96] * 100, [1] * 99 + [0])
+    texts = pairs_of([0.96] * 100, [1] * 99 + [0])
     with pytest.raises(CalibError, match="C800"):
-        check("ner", texts, "O")
-    assert check("ner", texts, "O", min_expected=5.0) is None
+        check_gold("ner", texts, "O")
+    assert check_gold("ner", texts, "O", min_expected=5.0) is None
     with pytest.raises(CalibError, match="C800"):
-        check("ner", pairs([0.94] * 100, [1] * 99 + [0]), "O", min_expected=5.0)
-
-
-# Nothing wrong, nothing right
+        check_gold("ner", pairs_of([0.94] * 100, [1] * 99 + [0]), "O", min_expected=5.0)
 
 
 def test_gold_equal_to_the_predictions_is_refused_where_scores_let_expect_five_errors():
-    assert check("tag", pairs([0.951] * 100, [1] * 100), "A", "B") is None  # 4.9
+    assert check_gold("tag", pairs_of([0.951] * 100, [1] * 100), "A", "B") is None  # 4.9
     with pytest.raises(CalibError, match=r"C804.*agrees with component 'model' everywhere.* 5 errors in 100 tokens"):
-        check("tag", pairs([0.95] * 100, [1] * 100), "A", "B")
+        check_gold("tag", pairs_of([0.95] * 100, [1] * 100), "A", "B")
 
 
 def test_errors_fewer_than_a_tenth_of_those_expected_are_told_and_an_unsure_model_is_not():
     scores = [0.7] * 100  # 30 errors
-    assert check("tag", pairs(scores, [0] * 3 + [1] * 97), "A", "B") is None
-    told = check("tag", pairs(scores, [0] * 2 + [1] * 98), "A", "B")
+    assert check_gold("tag", pairs_of(scores, [0] * 3 + [1] * 97), "A", "B") is None
+    told = check_gold("tag", pairs_of(scores, [0] * 2 + [1] * 98), "A", "B")
     assert told == {"component": "model", "unit": "tokens", "n": "100", "expected": "30", "errors": "2"}
 
 
@@ -108,38 +102,35 @@ def test_the_likeliest_label_of_each_unit_counts():
     rows, scores = np.repeat(np.arange(50), 2), np.tile([0.8, 0.2], 50)
     own = Pairs(rows, np.tile([0, 1], 50), scores, np.tile([True, False], 50), 50)
     with pytest.raises(CalibError, match=r"C804.* 10 errors in 50 tokens"):
-        check("tag", own, "A", "B")
+        check_gold("tag", own, "A", "B")
 
 
 def test_where_two_labels_are_equally_likely_gold_agrees_with_neither():
     """An untrained component is no output of itself; the units that are clear are judged as ever."""
     rows, tags, hits = np.repeat(np.arange(50), 2), np.tile([0, 1], 50), np.tile([True, False], 50)
-    assert check("tag", Pairs(rows, tags, np.tile([0.5, 0.4995], 50), hits, 50), "A", "B") is None
+    assert check_gold("tag", Pairs(rows, tags, np.tile([0.5, 0.4995], 50), hits, 50), "A", "B") is None
     scores = np.concatenate([np.tile([0.5, 0.5], 25), np.tile([0.7, 0.3], 25)])
     with pytest.raises(CalibError, match=r"C804.* 8 errors in 50 tokens"):  # 25 * .3 = 7.5
-        check("tag", Pairs(rows, tags, scores, hits, 50), "A", "B")
+        check_gold("tag", Pairs(rows, tags, scores, hits, 50), "A", "B")
 
 
 @pytest.mark.parametrize("cutoff", [0.5, 0.3])
 def test_categories_made_by_any_cutoff_are_the_components_own(cutoff):
     scores = np.linspace(0.01, 0.99, 99)
     with pytest.raises(CalibError, match="C804"):
-        check("cats:multi", pairs(scores.tolist(), (scores >= cutoff).tolist()), "film", "(none)")
+        check_gold("cats:multi", pairs_of(scores.tolist(), (scores >= cutoff).tolist()), "film", "(none)")
     hits = scores >= cutoff
     hits[[20, 40, 60, 80]] ^= True
-    assert check("cats:multi", pairs(scores.tolist(), hits.tolist()), "film", "(none)") is None or cutoff == 0.5
+    assert check_gold("cats:multi", pairs_of(scores.tolist(), hits.tolist()), "film", "(none)") is None or cutoff == 0.5
 
 
 def test_answers_about_spans_that_are_all_wrong_or_all_right_are_refused():
-    none = pairs([], [])
+    none = pairs_of([], [])
     with pytest.raises(CalibError, match=says("C803", n=20, unit="entities", expected=12)):
-        check("ner", none, spans=pairs([0.6] * 20, [0] * 20))
+        check_gold("ner", none, spans=pairs_of([0.6] * 20, [0] * 20))
     with pytest.raises(CalibError, match=says("C804", expected=8, n=20, unit="entities")):
-        check("ner", none, spans=pairs([0.6] * 20, [1] * 20))
-    assert check("ner", none, spans=pairs([0.6] * 20, [1] * 12 + [0] * 8)) is None
-
-
-# What pairs do not show
+        check_gold("ner", none, spans=pairs_of([0.6] * 20, [1] * 20))
+    assert check_gold("ner", none, spans=pairs_of([0.6] * 20, [1] * 12 + [0] * 8)) is None
 
 
 def cats(*values: dict[str, float]) -> list[Example]:
@@ -151,7 +142,7 @@ def cats(*values: dict[str, float]) -> list[Example]:
     return docs
 
 
-def watched(layer: str, examples: list[Example]) -> GoldWatch:
+def watch_gold(layer: str, examples: list[Example]) -> GoldWatch:
     watch = GoldWatch(get_annotation(layer))
     assert list(watch.watch(examples)) == examples
     return watch
@@ -167,7 +158,7 @@ def watched(layer: str, examples: list[Example]) -> GoldWatch:
 )
 def test_categories_named_only_where_they_apply_are_refused(values, names):
     with pytest.raises(CalibError, match=says("C801", names=names)):
-        watched(CATS, cats(*values)).check("model")
+        watch_gold(CATS, cats(*values)).check("model")
 
 
 @pytest.mark.parametrize(
@@ -182,11 +173,11 @@ def test_categories_named_only_where_they_apply_are_refused(values, names):
     ],
 )
 def test_other_categories_are_accepted(values):
-    watched(CATS, cats(*values)).check("model")
+    watch_gold(CATS, cats(*values)).check("model")
 
 
 def test_categories_that_exclude_each_other_need_name_the_right_one_alone():
-    watched('cats ["film", "music"]', cats({"film": 1.0}, {"music": 1.0})).check("model")
+    watch_gold('cats ["film", "music"]', cats({"film": 1.0}, {"music": 1.0})).check("model")
 
 
 @pytest.mark.parametrize("layer", ["head", "arc"])
@@ -196,12 +187,9 @@ def test_heads_that_are_all_their_own_are_refused(layer):
         return Example(Doc(VOCAB, words=words), Doc(VOCAB, words=words, heads=heads, deps=["ROOT", "dep", "dep"]))
 
     with pytest.raises(CalibError, match="C802.*Each of the 6 tokens is its own head"):
-        watched(layer, [example([0, 1, 2])] * 2).check("model")
-    watched(layer, [example([0, 1, 2]), example([0, 0, 1])]).check("model")
-    watched(layer, [Example(Doc(VOCAB, words=["a"]), Doc(VOCAB, words=["a"]))]).check("model")
-
-
-# Through a fit
+        watch_gold(layer, [example([0, 1, 2])] * 2).check("model")
+    watch_gold(layer, [example([0, 1, 2]), example([0, 0, 1])]).check("model")
+    watch_gold(layer, [Example(Doc(VOCAB, words=["a"]), Doc(VOCAB, words=["a"]))]).check("model")
 
 
 def categorizer() -> tuple:
@@ -238,9 +226,6 @@ def test_a_fit_warns_once_where_hardly_an_error_is_left():
     ) as caught:
         calib.fit(examples)
     assert len([one for one in caught if "CW65" in str(one.message)]) == 1
-
-
-# What takes no part
 
 
 def test_what_takes_no_part_is_counted():

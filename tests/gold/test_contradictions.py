@@ -104,10 +104,7 @@ def test_arcs_that_differ_are_unknown():
 
 
 def test_answers_about_entities_contradict_no_tags_of_a_corpus():
-    corpus, answer = (
-        Doc(NLP.vocab, words=["Mira", "left"], tags=["N", "V"]),
-        Doc(NLP.vocab, words=["Mira", "left"], tags=["P", ""]),
-    )
+    corpus, answer = (Doc(NLP.vocab, words=["Mira", "left"], tags=tags) for tags in (["N", "V"], ["P", ""]))
     for doc in (corpus, answer):
         doc.set_ents([Span(doc, 0, 1, label="P")], default="outside")
     answer.user_data["calib_person"] = "1"

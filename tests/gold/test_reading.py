@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Corpus
 
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import DOC_KEY
 from spacy_calib.gold.reading import GoldReader, document_of, gold_files
 from spacy_calib.pairs.documents import DOC, DOCUMENT, SENTENCE, DocumentNumbers
+from tests.cli.conftest import save_docs
 
 NLP = spacy.blank("en")
 SENTENCE_ROWS = "1\tIt\tit\tPRON\tPRP\tPerson=3\t2\tnsubj\t_\t_\n2\truns\trun\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n3\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_\n"
@@ -22,19 +23,10 @@ SPLIT_ROWS = (
 
 
 def two_sentences(**user_data) -> Doc:
-    doc = Doc(
-        NLP.vocab,
-        words=["a", "b", ".", "c", "."],
-        tags=["X", "Y", ".", "X", "."],
-        sent_starts=[True, False, False, True, False],
-    )
+    starts = [True, False, False, True, False]
+    doc = Doc(NLP.vocab, words=["a", "b", ".", "c", "."], tags=["X", "Y", ".", "X", "."], sent_starts=starts)
     doc.user_data.update(user_data)
     return doc
-
-
-def save(path, docs):
-    DocBin(docs=docs, store_user_data=True).to_disk(path)
-    return path
 
 
 def numbers_of(examples):
@@ -44,7 +36,7 @@ def numbers_of(examples):
 
 @pytest.mark.parametrize("gold_preproc", [False, True])
 def test_the_examples_are_those_of_spacys_own_reader(tmp_path, gold_preproc):
-    file = save(tmp_path / "a.spacy", [two_sentences(), Doc(NLP.vocab, words=["d"], tags=["X"]), Doc(NLP.vocab)])
+    file = save_docs(tmp_path / "a.spacy", [two_sentences(), Doc(NLP.vocab, words=["d"], tags=["X"]), Doc(NLP.vocab)])
     ours = list(GoldReader(gold_preproc).examples(NLP, file))
     theirs = list(Corpus(file, gold_preproc=gold_preproc)(NLP))
     assert len(ours) == (3 if gold_preproc else 2)
@@ -55,14 +47,14 @@ def test_the_examples_are_those_of_spacys_own_reader(tmp_path, gold_preproc):
 
 def test_sentences_of_gold_preprocessing_stay_one_document(tmp_path):
     """spaCy's reader makes a Doc of each, without its user data."""
-    file = save(tmp_path / "a.spacy", [two_sentences(), two_sentences()])
+    file = save_docs(tmp_path / "a.spacy", [two_sentences(), two_sentences()])
     assert numbers_of(GoldReader(gold_preproc=True).examples(NLP, file)) == ([0, 0, 1, 1], DOC)
     assert numbers_of(Corpus(file, gold_preproc=True)(NLP)) == ([0, 1, 2, 3], SENTENCE)
 
 
 def test_chunks_with_the_name_of_their_document_are_one_document(tmp_path):
     names = ["n1", "n2", "n1"]
-    file = save(tmp_path / "a.spacy", [two_sentences(**{DOC_KEY: name}) for name in names])
+    file = save_docs(tmp_path / "a.spacy", [two_sentences(**{DOC_KEY: name}) for name in names])
     for reader in (GoldReader(), GoldReader(gold_preproc=True)):
         found, unit = numbers_of(reader.examples(NLP, file))
         assert found == [number for number in (0, 1, 0) for _ in range(1 + reader.gold_preproc)]
@@ -72,25 +64,27 @@ def test_chunks_with_the_name_of_their_document_are_one_document(tmp_path):
 
 
 def test_another_key_may_name_the_document(tmp_path):
-    file = save(tmp_path / "a.spacy", [two_sentences(article=3), two_sentences(article=3), two_sentences(article=4)])
+    file = save_docs(tmp_path / "a.spacy", [two_sentences(article=3), two_sentences(article=3), two_sentences(article=4)])
     assert numbers_of(GoldReader(doc_key="article").examples(NLP, file)) == ([0, 0, 1], DOCUMENT)
     assert numbers_of(GoldReader().examples(NLP, file)) == ([0, 1, 2], DOC)
     with pytest.raises(CalibError, match=r"\[C160\].*'a b \. c \. ' in .*a\.spacy.*nothing under 'chapter'"):
         list(GoldReader(doc_key="chapter").examples(NLP, file))
-    save(file, [two_sentences(article=["x"])])
+    save_docs(file, [two_sentences(article=["x"])])
     with pytest.raises(CalibError, match=r"\[C160\].*(list|tuple) under 'article'"):
         list(GoldReader(doc_key="article").examples(NLP, file))
 
 
 def test_numbers_name_a_document_of_their_file_and_texts_one_of_all(tmp_path):
-    files = [save(tmp_path / name, [two_sentences(n=1, t="x"), two_sentences(n=2, t="y")]) for name in ("a.spacy", "b.spacy")]
+    files = [
+        save_docs(tmp_path / name, [two_sentences(n=1, t="x"), two_sentences(n=2, t="y")]) for name in ("a.spacy", "b.spacy")
+    ]
     for key, wanted in (("n", [0, 1, 2, 3]), ("t", [0, 1, 0, 1])):
         assert numbers_of([eg for file in files for eg in GoldReader(doc_key=key).examples(NLP, file)])[0] == wanted
 
 
 def test_arrays_of_tokens_reach_the_predicted_doc(tmp_path):
     array = np.arange(10.0).reshape(5, 2)
-    file = save(tmp_path / "a.spacy", [two_sentences(probs=array), two_sentences()])
+    file = save_docs(tmp_path / "a.spacy", [two_sentences(probs=array), two_sentences()])
     whole, bare = GoldReader(arrays=["probs"]).examples(NLP, file)
     assert np.array_equal(whole.predicted.user_data["probs"], array)
     assert bare.predicted.user_data == {}
@@ -98,9 +92,6 @@ def test_arrays_of_tokens_reach_the_predicted_doc(tmp_path):
     parts = list(GoldReader(gold_preproc=True, arrays=["probs"]).examples(NLP, file))
     assert [eg.predicted.user_data["probs"].tolist() for eg in parts[:2]] == [array[:3].tolist(), array[3:].tolist()]
     assert numbers_of(parts) == ([0, 0, 1, 1], DOC)
-
-
-# CoNLL-U
 
 
 def test_conllu_documents_and_rows(tmp_path):

@@ -19,6 +19,13 @@ def texts(n_documents, seed, spread=0.0, slope=1.0, longest=40):
     return scores, rng.random(len(documents)) < chance, documents
 
 
+def sample_documents(documents, n, seed):
+    """(rows, documents of these rows): n documents of a pool, with replacement; each copy is a document of its own."""
+    sampled = np.random.default_rng(seed).integers(documents[-1] + 1, size=n)
+    first, end = np.searchsorted(documents, sampled), np.searchsorted(documents, sampled + 1)
+    return np.concatenate([np.arange(*bounds) for bounds in zip(first, end, strict=True)]), np.repeat(np.arange(n), end - first)
+
+
 def shares_covered(n, simulate):
     """How often each of the truths that `simulate(seed)` gives was covered."""
     return np.mean([simulate(seed) for seed in range(n)], axis=0)

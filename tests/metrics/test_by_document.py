@@ -31,7 +31,7 @@ from spacy_calib.pairs.bins import assign, bin_table, equal_mass_edges
 from spacy_calib.types import Groups
 
 from ..strategies import make_pairs, scored_hits
-from .simulated import shares_covered, texts
+from .simulated import sample_documents, shares_covered, texts
 
 GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
 
@@ -42,9 +42,6 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch):
     parts = list(resamples(7, 50, seed=3))
     assert len(parts) == 25
     assert np.array_equal(np.concatenate(parts, axis=1), whole)
-
-
-# Means
 
 
 def test_mean_and_standard_error_worked_by_hand():
@@ -90,16 +87,13 @@ def test_differences_of_documents_are_covered_as_often_as_they_say():
     pool, hits, documents = texts(20_000, seed=0, spread=0.6)
     losses = squared_losses(np.minimum(pool + 0.2, 1), hits) - squared_losses(pool, hits)
     truth = losses.mean()
-    starts = np.searchsorted(documents, np.arange(20_001))
 
     def simulate(seed):
-        drawn = np.random.default_rng(seed).integers(20_000, size=25)
-        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
-        of_pair = np.repeat(np.arange(25), starts[drawn + 1] - starts[drawn])
-        found = mean_interval(losses[some], of_pair, n_samples=199, seed=seed)
+        rows, of_pair = sample_documents(documents, 25, seed)
+        interval = mean_interval(losses[rows], of_pair, n_samples=199, seed=seed)
         # The same as if every pair were a document.
-        alone = mean_interval(losses[some], np.arange(len(some)), n_samples=199, seed=seed)
-        return found.low <= truth <= found.high, truth <= found.upper, alone.low <= truth <= alone.high
+        alone = mean_interval(losses[rows], np.arange(len(rows)), n_samples=199, seed=seed)
+        return interval.low <= truth <= interval.high, truth <= interval.upper, alone.low <= truth <= alone.high
 
     two_sided, one_sided, of_pairs = shares_covered(400, simulate)
     # Binomial: 95 % of 400 has a standard deviation of 1.1 %; with 25 documents some of 95 % is lost.
@@ -111,52 +105,50 @@ def test_differences_of_documents_are_covered_as_often_as_they_say():
 def test_paired_difference_is_that_of_the_means():
     scores, hits, documents = texts(30, seed=1)
     a, b = log_losses(scores**2, hits), log_losses(scores, hits)
-    found = paired_difference(a, b, documents)
-    assert found.estimate == pytest.approx(log_loss(scores**2, hits) - log_loss(scores, hits))
-    assert found.low < found.estimate < found.upper < found.high
+    interval = paired_difference(a, b, documents)
+    assert interval.estimate == pytest.approx(log_loss(scores**2, hits) - log_loss(scores, hits))
+    assert interval.low < interval.estimate < interval.upper < interval.high
     other = paired_difference(b, a, documents)
-    assert (other.estimate, other.low, other.high) == pytest.approx((-found.estimate, -found.high, -found.low))
-    assert (found.documents, found.coverage, found.reason, found.corrected) == (30, 0.95, None, None)
+    assert (other.estimate, other.low, other.high) == pytest.approx((-interval.estimate, -interval.high, -interval.low))
+    assert (interval.documents, interval.coverage, interval.reason, interval.corrected) == (30, 0.95, None, None)
 
 
 def test_order_of_pairs_and_names_of_documents_do_not_matter():
     scores, hits, documents = texts(20, seed=2)
     losses = log_losses(scores, hits)
     order = np.random.default_rng(0).permutation(len(scores))
-    found = mean_interval(losses, documents)
+    interval = mean_interval(losses, documents)
     names = np.array([f"text {d:03}" for d in documents])
     for other in (mean_interval(losses[order], documents[order]), mean_interval(losses, names)):
         assert (other.estimate, other.low, other.high, other.upper) == pytest.approx(
-            (found.estimate, found.low, found.high, found.upper)
+            (interval.estimate, interval.low, interval.high, interval.upper)
         )
 
 
 def test_documents_that_are_all_alike_leave_no_doubt():
     # 0.1 + 0.2 + 0.4 in every document, in another order: the sums differ by a rounding error.
     values = np.array([0.1, 0.2, 0.4, 0.4, 0.2, 0.1, 0.2, 0.4, 0.1])
-    found = mean_interval(values, np.arange(9) // 3)
-    assert found.low == found.high == found.estimate == pytest.approx(0.7 / 3)
+    interval = mean_interval(values, np.arange(9) // 3)
+    assert interval.low == interval.high == interval.estimate == pytest.approx(0.7 / 3)
 
 
 def test_two_documents_take_students_quantile():
     # Half of the resamples hold one document twice and have no spread.
-    found = mean_interval([0.0, 1.0], [0, 1], n_samples=999)
-    assert found.estimate == 0.5
-    assert (found.low, found.high) == pytest.approx((0.5 + stdtrit(1, 0.025) / 2, 0.5 + stdtrit(1, 0.975) / 2))
+    interval = mean_interval([0.0, 1.0], [0, 1], n_samples=999)
+    assert interval.estimate == 0.5
+    assert (interval.low, interval.high) == pytest.approx((0.5 + stdtrit(1, 0.025) / 2, 0.5 + stdtrit(1, 0.975) / 2))
 
 
 @given(scored_hits(min_size=2), st.integers(1, 6))
 def test_bounds_are_in_order_and_finite(pair, length):
     scores, hits = pair
-    found = mean_interval(squared_losses(scores, hits), np.arange(len(scores)) // length, n_samples=99)
-    if found.documents > 1:
-        assert found.low <= found.high
-        assert found.upper <= found.high
-        assert all(
-            type(value) is float and math.isfinite(value) for value in (found.estimate, found.low, found.high, found.upper)
-        )
+    interval = mean_interval(squared_losses(scores, hits), np.arange(len(scores)) // length, n_samples=99)
+    bounds = (interval.low, interval.upper, interval.high)
+    if interval.documents > 1:
+        assert interval.low <= interval.high >= interval.upper
+        assert all(type(value) is float and math.isfinite(value) for value in (interval.estimate, *bounds))
     else:
-        assert found.low is found.high is found.upper is None
+        assert bounds == (None, None, None)
 
 
 def test_no_pairs_and_one_document():
@@ -167,17 +159,14 @@ def test_no_pairs_and_one_document():
     assert document_bootstrap(lambda pairs, scores, weights: 1.0, make_pairs([], []), []) is None
     one = np.zeros(3)
     pairs = make_pairs([0.1, 0.5, 0.9], [0, 1, 1])
-    for found in (
+    for interval in (
         mean_interval([1.0, 2.0, 3.0], one),
         error_interval(pairs.scores, pairs.hits, one),
         document_bootstrap(lambda pairs, scores, weights: 1.0, pairs, one),
     ):
-        assert found.low is found.high is found.upper is found.corrected is None
-        assert math.isfinite(found.estimate)
-        assert "one document" in found.reason
-
-
-# Calibration errors
+        assert interval.low is interval.high is interval.upper is interval.corrected is None
+        assert math.isfinite(interval.estimate)
+        assert "one document" in interval.reason
 
 
 def true_error(scores, hits):
@@ -195,14 +184,11 @@ def test_true_calibration_errors_are_covered_as_often_as_they_say(slope, spread)
     truth = true_error(pool, pool_hits)
     # |slope - 1| times the standard deviation of a uniform number.
     assert truth == pytest.approx(abs(slope - 1) / math.sqrt(12), abs=0.005)
-    starts = np.searchsorted(documents, np.arange(20_001))
 
     def simulate(seed):
-        drawn = np.random.default_rng(seed).integers(20_000, size=40)
-        some = np.concatenate([np.arange(starts[d], starts[d + 1]) for d in drawn])
-        of_pair = np.repeat(np.arange(40), starts[drawn + 1] - starts[drawn])
-        found = error_interval(pool[some], pool_hits[some], of_pair, n_samples=199, seed=seed)
-        return found.low <= truth <= found.high, truth <= found.upper
+        rows, of_pair = sample_documents(documents, 40, seed)
+        interval = error_interval(pool[rows], pool_hits[rows], of_pair, n_samples=199, seed=seed)
+        return interval.low <= truth <= interval.high, truth <= interval.upper
 
     two_sided, one_sided = shares_covered(200, simulate)
     # It errs on the safe side, never by much on the other: 95 % of 200 has a standard deviation of 1.5 %.
@@ -212,7 +198,7 @@ def test_true_calibration_errors_are_covered_as_often_as_they_say(slope, spread)
 
 def test_errors_equal_repeating_the_pairs():
     scores, hits, documents = texts(9, seed=5, slope=-1)
-    found = error_interval(scores, hits, documents, n_bins=4, n_samples=80, seed=2, coverage=0.5)
+    interval = error_interval(scores, hits, documents, n_bins=4, n_samples=80, seed=2, coverage=0.5)
     bins = assign(scores, equal_mass_edges(scores, n_bins=4))
     n = len(scores)
     # Each document's part in a bin, less its share of the bin's gap.
@@ -223,8 +209,8 @@ def test_errors_equal_repeating_the_pairs():
         rest = [np.sum((scores - hits)[inside & (documents == d)] - gap) for d in range(9)]
         noise += 9 / 8 * np.square(rest).sum() / inside.sum() / n
     plain = calibration_error(scores, hits, 4)
-    assert found.estimate == pytest.approx(plain)
-    assert found.corrected == pytest.approx(math.sqrt(max(0.0, plain**2 - noise)))
+    assert interval.estimate == pytest.approx(plain)
+    assert interval.corrected == pytest.approx(math.sqrt(max(0.0, plain**2 - noise)))
     drawn = []
     for weights in np.concatenate(list(resamples(9, 80, seed=2)), axis=1).T.astype(int):
         index = np.concatenate([np.flatnonzero(documents == d) for d in range(9) for _ in range(weights[d])])
@@ -232,7 +218,7 @@ def test_errors_equal_repeating_the_pairs():
         squared = sum(len(gap) * gap.mean() ** 2 for gap in gaps if len(gap)) / len(index)
         drawn.append(math.sqrt(max(0.0, squared - 2 * noise)))
     drawn.sort()
-    low, high = drawn.index(pytest.approx(found.low)), drawn[::-1].index(pytest.approx(found.high))
+    low, high = drawn.index(pytest.approx(interval.low)), drawn[::-1].index(pytest.approx(interval.high))
     # Phi(sqrt(9/8) * t_8(0.25)) = Phi(-0.749) = 0.227, of 81: the 18th.
     assert (low + 1, high + 1) == (18, 18)
 
@@ -241,8 +227,8 @@ def test_mean_gmce_of_one_group_is_the_error_of_its_pairs():
     scores, hits, documents = texts(30, seed=5)
     pairs = make_pairs(scores, hits, tags=np.arange(len(scores)) % 5)
     groups = Groups(("all",), np.zeros(5, int))
-    found = mean_gmce_interval(pairs, groups, documents)
-    assert found == error_interval(scores, hits, documents)
+    interval = mean_gmce_interval(pairs, groups, documents)
+    assert interval == error_interval(scores, hits, documents)
     # Tag 4 has no group, and group c here no pairs.
     part = make_pairs(scores, hits, tags=np.where(np.arange(len(scores)) % 2 == 0, 2, 4))
     own = np.arange(len(scores)) % 2 == 0
@@ -253,20 +239,20 @@ def test_mean_gmce_is_the_unweighted_mean_of_the_groups():
     scores, hits, documents = texts(60, seed=6, slope=0.5)
     pairs = make_pairs(scores, hits, tags=np.arange(len(scores)) % 7 % 3)
     judged = scores**1.5
-    found = mean_gmce_interval(pairs, GROUPS, documents, judged, n_bins=5)
+    interval = mean_gmce_interval(pairs, GROUPS, documents, judged, n_bins=5)
     there = [value for value in gmce(pairs, GROUPS, judged, n_bins=5) if value is not None]
     assert len(there) == 2
-    assert found.estimate == pytest.approx(np.mean(there))
-    assert 0 < found.low < found.corrected < found.high
-    assert found.corrected < found.estimate
+    assert interval.estimate == pytest.approx(np.mean(there))
+    assert 0 < interval.low < interval.corrected < interval.high
+    assert interval.corrected < interval.estimate
     assert mean_gmce_interval(make_pairs([0.5], [1], tags=[4]), GROUPS, [0]) is None
 
 
 def test_a_group_that_a_resample_misses_is_left_out_of_its_mean():
     # Group a is off by 0.5 in every document, group b by 0.9 and only in the first.
     pairs = make_pairs([0.5, 0.9, 0.5, 0.5, 0.5], [1, 0, 1, 1, 1], tags=[0, 2, 0, 0, 0])
-    found = mean_gmce_interval(pairs, GROUPS, [0, 0, 1, 2, 3])
-    assert (found.estimate, found.corrected, found.low, found.high) == pytest.approx((0.7, 0.7, 0.5, 0.7))
+    interval = mean_gmce_interval(pairs, GROUPS, [0, 0, 1, 2, 3])
+    assert (interval.estimate, interval.corrected, interval.low, interval.high) == pytest.approx((0.7, 0.7, 0.5, 0.7))
 
 
 def test_the_difference_of_two_errors_is_judged_on_the_same_resamples():
@@ -275,10 +261,10 @@ def test_the_difference_of_two_errors_is_judged_on_the_same_resamples():
     sure, better = (resample_error(given, hits, documents, n_samples=199) for given in (scores, true))
     same = sure.difference(resample_error(scores, hits, documents, n_samples=199))
     assert (same.estimate, same.low, same.high) == (0.0, 0.0, 0.0)
-    found, mirrored = better.difference(sure), sure.difference(better)
-    assert found.low < found.high < 0
-    assert found.estimate == better.estimate - sure.estimate
-    assert (mirrored.low, mirrored.high) == (-found.high, -found.low)
+    interval, mirrored = better.difference(sure), sure.difference(better)
+    assert interval.low < interval.high < 0
+    assert interval.estimate == better.estimate - sure.estimate
+    assert (mirrored.low, mirrored.high) == (-interval.high, -interval.low)
     # The interval of one of them is that of error_interval.
     assert sure.interval() == error_interval(scores, hits, documents, n_samples=199)
 
@@ -291,9 +277,6 @@ def test_differences_need_the_same_resamples_and_several_documents():
     alone = resample_error(scores, hits, [0, 0, 0], n_samples=39)
     assert alone.difference(alone).low is None
     assert resample_error([], [], []) is None
-
-
-# Any figure
 
 
 def test_figures_with_sums_take_the_short_way():
@@ -314,13 +297,13 @@ def test_any_figure_is_drawn_with_the_weights_of_its_documents():
         seen.append(weights)
         return float(np.average(given.hits, weights=weights))
 
-    found = document_bootstrap(share_of_hits, pairs, documents, n_samples=400, seed=7)
-    assert found.estimate == pytest.approx(hits.mean())
+    interval = document_bootstrap(share_of_hits, pairs, documents, n_samples=400, seed=7)
+    assert interval.estimate == pytest.approx(hits.mean())
     expected = np.concatenate(list(resamples(200, 400, seed=7)), axis=1)[documents].T
     assert np.array_equal(np.array(seen), np.concatenate([np.ones((1, len(hits))), expected]))
     # With so many documents the two kinds of interval of a mean hardly differ.
     closed = mean_interval(hits.astype(float), documents)
-    assert (found.low, found.high, found.upper) == pytest.approx((closed.low, closed.high, closed.upper), abs=0.01)
+    assert (interval.low, interval.high, interval.upper) == pytest.approx((closed.low, closed.high, closed.upper), abs=0.01)
 
 
 def test_resamples_without_a_value_are_left_out():
@@ -331,9 +314,9 @@ def test_resamples_without_a_value_are_left_out():
         inside = (documents == 0) & (weights > 0)
         return float(judged[inside].mean()) if inside.any() else None
 
-    found = document_bootstrap(of_first_document, pairs, documents, n_samples=100)
+    interval = document_bootstrap(of_first_document, pairs, documents, n_samples=100)
     mean = scores[documents == 0].mean()
-    assert (found.estimate, found.low, found.high) == pytest.approx((mean, mean, mean))
+    assert (interval.estimate, interval.low, interval.high) == pytest.approx((mean, mean, mean))
     calls = iter([0.5])
     nothing = document_bootstrap(lambda *_: next(calls, None), pairs, documents, n_samples=100)
     assert (nothing.estimate, nothing.low, nothing.upper) == (0.5, None, None)
@@ -346,9 +329,9 @@ def test_resamples_without_a_value_are_left_out():
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
     scores, hits, documents = texts(30, seed=5, slope=0.3)
     pairs = make_pairs(scores, hits)
-    found = document_bootstrap(statistic, pairs, documents, seed=3)
-    assert document_bootstrap(statistic, pairs, documents, seed=3) == found
-    assert document_bootstrap(statistic, pairs, documents, seed=4) != found
+    interval = document_bootstrap(statistic, pairs, documents, seed=3)
+    assert document_bootstrap(statistic, pairs, documents, seed=3) == interval
+    assert document_bootstrap(statistic, pairs, documents, seed=4) != interval
 
 
 @pytest.mark.parametrize(
@@ -360,8 +343,8 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(statistic):
     ],
 )
 def test_percentiles_are_places_among_the_resamples(n_samples, n_documents, low, high):
-    found = ResampledFigure(0.0, np.arange(float(n_samples)), n_documents).interval()
-    assert (found.low, found.high) == (low, high)
+    interval = ResampledFigure(0.0, np.arange(float(n_samples)), n_documents).interval()
+    assert (interval.low, interval.high) == (low, high)
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,10 @@ def test_smce_equals_the_reference(pair, n_bins):
 
 @given(pairs_of_tokens(), st.integers(1, 12))
 def test_gmce_equals_the_reference(pairs, n_bins):
-    wanted = []
-    for tags in ([0, 5], [1, 2], [3]):
-        inside = np.isin(pairs.tags, tags)
-        wanted.append(reference(pairs.scores[inside], pairs.hits[inside], n_bins) if inside.any() else None)
-    assert gmce(pairs, GROUPS, n_bins=n_bins) == [w if w is None else pytest.approx(w, abs=1e-9) for w in wanted]
+    for error, tags in zip(gmce(pairs, GROUPS, n_bins=n_bins), ([0, 5], [1, 2], [3]), strict=True):
+        mask = np.isin(pairs.tags, tags)
+        expected = pytest.approx(reference(pairs.scores[mask], pairs.hits[mask], n_bins), abs=1e-9) if mask.any() else None
+        assert error == expected
 
 
 @given(pairs_of_tokens(), st.data())
@@ -74,32 +73,26 @@ def test_permuting_pairs_changes_no_group_tag_or_token(pairs, random):
     assert ece(turned) == near(ece(pairs))
 
 
-def test_worked_by_hand():
-    # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
-    scores, hits = [0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1]
-    # l2: sqrt(2/4 * 0.01 + 2/4 * 0.04) = sqrt(0.025). l1: (0.1 + 0.2) / 2.
-    assert calibration_error(scores, hits, n_bins=2) == pytest.approx(math.sqrt(0.025))
-    assert calibration_error(scores, hits, n_bins=2, norm="l1") == pytest.approx(0.15)
-    # One bin: mean 0.4, one hit of four.
-    assert calibration_error(scores, hits, n_bins=1) == pytest.approx(0.15)
-
-
-def test_weights_of_unequal_bins_worked_by_hand():
-    # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3: sqrt(0.4 * 0.04 + 0.6 * (7/15)^2).
-    wanted = math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)
-    assert calibration_error([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], bin_size=2) == pytest.approx(wanted)
-
-
-def test_ties_are_judged_together():
-    # Four scores of 0.5, two hits: one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
-    assert calibration_error([0.5] * 4, [1, 1, 0, 0], n_bins=2) == 0
-    assert calibration_error([0.5] * 4, [1, 1, 0, 0], bin_size=2) == 0
-
-
-def test_the_ends():
-    assert calibration_error([0.0, 1.0], [0, 1]) == 0
-    assert calibration_error([0.0, 1.0], [1, 0]) == 1
-    assert calibration_error([1.0], [1]) == 0
+@pytest.mark.parametrize(
+    ("scores", "hits", "settings", "error"),
+    [
+        # Two bins: {0.1, 0.1}, mean 0.1, no hit: gap 0.1. {0.5, 0.9}, mean 0.7, one hit of two: gap 0.2.
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2}, math.sqrt((0.01 + 0.04) / 2)),
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 2, "norm": "l1"}, 0.15),
+        # One bin: mean 0.4, one hit of four.
+        ([0.1, 0.1, 0.5, 0.9], [0, 0, 0, 1], {"n_bins": 1}, 0.15),
+        # beta = 2, five pairs: {0.1, 0.3} and {0.6, 0.8, 1.0}. Gaps 0.2 - 0 and 0.8 - 1/3.
+        ([0.1, 0.3, 0.6, 0.8, 1.0], [0, 0, 1, 0, 0], {"bin_size": 2}, math.sqrt(0.4 * 0.04 + 0.6 * (7 / 15) ** 2)),
+        # Ties are one bin without a gap, in any order of the rows. Cut in half as they stand, the error would be 0.5.
+        ([0.5] * 4, [1, 1, 0, 0], {"n_bins": 2}, 0),
+        ([0.5] * 4, [1, 1, 0, 0], {"bin_size": 2}, 0),
+        ([0.0, 1.0], [0, 1], {}, 0),
+        ([0.0, 1.0], [1, 0], {}, 1),
+        ([1.0], [1], {}, 0),
+    ],
+)
+def test_worked_by_hand(scores, hits, settings, error):
+    assert calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
 
 def perfect():
@@ -135,8 +128,6 @@ def test_tags_without_a_group_are_in_no_gmce():
 
 def test_no_pairs_say_nothing():
     none = make_pairs([], [], n_units=3)
-    assert calibration_error([], []) is None
-    assert debiased_calibration_error([], []) is None
     assert smce(none) is None
     assert gmce(none, GROUPS) == [None, None, None]
     assert mce(none) == (None, {})
@@ -188,7 +179,7 @@ def test_ece_worked_by_hand():
 
 
 def test_ece_of_two_arrays_worked_by_hand():
-    """Two scores are a bin each: (.1 + .2) / 2."""
+    # Two scores are a bin each: (.1 + .2) / 2.
     assert ece(np.array([0.9, 0.2]), np.array([1, 0])) == pytest.approx(0.15)
     assert ece([0.9, 0.2], hits := [True, False], n_bins=1) == calibration_error([0.9, 0.2], hits, 1, norm="l1")
     assert ece([], []) is None
@@ -203,22 +194,22 @@ def test_ece_keeps_the_top_labels_of_the_raw_scores():
     assert ece(pairs, np.array([0.3, 0.7])) == pytest.approx(0.3)
 
 
-def test_debiased_worked_by_hand():
-    # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
-    assert debiased_calibration_error([0.1] * 4, [1, 1, 1, 0], n_bins=1) == pytest.approx(0.6)
-    # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
-    assert debiased_calibration_error([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], n_bins=2) == pytest.approx(math.sqrt(0.275))
-
-
-def test_debiased_is_cut_at_zero():
-    # (0.5 - 0.5)^2 - 0.25 / 1 is negative.
-    assert debiased_calibration_error([0.5, 0.5], [0, 1], n_bins=1) == 0
-
-
-def test_a_bin_of_one_pair_counts_nothing_in_the_debiased_estimate():
-    assert debiased_calibration_error([0.2, 0.8], [1, 0], n_bins=2) == 0
-    # beta = 1 has nothing but such bins.
-    assert debiased_calibration_error([0.2, 0.4, 0.8], [1, 1, 0], bin_size=1) == 0
+@pytest.mark.parametrize(
+    ("scores", "hits", "settings", "error"),
+    [
+        # One bin of four at 0.1 with three hits: (0.1 - 0.75)^2 - 0.75 * 0.25 / 3 = 0.4225 - 0.0625 = 0.36.
+        ([0.1] * 4, [1, 1, 1, 0], {"n_bins": 1}, 0.6),
+        # Two bins of two. {0.2, 0.2}, both hit: 0.64 - 0. {0.9, 0.9}, one hit: 0.16 - 0.25. Mean 0.275: the second is not cut on its own.
+        ([0.2, 0.2, 0.9, 0.9], [1, 1, 1, 0], {"n_bins": 2}, math.sqrt(0.275)),
+        # (0.5 - 0.5)^2 - 0.25 / 1 is negative: cut at zero.
+        ([0.5, 0.5], [0, 1], {"n_bins": 1}, 0),
+        # A bin of one pair counts nothing; beta = 1 has nothing but such bins.
+        ([0.2, 0.8], [1, 0], {"n_bins": 2}, 0),
+        ([0.2, 0.4, 0.8], [1, 1, 0], {"bin_size": 1}, 0),
+    ],
+)
+def test_debiased_worked_by_hand(scores, hits, settings, error):
+    assert debiased_calibration_error(scores, hits, **settings) == pytest.approx(error, abs=1e-15)
 
 
 def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():
@@ -235,40 +226,34 @@ def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():
 
 
 @pytest.mark.parametrize("metric", [calibration_error, debiased_calibration_error])
-def test_bad_input_is_refused(metric):
-    with pytest.raises(CalibError, match=r"\[C001\] scores must be numbers in \[0, 1\]"):
-        metric([0.5, 1.5], [0, 1])
-    with pytest.raises(CalibError, match=r"\[C001\] scores"):
-        metric([0.5, np.nan], [0, 1])
-    with pytest.raises(CalibError, match=r"\[C001\] hits"):
-        metric([0.5, 0.5], [0, 3])
-    with pytest.raises(CalibError, match=r"\[C002\]"):
-        metric([0.5, 0.5], [0])
-    with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
-        metric([0.5, 0.5], [0, 1], n_bins=0)
-    with pytest.raises(CalibError, match=r"\[C001\] bin_size"):
-        metric([0.5, 0.5], [0, 1], bin_size=0)
-
-
-def test_another_norm_is_refused():
-    with pytest.raises(CalibError, match=r"\[C001\] norm must be 'l1' or 'l2', but 'l3' was given"):
-        calibration_error([0.5], [1], norm="l3")
+@pytest.mark.parametrize(
+    ("hits", "settings", "sentence"),
+    [
+        ([0, 3], {}, r"\[C001\] hits"),
+        ([0], {}, r"\[C002\]"),
+        ([0, 1], {"n_bins": 0}, r"\[C001\] n_bins"),
+        ([0, 1], {"bin_size": 0}, r"\[C001\] bin_size"),
+    ],
+)
+def test_bad_input_is_refused(metric, hits, settings, sentence):
+    with pytest.raises(CalibError, match=sentence):
+        metric([0.5, 0.5], hits, **settings)
 
 
 def test_registered_functions_use_their_settings():
     scores, hits = bernoulli(100, seed=2, power=2)
-    made = CalibrationError(n_bins=4, norm="l1")
-    assert made(scores, hits) == calibration_error(scores, hits, n_bins=4, norm="l1")
-    assert CalibrationError(bin_size=7)(scores, hits) == calibration_error(scores, hits, bin_size=7)
-    debiased = DebiasedCalibrationError(n_bins=4)
-    assert debiased(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
+    for settings in ({"n_bins": 4, "norm": "l1"}, {"bin_size": 7}):
+        assert CalibrationError(**settings)(scores, hits) == calibration_error(scores, hits, **settings)
+    assert DebiasedCalibrationError(n_bins=4)(scores, hits) == debiased_calibration_error(scores, hits, n_bins=4)
 
 
-def test_registered_functions_refuse_settings_when_they_are_made():
-    for make in (CalibrationError, DebiasedCalibrationError):
-        with pytest.raises(CalibError, match=r"\[C001\] n_bins"):
-            make(n_bins=0)
-        with pytest.raises(CalibError, match=r"\[C001\] bin_size"):
-            make(bin_size=-1)
-    with pytest.raises(CalibError, match=r"\[C001\] norm must be 'l1' or 'l2'"):
-        CalibrationError(norm="l3")
+@pytest.mark.parametrize(
+    ("metric", "setting", "value"),
+    [
+        *((metric, *setting) for metric in (CalibrationError, DebiasedCalibrationError) for setting in (("n_bins", 0), ("bin_size", -1))),
+        (CalibrationError, "norm", "l3"),
+    ],
+)  # fmt: skip
+def test_registered_functions_refuse_settings_when_they_are_made(metric, setting, value):
+    with pytest.raises(CalibError, match=rf"\[C001\] {setting} must be"):
+        metric(**{setting: value})

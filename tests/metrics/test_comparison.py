@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,30 +20,19 @@ from spacy_calib.metrics.comparison import (
 )
 from spacy_calib.metrics.proper import log_losses
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
-from spacy_calib.types import Pairs
+from spacy_calib.pairs.scored_corpus import ScoredCorpus
+from tests.made import corpus_of, judged_pairs
 
 
 def corpus_with(
-    texts: list[list[str]], right: list[int], score: float = 0.8, spans: list[tuple[int, int]] = ()
+    texts: list[list[str]], right: list[int], score: float = 0.8, spans: Sequence[tuple[int, int]] = ()
 ) -> ScoredCorpus:
-    """Tokens with a space behind each; right: of each token, -1 without gold. spans: (Doc, right) of each."""
-    n = sum(map(len, texts))
-    docs = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    of_spans = np.array(spans, dtype=np.intp).reshape(-1, 2)
-    zeros, m = np.zeros(n, dtype=np.intp), len(of_spans)
-    rows = np.flatnonzero(np.array(right) >= 0)
-    return ScoredCorpus(
-        names=("A", "B"), docs=docs, n_docs=len(texts), words=np.array([word for text in texts for word in text], dtype=object),
-        spaces=np.ones(n, dtype=bool), starts=np.append(True, docs[1:] != docs[:-1]), labels=zeros, raw=np.full(n, score),
-        calibrated=np.full(n, score), gold=np.where(np.array(right) == 1, 0, 1), right=np.array(right, dtype=np.int8), rows=rows,
-        tags=zeros[rows], columns=zeros[rows], tag_raw=np.full(len(rows), score), tag_calibrated=np.full(len(rows), score),
-        hits=np.array(right, dtype=np.int8)[rows],
-        spans=ScoredSpans(
-            docs=of_spans[:, 0], starts=np.zeros(m, dtype=np.intp), ends=np.ones(m, dtype=np.intp), labels=np.zeros(m, dtype=np.intp),
-            raw=np.full(m, score), calibrated=np.full(m, score), right=of_spans[:, 1].astype(np.int8), accept=np.full(m, -1, dtype=np.int8),
-        ),
-    )  # fmt: skip
+    """Tokens with a space behind each and the label A; right: of each token, -1 without gold. spans: (Doc, right) of each."""
+    docs = [[[(word, "A", {"A": score}) for word in text]] for text in texts]
+    corpus = corpus_of(docs, [(doc, 0, 1, "A", score) for doc, _ in spans])
+    hits, hits_of_spans = (np.array(column, dtype=np.int8) for column in (right, [hit for _, hit in spans]))
+    scored_spans = replace(corpus.spans, right=hits_of_spans)
+    return replace(corpus, names=("A", "B"), gold=np.where(hits == 1, 0, 1), right=hits, hits=hits, spans=scored_spans)
 
 
 def test_units_are_the_same_at_the_same_characters_of_the_same_text():
@@ -93,41 +83,32 @@ def test_parts_where_the_other_is_surely_worse_come_first_and_small_ones_are_cou
     assert [(row["slice"], row["surely"]) for row in turned["rows"]] == [("same", False), ("fine", False), ("bad", True)]
 
 
-# Rows of figures
-
-
-def judged(scores, hits, documents) -> JudgedPairs:
-    n = len(scores)
-    pairs = Pairs(np.arange(n), np.zeros(n, dtype=np.intp), np.full(n, 0.5), np.array(hits, dtype=bool), n)
-    return JudgedPairs(pairs, np.array(scores, dtype=np.float64), np.array(documents))
-
-
-def drawn(n, right, seed, documents=40) -> JudgedPairs:
+def sampled_pairs(n, right, seed, documents=40) -> JudgedPairs:
     rng = np.random.default_rng(seed)
-    return judged(np.full(n, right), rng.random(n) < right, np.sort(rng.integers(documents, size=n)))
+    return judged_pairs(np.full(n, right), rng.random(n) < right, np.sort(rng.integers(documents, size=n)))
 
 
 def test_accuracy_and_log_loss_are_those_of_the_labels():
-    model = judged([0.5, 0.5, 0.8, 0.8], [1, 0, 1, 0], [0, 0, 1, 1])
-    other = judged([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], [0, 0, 1, 1])
+    model = judged_pairs([0.5, 0.5, 0.8, 0.8], [1, 0, 1, 0], [0, 0, 1, 1])
+    other = judged_pairs([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], [0, 0, 1, 1])
     accuracy, loss = unit_rows(model, other)
     assert (accuracy["model"], accuracy["other"], accuracy["difference"]) == (0.5, 0.75, 0.25)
     assert loss["model"] == pytest.approx(-np.log([0.5, 0.5, 0.8, 0.2]).mean())
     assert loss["difference"] == pytest.approx(log_losses([0.9] * 4, [1, 1, 1, 0]).mean() - loss["model"])
-    alone = unit_rows(judged([0.5, 0.6], [1, 0], [3, 3]), judged([0.5, 0.6], [1, 1], [3, 3]))
+    alone = unit_rows(judged_pairs([0.5, 0.6], [1, 0], [3, 3]), judged_pairs([0.5, 0.6], [1, 1], [3, 3]))
     assert [(row["low"], row["high"], row["better"]) for row in alone] == [(None, None, None)] * 2
-    assert unit_rows(judged([], [], []), judged([], [], [])) == []
+    assert unit_rows(judged_pairs([], [], []), judged_pairs([], [], [])) == []
 
 
 def test_the_better_one_is_named_and_turns_round_with_the_sides():
-    model = drawn(4000, 0.7, 1)
+    model = sampled_pairs(4000, 0.7, 1)
     hits = model.pairs.hits | (np.random.default_rng(2).random(4000) < 0.3)
-    other = judged(np.full(4000, hits.mean()), hits, model.documents)
+    other = judged_pairs(np.full(4000, hits.mean()), hits, model.documents)
     for one, two, better in ((model, other, "other"), (other, model, "model"), (model, model, None)):
         for row in unit_rows(one, two):
             assert row["better"] == better
             assert row["low"] <= row["difference"] <= row["high"]
-    too_sure = judged(np.full(4000, 0.95), model.pairs.hits, model.documents)
+    too_sure = judged_pairs(np.full(4000, 0.95), model.pairs.hits, model.documents)
     row = error_row(too_sure, model, 10)
     assert row["model"] == pytest.approx(0.95 - model.pairs.hits.mean())
     assert row["better"] == "other"
@@ -135,12 +116,12 @@ def test_the_better_one_is_named_and_turns_round_with_the_sides():
 
 
 def test_an_error_needs_no_pairs_in_each_document():
-    model = drawn(2000, 0.7, 3)
+    model = sampled_pairs(2000, 0.7, 3)
     kept = np.flatnonzero(model.documents > 4)
-    other = judged(model.calibrated[kept], model.pairs.hits[kept], model.documents[kept])
+    other = judged_pairs(model.calibrated[kept], model.pairs.hits[kept], model.documents[kept])
     row = error_row(model, other)
     assert row["low"] < row["difference"] < row["high"]
-    assert error_row(model, judged([], [], [])) is None
+    assert error_row(model, judged_pairs([], [], [])) is None
 
 
 def test_precision_recall_and_f_by_hand():

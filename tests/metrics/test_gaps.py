@@ -11,18 +11,18 @@ from spacy_calib.metrics.gaps import find_discoveries, gap_of
 
 def test_a_gap_by_hand():
     # Sums of score - hit by document: .5 + .5 - 1 = 0, then .9 - 1 = -.1, then .8 + .8 - 1 = .6; their sum is .5 of 5.
-    found = gap_of([0.5, 0.5, 0.9, 0.8, 0.8], [1, 0, 1, 1, 0], ["a", "a", "b", "c", "c"])
-    assert (found.n, found.documents) == (5, 3)
-    assert (found.score, found.right, found.gap) == pytest.approx((0.7, 0.6, 0.1))
+    gap = gap_of([0.5, 0.5, 0.9, 0.8, 0.8], [1, 0, 1, 1, 0], ["a", "a", "b", "c", "c"])
+    assert (gap.n, gap.documents) == (5, 3)
+    assert (gap.score, gap.right, gap.gap) == pytest.approx((0.7, 0.6, 0.1))
     # The spread of the sums, 3 / 2 x (.37 - .25 / 3) = .43, is less than .25 + .25 + .09 + .16 + .16 = .91, which counts.
     # t = .5 / sqrt(.91) = .5241 at 25 / 9 - 1 = 1.778 degrees of freedom: the incomplete beta function of (v / 2, 1 / 2) at v / (v + t^2).
-    assert found.p == pytest.approx(0.65812, abs=1e-5)
-    assert found.low < 0 < found.high
+    assert gap.p == pytest.approx(0.65812, abs=1e-5)
+    assert gap.low < 0 < gap.high
 
 
 def test_a_single_document_tells_nothing_of_chance():
-    found = gap_of([0.9] * 50, [0] * 50, [1] * 50)
-    assert (found.p, found.low) == (1, None)
+    gap = gap_of([0.9] * 50, [0] * 50, [1] * 50)
+    assert (gap.p, gap.low) == (1, None)
 
 
 def test_true_scores_are_called_off_at_most_as_often_as_said_and_wrong_ones_nearly_always():

@@ -74,14 +74,12 @@ def test_bins_by_size():
     assert low <= calibration_error(scores, hits, bin_size=100) <= high
 
 
-def test_no_pairs_say_nothing():
+def test_no_pairs_have_no_interval_and_bad_input_is_refused():
     assert calibration_error_interval([], []) is None
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(CalibError, match=r"\[C001\] scores"):
-        calibration_error_interval([1.5], [0])
-    with pytest.raises(CalibError, match=r"\[C002\]"):
-        calibration_error_interval([0.5], [0, 1])
-    with pytest.raises(CalibError, match=r"\[C001\] n_samples must be a whole number of at least 1"):
-        calibration_error_interval([0.5], [0], n_samples=0)
+    for scores, hits, settings, sentence in (
+        ([1.5], [0], {}, r"\[C001\] scores"),
+        ([0.5], [0, 1], {}, r"\[C002\]"),
+        ([0.5], [0], {"n_samples": 0}, r"\[C001\] n_samples must be a whole number of at least 1"),
+    ):
+        with pytest.raises(CalibError, match=sentence):
+            calibration_error_interval(scores, hits, **settings)

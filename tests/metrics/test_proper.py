@@ -17,33 +17,26 @@ from spacy_calib.pairs.bins import make_binner
 from ..strategies import make_pairs, pairs_of_tokens, scored_hits, scored_hits_with_order
 
 
-def test_brier_worked_by_hand():
-    # (0.2^2 + (0.9 - 1)^2 + (0.5 - 0)^2) / 3
-    assert brier([0.2, 0.9, 0.5], [0, 1, 0]) == pytest.approx((0.04 + 0.01 + 0.25) / 3)
-    assert brier([0.0, 1.0], [0, 1]) == 0
-    assert brier([1.0, 0.0], [0, 1]) == 1
-
-
-def test_log_loss_worked_by_hand():
-    assert log_loss([0.2, 0.9], [0, 1]) == pytest.approx(-(math.log(0.8) + math.log(0.9)) / 2)
-    assert log_loss([0.5], [1]) == pytest.approx(math.log(2))
-
-
-def test_log_loss_clips_to_a_millionth():
-    # A score of 0 that hits, and of 1 that misses, cost -log(1e-6) and not infinity.
-    assert log_loss([0.0], [1]) == pytest.approx(-math.log(1e-6), abs=1e-9)
-    assert log_loss([1.0], [0]) == pytest.approx(-math.log(1e-6), abs=1e-9)
-    assert log_loss([1e-9], [1]) == pytest.approx(-math.log(1e-6), abs=1e-9)
-    # Right and sure costs a millionth, not nothing.
-    assert log_loss([1.0, 0.0], [1, 0]) == pytest.approx(1e-6, rel=1e-3)
-    # Just inside the limits nothing is clipped.
-    assert log_loss([2e-6], [1]) == pytest.approx(-math.log(2e-6))
-
-
-def test_no_pairs_say_nothing():
-    assert brier([], []) is None
-    assert log_loss([], []) is None
-    assert accuracy(make_pairs([], [], n_units=0)) is None
+@pytest.mark.parametrize(
+    ("metric", "scores", "hits", "value"),
+    [
+        # (0.2^2 + (0.9 - 1)^2 + (0.5 - 0)^2) / 3
+        (brier, [0.2, 0.9, 0.5], [0, 1, 0], (0.04 + 0.01 + 0.25) / 3),
+        (brier, [0.0, 1.0], [0, 1], 0),
+        (brier, [1.0, 0.0], [0, 1], 1),
+        (log_loss, [0.2, 0.9], [0, 1], -(math.log(0.8) + math.log(0.9)) / 2),
+        (log_loss, [0.5], [1], math.log(2)),
+        # Clipped to a millionth: a score of 0 that hits, and of 1 that misses, cost -log(1e-6) and not infinity.
+        (log_loss, [0.0], [1], -math.log(1e-6)),
+        (log_loss, [1.0], [0], -math.log(1e-6)),
+        (log_loss, [1e-9], [1], -math.log(1e-6)),
+        # Right and sure costs a millionth, not nothing. Just inside the limits nothing is clipped.
+        (log_loss, [1.0, 0.0], [1, 0], -math.log(1 - 1e-6)),
+        (log_loss, [2e-6], [1], -math.log(2e-6)),
+    ],
+)
+def test_losses_worked_by_hand(metric, scores, hits, value):
+    assert metric(scores, hits) == pytest.approx(value, rel=1e-9, abs=1e-15)
 
 
 def test_accuracy_worked_by_hand():
@@ -53,6 +46,7 @@ def test_accuracy_worked_by_hand():
 
 
 def test_tokens_without_a_pair_are_wrong():
+    assert accuracy(make_pairs([], [], n_units=0)) is None
     assert accuracy(make_pairs([], [], n_units=3)) == 0
     assert accuracy(make_pairs([0.9], [1], n_units=4)) == 0.25
 
@@ -86,8 +80,8 @@ PAIRS = st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9, 1.0]), st.booleans())
 
 
 def test_worked_by_hand():
-    found = accuracy_at_coverage([0.9, 0.2, 0.8, 0.4], [1, 0, 0, 1], [0.25, 0.5, 0.75, 1.0])
-    np.testing.assert_allclose(found, [1.0, 0.5, 2 / 3, 0.5])
+    accuracies = accuracy_at_coverage([0.9, 0.2, 0.8, 0.4], [1, 0, 0, 1], [0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_allclose(accuracies, [1.0, 0.5, 2 / 3, 0.5])
 
 
 def test_equal_scores_are_kept_in_no_order():
@@ -99,9 +93,7 @@ def test_equal_scores_are_kept_in_no_order():
 @given(PAIRS)
 def test_all_that_is_kept_has_the_accuracy_of_all(pairs):
     scores, hits = zip(*pairs, strict=True)
-    found = accuracy_at_coverage(scores, hits, np.linspace(0.01, 1, 100))
-    assert ((found >= 0) & (found <= 1 + 1e-12)).all()
-    np.testing.assert_allclose(found[-1], np.mean(hits))
+    np.testing.assert_allclose(accuracy_at_coverage(scores, hits, np.linspace(0.01, 1, 100))[-1], np.mean(hits))
 
 
 binners = st.one_of(st.integers(1, 12).map(make_binner), st.integers(1, 20).map(lambda size: make_binner(bin_size=size)))
@@ -110,44 +102,51 @@ binners = st.one_of(st.integers(1, 12).map(make_binner), st.integers(1, 20).map(
 def test_equal_scores_in_a_bin_worked_by_hand():
     # Five at 0.2, one right; five at 0.8, three right. p = 0.4, p_b = 0.2 and 0.6.
     scores, hits = np.repeat([0.2, 0.8], 5), np.array([1, 0, 0, 0, 0, 1, 1, 1, 0, 0])
-    found = decompose(scores, hits, make_binner(2))
-    assert found.reliability == pytest.approx((0.0 + 0.2**2) / 2)
-    assert found.refinement == pytest.approx((0.2 * 0.8 + 0.6 * 0.4) / 2)
-    assert found.resolution == pytest.approx(0.2**2)
-    assert found.uncertainty == pytest.approx(0.24)
-    assert (found.within_variance, found.within_covariance) == pytest.approx((0, 0))
-    assert found.sharpness == pytest.approx(0.3**2)
-    assert found.claimed == pytest.approx(0.16)
-    assert (found.n, found.bins) == (10, 2)
+    decomposition = decompose(scores, hits, make_binner(2))
+    assert decomposition.reliability == pytest.approx((0.0 + 0.2**2) / 2)
+    assert decomposition.refinement == pytest.approx((0.2 * 0.8 + 0.6 * 0.4) / 2)
+    assert decomposition.resolution == pytest.approx(0.2**2)
+    assert decomposition.uncertainty == pytest.approx(0.24)
+    assert (decomposition.within_variance, decomposition.within_covariance) == pytest.approx((0, 0))
+    assert decomposition.sharpness == pytest.approx(0.3**2)
+    assert decomposition.claimed == pytest.approx(0.16)
+    assert (decomposition.n, decomposition.bins) == (10, 2)
     # Five times: one (0.2 - 1)^2 and four 0.2^2; three 0.2^2 and two 0.8^2.
-    assert found.brier == pytest.approx((0.64 + 4 * 0.04 + 3 * 0.04 + 2 * 0.64) / 10)
+    assert decomposition.brier == pytest.approx((0.64 + 4 * 0.04 + 3 * 0.04 + 2 * 0.64) / 10)
 
 
 def test_one_bin_hides_variance_and_covariance_worked_by_hand():
     # q_b = 0.5, p_b = 0.5; deviations of q: -0.3, 0.3, of y: -0.5, 0.5.
-    found = decompose([0.2, 0.8], [0, 1], make_binner(1))
-    assert found.reliability == pytest.approx(0)
-    assert found.refinement == pytest.approx(0.25)
-    assert found.resolution == pytest.approx(0)
-    assert found.within_variance == pytest.approx(0.09)
-    assert found.within_covariance == pytest.approx(2 * 0.15)
-    assert found.brier == pytest.approx(0.04)
+    decomposition = decompose([0.2, 0.8], [0, 1], make_binner(1))
+    assert decomposition.reliability == pytest.approx(0)
+    assert decomposition.refinement == pytest.approx(0.25)
+    assert decomposition.resolution == pytest.approx(0)
+    assert decomposition.within_variance == pytest.approx(0.09)
+    assert decomposition.within_covariance == pytest.approx(2 * 0.15)
+    assert decomposition.brier == pytest.approx(0.04)
 
 
 @given(scored_hits(), binners)
 def test_the_parts_are_the_brier_score_whatever_the_bins(pair, binner):
-    found = decompose(*pair, binner)
-    assert found.brier == pytest.approx(brier(*pair), abs=1e-12)
-    assert found.refinement == pytest.approx(found.uncertainty - found.resolution, abs=1e-12)
-    parts = (found.reliability, found.refinement, found.resolution, found.within_variance, found.sharpness, found.claimed)
+    decomposition = decompose(*pair, binner)
+    assert decomposition.brier == pytest.approx(brier(*pair), abs=1e-12)
+    assert decomposition.refinement == pytest.approx(decomposition.uncertainty - decomposition.resolution, abs=1e-12)
+    parts = (
+        decomposition.reliability,
+        decomposition.refinement,
+        decomposition.resolution,
+        decomposition.within_variance,
+        decomposition.sharpness,
+        decomposition.claimed,
+    )
     assert min(parts) >= 0
-    assert found.sharpness + found.claimed <= 0.25 + 1e-12
+    assert decomposition.sharpness + decomposition.claimed <= 0.25 + 1e-12
 
 
 @given(scored_hits(), st.integers(1, 12))
 def test_the_root_of_the_reliability_is_the_calibration_error(pair, n_bins):
-    found = decompose(*pair, make_binner(n_bins))
-    assert math.sqrt(found.reliability) == pytest.approx(calibration_error(*pair, n_bins=n_bins), abs=1e-12)
+    decomposition = decompose(*pair, make_binner(n_bins))
+    assert math.sqrt(decomposition.reliability) == pytest.approx(calibration_error(*pair, n_bins=n_bins), abs=1e-12)
 
 
 @given(scored_hits_with_order(), binners)
@@ -160,12 +159,12 @@ def test_the_order_of_the_pairs_does_not_matter(given_pairs, binner):
 def test_the_estimates_approach_the_truth():
     rng = np.random.default_rng(0)
     scores = rng.beta(2.0, 1.0, 200_000)
-    found = decompose(scores, rng.random(200_000) < scores**2, make_binner(50))
+    decomposition = decompose(scores, rng.random(200_000) < scores**2, make_binner(50))
     # The standard error of a mean of 200,000 numbers in [0, 1] is at most 0.0011. A score s has the density 2 s and is right as often as s^2:
     # the mean of s^2 (1 - s^2) is 2/4 - 2/6, that of (s - s^2)^2 is 2/4 - 4/5 + 2/6.
-    assert found.refinement == pytest.approx(1 / 6, abs=0.005)
-    assert math.sqrt(found.reliability) == pytest.approx(math.sqrt(1 / 30), abs=0.01)
-    assert found.sharpness == pytest.approx(1 / 18, abs=0.003)
+    assert decomposition.refinement == pytest.approx(1 / 6, abs=0.005)
+    assert math.sqrt(decomposition.reliability) == pytest.approx(math.sqrt(1 / 30), abs=0.01)
+    assert decomposition.sharpness == pytest.approx(1 / 18, abs=0.003)
 
 
 def test_ten_adaptive_bins_where_nothing_is_said():

@@ -10,7 +10,7 @@ from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.types import Pairs
 
 
-def made(labels, n=40, score=0.9):
+def sample_predictions(labels, n=40, score=0.9):
     """n predictions of each label; of the first one none is right, of the others nearly all."""
     tags = np.repeat(np.arange(len(labels)), n)
     hits = (tags > 0) & (np.arange(len(tags)) % 10 > 0)
@@ -24,9 +24,9 @@ def never(pairs, labels):
 
 
 def test_labels_that_are_never_right():
-    pairs = made(["PERSON", "LOC"])
+    pairs = sample_predictions(["PERSON", "LOC"])
     assert never(pairs, ["PERSON", "LOC"]) == [{"label": "PERSON", "predicted": 40, "promised": pytest.approx(36)}]
-    few = made(["PERSON", "LOC"], n=19)
+    few = sample_predictions(["PERSON", "LOC"], n=19)
     assert never(few, ["PERSON", "LOC"]) == []
     nothing = Pairs(*(np.zeros(0, dtype=kind) for kind in (int, int, float, bool)), 0)
     assert never(nothing, []) == []
@@ -46,7 +46,7 @@ def test_what_is_said_of_them():
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "said"),
+    ("value", "low", "high", "sentence"),
     [
         (-0.01, -0.02, -0.005, None),
         (None, None, None, None),
@@ -60,6 +60,6 @@ def test_what_is_said_of_them():
         (0.02, None, None, "no better than raw ones on this data: log loss +0.0200."),
     ],
 )
-def test_worse_than_raw(value, low, high, said):
-    found = warn_of_higher_loss({"nll": {"value": value, "low": low, "high": high}})
-    assert found is None if said is None else said in found
+def test_worse_than_raw(value, low, high, sentence):
+    warning = warn_of_higher_loss({"nll": {"value": value, "low": low, "high": high}})
+    assert warning is None if sentence is None else sentence in warning

@@ -60,8 +60,8 @@ def test_is_the_direct_sum_over_all_pairs(n, seed):
     scores, hits = bernoulli(n, seed)
     for sigma in (0.02, 0.1, 0.6):
         assert smooth_calibration_error(scores**2, hits, sigma) == pytest.approx(direct_error(scores**2, hits, sigma), abs=5e-6)
-    found = smooth_calibration_error(scores**2, hits)
-    assert direct_error(scores**2, hits, found) == pytest.approx(found, abs=5e-6)
+    error = smooth_calibration_error(scores**2, hits)
+    assert direct_error(scores**2, hits, error) == pytest.approx(error, abs=5e-6)
 
 
 def test_without_a_width_nothing_is_smoothed():
@@ -72,9 +72,8 @@ def test_without_a_width_nothing_is_smoothed():
 @given(scored_hits())
 def test_lies_between_the_mean_residual_and_the_error_of_distinct_scores(drawn):
     scores, hits = drawn
-    found = smooth_calibration_error(scores, hits)
-    assert 0 <= found <= 1
-    assert abs(np.mean(hits - scores)) - 1e-9 <= found <= ece_of_distinct_scores(scores, hits) + 1e-9
+    error = smooth_calibration_error(scores, hits)
+    assert abs(np.mean(hits - scores)) - 1e-9 <= error <= ece_of_distinct_scores(scores, hits) + 1e-9
 
 
 @given(scored_hits())

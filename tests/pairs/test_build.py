@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import spacy_calib.pairs.build
 from spacy_calib.errors import CalibError
@@ -100,23 +101,17 @@ def entries(marginals):
 
 
 def test_dense_worked_by_hand():
-    scores = np.array([[0.7, 0.009, 0.291], [0.01, 0.0, 0.99], [0.005, 0.005, 0.0]])
+    scores = np.array([[0.7, 0.009, 0.291], [0.01, np.nextafter(0.01, 0), 0.99], [0.005, 0.005, 0.0]])
     made = from_dense(scores, 0.01)
-    # The threshold itself is kept; the last token keeps nothing but counts as a token.
+    # The threshold itself is kept, and nothing just below; the last token keeps nothing but counts as a token.
     assert entries(made) == [(0, 0, 0.7), (0, 2, 0.291), (1, 0, 0.01), (1, 2, 0.99)]
     assert made.n_tokens == 3
     assert (made.rows.dtype, made.tags.dtype, made.scores.dtype) == (np.intp, np.intp, np.float64)
 
 
-def test_the_threshold_is_inclusive():
-    below, above = np.nextafter(0.25, 0), np.nextafter(0.25, 1)
-    assert entries(from_dense(np.array([[below, 0.25, above]]), 0.25)) == [(0, 1, 0.25), (0, 2, above)]
-
-
 def test_a_float32_score_just_below_the_threshold_is_dropped():
     # float32(0.01) is 0.00999999977...: below the threshold 0.01 in float64, equal to it where the threshold is rounded to float32.
     # Marginals are compared in float64 (DESIGN section 2), so the type of the array must not matter.
-    sparse = pytest.importorskip("scipy.sparse")
     scores = np.array([[0.01, 0.99]], dtype=np.float32)
     assert float(scores[0, 0]) < 0.01
     wanted = entries(from_dense(scores.astype(np.float64), 0.01))
@@ -145,7 +140,6 @@ def test_arrays_that_are_not_two_dimensional_are_refused(shape):
 
 @pytest.mark.parametrize("threshold", [-0.1, 1, 1.0, np.nan, "0.1", None, True])
 def test_a_threshold_out_of_range_is_refused(threshold):
-    sparse = pytest.importorskip("scipy.sparse")
     for call in (
         lambda: check_threshold(threshold),
         lambda: from_dense(np.ones((1, 1)), threshold),
@@ -179,7 +173,6 @@ def test_entries_are_copies():
 
 @given(st.integers(0, 6), st.integers(1, 5), st.sampled_from([0.01, 0.125, 0.3, 0.5]), st.data())
 def test_dense_equals_sparse(n_tokens, n_tags, threshold, data):
-    sparse = pytest.importorskip("scipy.sparse")
     cells = data.draw(st.lists(tied_score, min_size=n_tokens * n_tags, max_size=n_tokens * n_tags))
     dense = np.array(cells, dtype=float).reshape(n_tokens, n_tags)
     wanted = from_dense(dense, threshold)
@@ -193,7 +186,6 @@ def test_dense_equals_sparse(n_tokens, n_tags, threshold, data):
 
 
 def test_sparse_duplicates_are_summed_before_the_threshold():
-    sparse = pytest.importorskip("scipy.sparse")
     # Two edit trees that give one lemma: 0.3 + 0.25 reaches 0.5, neither alone does.
     matrix = sparse.coo_array(([0.3, 0.25, 0.45], ([1, 1, 0], [2, 2, 0])), shape=(2, 3))
     assert entries(from_sparse(matrix, 0.5)) == [(1, 2, 0.55)]
@@ -201,7 +193,6 @@ def test_sparse_duplicates_are_summed_before_the_threshold():
 
 
 def test_unsorted_sparse_columns_are_sorted():
-    sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_array((np.array([0.2, 0.5, 0.3]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
     assert entries(from_sparse(matrix, 0.1)) == [(0, 0, 0.5), (0, 1, 0.3), (0, 2, 0.2)]
     assert matrix.indices.tolist() == [2, 0, 1], "the input was changed"

@@ -50,23 +50,12 @@ def test_the_unit_is_named_by_what_is_known(units, named):
 
 def test_words_for_tables():
     assert by_unit(DOCUMENT, 2077) == "by document (2,077)"
-    assert [count_in_words(DOC, 1), count_in_words(DOC, 1208), count_in_words(SENTENCE, 2)] == [
-        "1 Doc of the file",
-        "1,208 Docs of the file",
-        "2 sentences",
-    ]
+    for unit, n, words in ((DOC, 1, "1 Doc of the file"), (DOC, 1208, "1,208 Docs of the file"), (SENTENCE, 2, "2 sentences")):
+        assert count_in_words(unit, n) == words
 
 
 def documents_of(*sizes: int) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
-
-
-# Folds
-
-
-def test_no_more_folds_than_documents():
-    assert folds_of(documents_of(2, 1, 1), 5).tolist() == [0, 0, 1, 2]
-    assert folds_of(documents_of(3), 5).tolist() == [0, 0, 0]
 
 
 def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
@@ -83,11 +72,21 @@ def test_every_pair_is_scored_once_by_what_was_learned_outside_of_its_fold():
     assert cross_fit(folds, lambda outside, inside: outside[:1] + 0.0).shape == (6,)
 
 
-def test_folds_worked_by_hand():
-    assert folds_of(documents_of(2, 2, 2, 2), 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert folds_of(documents_of(1, 1, 4), 2).tolist() == [0, 0, 1, 1, 1, 1]
+@pytest.mark.parametrize(
+    ("sizes", "n_folds", "folds"),
+    [
+        ((2, 2, 2, 2), 2, [0, 0, 0, 0, 1, 1, 1, 1]),
+        ((1, 1, 4), 2, [0, 0, 1, 1, 1, 1]),
+        ((7,) * 100, 5, np.repeat(np.arange(5), 140).tolist()),
+        ((2, 1, 1), 5, [0, 0, 1, 2]),  # no more folds than documents
+        ((3,), 5, [0, 0, 0]),
+        ((), 5, []),
+    ],
+)
+def test_folds_worked_by_hand(sizes, n_folds, folds):
+    assert folds_of(documents_of(*sizes), n_folds).tolist() == folds
     # Numbers of documents need not follow one another.
-    assert folds_of(np.array([3, 3, 9, 9, 40, 40]), 3).tolist() == [0, 0, 1, 1, 2, 2]
+    assert folds_of(3 + 7 * documents_of(*sizes), n_folds).tolist() == folds
 
 
 @given(sizes=st.lists(st.integers(1, 30), min_size=2, max_size=40), n_folds=st.integers(2, 8))
@@ -109,19 +108,6 @@ def test_no_fold_is_empty(sizes, n_folds):
     """A document as long as several folds used to leave those folds empty: fitted for nothing, and count_in_words in the report."""
     folds = folds_of(documents_of(*sizes), min(n_folds, len(sizes)))
     assert np.bincount(folds).min() > 0
-
-
-def test_many_equal_documents_make_equal_folds():
-    held = np.bincount(folds_of(documents_of(*[7] * 100), 5))
-    assert held.tolist() == [140] * 5
-
-
-def test_folds_of_one_document_or_none():
-    assert folds_of(documents_of(4), 5).tolist() == [0, 0, 0, 0]
-    assert folds_of(documents_of(), 5).tolist() == []
-
-
-# Thinning
 
 
 @pytest.mark.parametrize("n", [0, 1, 299, 300])
@@ -149,16 +135,10 @@ def test_the_index_ascends_and_the_numbers_of_documents_do_not_matter(sizes, mos
     np.testing.assert_array_equal(thin_out(documents * 7 + 1000, most), index)
 
 
-def test_thinning_leaves_two_documents_to_compare():
+@pytest.mark.parametrize(("sizes", "most"), [((50, 50), 60), ((50,), 10)])
+def test_thinning_leaves_two_documents_to_compare_or_the_only_one(sizes, most):
     """Of two documents longer than the limit only one used to be kept, and the choice was refused for want of documents."""
-    assert thin_out(documents_of(50, 50), n_most=60).tolist() == list(range(100))
-
-
-def test_one_document_longer_than_the_limit_is_kept():
-    assert thin_out(documents_of(50), n_most=10).tolist() == list(range(50))
-
-
-# Runs of sentences
+    assert thin_out(documents_of(*sizes), n_most=most).tolist() == list(range(sum(sizes)))
 
 
 def sentences(n: int, every: int) -> np.ndarray:

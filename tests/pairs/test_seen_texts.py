@@ -31,7 +31,7 @@ def units_of(sentences, size, tag="N") -> TextUnits:
     return watch.units()
 
 
-def fit_on(sentences, size) -> FitTextDigests:
+def digests_of_fit(sentences, size) -> FitTextDigests:
     return FitTextDigests(salt="salt").with_texts(units_of(sentences, size))
 
 
@@ -42,13 +42,13 @@ def test_white_space_makes_no_other_text():
 
 @pytest.mark.parametrize(("of_fit", "judged"), [(10, 10), (10, 1), (1, 10), (7, 10), (10, 7)])
 def test_the_same_data_is_known_in_any_chunks(of_fit, judged):
-    share = fit_on(SENTENCES, of_fit).overlap_with(units_of(SENTENCES, judged))
+    share = digests_of_fit(SENTENCES, of_fit).overlap_with(units_of(SENTENCES, judged))
     assert share == TrainTestOverlap(-(-20 // judged), -(-20 // judged), 1.0)
     assert share.is_fit_data
 
 
 def test_the_share_is_that_of_the_words():
-    fit = fit_on(SENTENCES[:5] + [["a"] * 30], 1)
+    fit = digests_of_fit(SENTENCES[:5] + [["a"] * 30], 1)
     # Of four documents of five sentences one is known, of the others a single sentence each at most.
     share = fit.overlap_with(units_of(SENTENCES, 5))
     assert share == TrainTestOverlap(4, 1, 0.25)
@@ -58,9 +58,11 @@ def test_the_share_is_that_of_the_words():
 
 def test_short_texts_are_not_compared():
     short = [[f"w{i}", "is", "so"] for i in range(20)]
-    assert fit_on(short, 1).overlap_with(units_of(short, 1)) is None
-    assert fit_on(short, 10).overlap_with(units_of(short, 10)).share == 1.0  # as a whole they are long
-    assert fit_on([*short, *SENTENCES], 1).overlap_with(units_of([*short, *SENTENCES[:1]], 1)) == TrainTestOverlap(1, 1, 1.0)
+    assert digests_of_fit(short, 1).overlap_with(units_of(short, 1)) is None
+    assert digests_of_fit(short, 10).overlap_with(units_of(short, 10)).share == 1.0  # as a whole they are long
+    assert digests_of_fit([*short, *SENTENCES], 1).overlap_with(units_of([*short, *SENTENCES[:1]], 1)) == TrainTestOverlap(
+        1, 1, 1.0
+    )
 
 
 def test_short_texts_are_not_kept_so_that_no_dictionary_reads_them():
@@ -76,13 +78,13 @@ def test_short_texts_are_not_kept_so_that_no_dictionary_reads_them():
 
 
 def test_documents_without_gold_do_not_count():
-    assert fit_on(SENTENCES, 1).overlap_with(units_of(SENTENCES, 1, tag="")) is None
+    assert digests_of_fit(SENTENCES, 1).overlap_with(units_of(SENTENCES, 1, tag="")) is None
 
 
 def test_very_many_digests_are_sampled(monkeypatch):
     monkeypatch.setattr(seen_texts, "MOST", 50)
     sentences = [[f"word{i}", *["and", "so", "on", "it", "goes"]] for i in range(1000)]
-    fit = fit_on(sentences[:500], 1)
+    fit = digests_of_fit(sentences[:500], 1)
     assert len(fit.digests) == 50
     share = fit.overlap_with(units_of(sentences, 1))
     assert share.share == pytest.approx(0.5, abs=0.15)
@@ -91,7 +93,7 @@ def test_very_many_digests_are_sampled(monkeypatch):
 
 
 def test_the_state_holds_numbers_alone():
-    fit = fit_on(SENTENCES, 10)
+    fit = digests_of_fit(SENTENCES, 10)
     state = fit.state()
     assert state.pop("salt") == "salt"
     assert {key: value.dtype for key, value in state.items()} == {"digests": np.dtype(np.uint64)}

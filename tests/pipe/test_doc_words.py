@@ -1,11 +1,15 @@
 """The tokens of Docs as arrays that features can look at."""
 
+import numpy as np
 import pytest
 import spacy
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
+from spacy_calib.context.features import DocFunction
+from spacy_calib.errors import CalibError
 from spacy_calib.pipe.doc_words import words_of
+from tests.sentences import says
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +41,12 @@ def test_batches_joined_are_the_whole(docs):
 
 def test_nothing(docs):
     assert len(words_of([])) == len(words_of([docs[1]])) == 0
+
+
+def test_a_feature_with_one_number_that_is_not_finite_is_refused_with_it_and_its_doc(docs):
+    """Of three columns of seven tokens; the last token is the only one of the third Doc."""
+    values = np.zeros((7, 3))
+    assert words_of(docs, [DocFunction("mine", lambda docs: values)]).columns["mine"].shape == (7, 3)
+    values[6, 1] = np.inf
+    with pytest.raises(CalibError, match=says("C203", name="mine", given=np.inf, text="Dogs ")):
+        words_of(docs, [DocFunction("mine", lambda docs: values)])

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
+import simulate_active_learning as simulation
 import spacy
 from spacy.tokens import Doc
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-
-
-@pytest.fixture(autouse=True)
-def simulation(monkeypatch):
-    """The script, with the folder scripts/ as it is on the path when it runs."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import simulate_active_learning
-
-    yield simulate_active_learning
-    for name in ("simulate_active_learning", "frame"):
-        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize(
@@ -36,17 +21,17 @@ def simulation(monkeypatch):
         ([100, 200], [0.5, 0.7], 0.71, None),
     ],
 )
-def test_words_needed(simulation, words, reached, wanted, needed):
+def test_words_needed(words, reached, wanted, needed):
     assert simulation.words_needed(words, reached, wanted) == (None if needed is None else pytest.approx(needed))
 
 
-def test_quality(simulation):
+def test_quality():
     vocab = spacy.blank("xx").vocab
     gold, given = (Doc(vocab, words=list("abcd"), tags=list(tags)) for tags in ("NNVV", "NVVV"))
     assert simulation.quality([given], [gold]) == 0.75
 
 
-def test_the_summary_by_hand(simulation):
+def test_the_summary_by_hand():
     curves = [
         simulation.Curve("margin", 0, [100, 300], [5, 15], [0.5, 0.9]),
         simulation.Curve("margin", 1, [100, 300], [5, 15], [0.5, 0.7]),

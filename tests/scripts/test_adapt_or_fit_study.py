@@ -23,18 +23,18 @@ def documents():
 SOURCE = Source("made up", "", "", "MIT", documents, TO_THREE, fitted=False)
 
 
-def tags_of(source):
+def tags_in(source):
     return [tag for document in source.read() for sentence in document for tag in sentence.gold["ents"]]
 
 
 def test_gold_of_one_type_is_taken_out_with_all_its_tokens():
-    whole, none, half = (tags_of(study.without_gold(SOURCE, "PER", share)) for share in (0.0, 1.0, 0.5))
-    assert whole == tags_of(SOURCE)
+    whole, none, half = (tags_in(study.without_gold(SOURCE, "PER", share)) for share in (0.0, 1.0, 0.5))
+    assert whole == tags_in(SOURCE)
     assert [tag for tag in none if tag.endswith("PER")] == []
     assert [tag for tag in none if not tag.endswith("PER")].count("B-LOC") == 36
     assert 8 < half.count("B-PER") < 28  # of 36
     assert half.count("B-PER") == half.count("I-PER")  # each name has two words
-    assert half == tags_of(study.without_gold(SOURCE, "PER", 0.5))
+    assert half == tags_in(study.without_gold(SOURCE, "PER", 0.5))
 
 
 def draw(fit, test, documents=60):

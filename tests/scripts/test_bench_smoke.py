@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
+import bench_smoke as smoke
+import made_up
 import pytest
+from quality import readers
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 
 
-@pytest.fixture
-def smoke(monkeypatch):
-    """The script, with the folder scripts/ as it is on the path when it runs."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import bench_smoke
-
-    yield bench_smoke
-    sys.modules.pop("bench_smoke", None)
-
-
-def test_every_program_is_run_or_skipped_with_a_reason(smoke):
+def test_every_program_is_run_or_skipped_with_a_reason():
     files = {file.relative_to(SCRIPTS).as_posix(): file for file in SCRIPTS.rglob("*.py")}
     assert {*smoke.RUNS, *smoke.SKIPPED} <= set(files)
     assert all(smoke.SKIPPED.values())
@@ -48,7 +40,7 @@ def test_make_and_ci_call_it():
         ("import sys\nprint('a table' if sys.argv[1:] == ['--small'] and __name__ == '__main__' else sys.argv)", ""),
     ],
 )
-def test_a_script_that_fails_is_seen(smoke, code, why, tmp_path, capsys):
+def test_a_script_that_fails_is_seen(code, why, tmp_path, capsys):
     (tmp_path / "script.py").write_text(code, encoding="utf8")
     said = smoke.run(tmp_path / "script.py", ["--small"], "a table")
     assert why in said
@@ -56,15 +48,9 @@ def test_a_script_that_fails_is_seen(smoke, code, why, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_the_made_up_treebanks_are_read_as_the_real_ones_are(smoke, monkeypatch, tmp_path):
-    import made_up
-
+def test_the_made_up_treebanks_are_read_as_the_real_ones_are(monkeypatch, tmp_path):
     made_up.write_treebanks(tmp_path)
     monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path / "data"))
-    from quality import readers
-
     documents = readers.ewt("dev", "tags")
     assert len(documents) == 240
     assert readers.count_tokens(documents) > 2500
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("quality", "frame")]:
-        sys.modules.pop(name)

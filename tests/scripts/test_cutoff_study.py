@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.types import Pairs
+from tests.made import judged_pairs
 
 
 @pytest.mark.parametrize("n", [9, 10, 11])
@@ -22,16 +22,15 @@ def test_documents_are_dealt_into_halves_and_stay_whole(n):
     assert second.tolist() != study.deal(documents, np.random.default_rng(1)).tolist()
 
 
-def made_up(n: int = 6000, n_documents: int = 2000) -> JudgedPairs:
-    """Entities of two labels in documents; each is right with the probability of its score."""
+def entity_pairs(n: int = 6000, n_documents: int = 2000) -> JudgedPairs:
+    """Entities in documents; each is right with the probability of its score."""
     rng = np.random.default_rng(0)
     scores, documents = rng.beta(5, 1, n), np.sort(rng.integers(0, n_documents, n))
-    pairs = Pairs(np.arange(n), rng.integers(0, 2, n), scores, rng.random(n) < scores, n)
-    return JudgedPairs(pairs, scores, documents)
+    return judged_pairs(scores, rng.random(n) < scores, documents, scores)
 
 
 def test_a_cut_off_is_found_on_one_half_and_judged_on_the_other():
-    data = made_up()
+    data = entity_pairs()
     second, keys = study.deal(data.documents, np.random.default_rng(0)), ["all"] * len(data.documents)
     found, held, share = study.precision_split(data, keys, second, 0.9, 0.95)["all"]
     assert found > 0.9

@@ -73,14 +73,9 @@ def repository(tmp_path: Path, monkeypatch) -> Path:
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
+    shared = {"page": "page.md", "command": "python tests/doc/test_events.py"}
     entries = [
-        {
-            "name": name,
-            "page": "page.md",
-            "command": "python tests/doc/test_events.py",
-            "measures": rooms,
-            "code": digest_of(rooms, root),
-        }
+        {**shared, "name": name, "measures": rooms, "code": digest_of(rooms, root)}
         for name, rooms in {"all": ["doc", "metrics"], "file": ["doc/events.py"]}.items()
     ]
     entries.append({**entries[0], "name": "old", "code": "older"})
@@ -188,16 +183,12 @@ def test_tests_mirror_the_package(moved):
 
 def test_texts_entry_points_and_strings_follow(moved):
     page = (moved / "docs/page.md").read_text()
-    assert (
-        "See `plugins/events/questions.py` and `doc/events.pyx`, `plugins.events.questions.Event.most` and `doc.eventful`."
-        in page
-    )
+    places = "`plugins/events/questions.py` and `doc/events.pyx`, `plugins.events.questions.Event.most` and `doc.eventful`"
+    assert f"See {places}." in page
     assert "::: spacy_calib.gold.hits.hits\n::: spacy_calib.metrics.loss\n" in page
     assert "from spacy_calib.plugins.events.questions import Event\nfrom spacy_calib.gold.hits import hits\n" in page
-    assert (
-        '".plugins.events.questions:Event", "score": ".plugins.events.scores"'
-        in (moved / "spacy_calib/__init__.py").read_text()
-    )
+    later = '".plugins.events.questions:Event", "score": ".plugins.events.scores"'
+    assert later in (moved / "spacy_calib/__init__.py").read_text()
     assert (moved / "CHANGELOG.md").read_text() == "spacy_calib.doc.events\n"
     setup = (moved / "setup.cfg").read_text()
     assert "A = spacy_calib.plugins.events.questions:Event\n    B = spacy_calib.gold.hits:hits\n" in setup

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quality import data, peers, readers
+from quality.data import DataSet, Split
+from quality.judge import never_worse
+from quality.ours import Task, methods, write_pairs
 
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.context.words import Words
 from spacy_calib.metrics import log_loss
 from spacy_calib.types import Pairs
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 N_TAGS = 6
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch):
-    """The folder scripts/ as it is on the path when the benchmark runs."""
-    pytest.importorskip("spacy")
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    yield
-    for name in list(sys.modules):
-        if name in ("bench_quality", "frame", "demo", "peer_worker") or name.split(".")[0] == "quality":
-            sys.modules.pop(name)
 
 
 def drawn(n: int, seed: int):
@@ -48,16 +39,12 @@ def drawn(n: int, seed: int):
 
 @pytest.fixture
 def held():
-    from quality.data import DataSet, Split
-
     counts = tuple(np.bincount(drawn(900, 0)[1].clip(0), minlength=N_TAGS).tolist())
     labels = tuple("ABCDEF")
     return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(900, 0)), Split(*drawn(900, 1)))
 
 
 def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
-    from quality.ours import Task, write_pairs
-
     task = Task(held)
     logits = np.asarray(held.test.logits, dtype=np.float64)
     chances = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -77,8 +64,6 @@ def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
 
 
 def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):
-    from quality.ours import Task, methods
-
     task = Task(held)
     losses = {}
     for name, run in methods("streusle-not"):
@@ -92,8 +77,6 @@ def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_tha
 
 
 def test_never_worse_sees_a_rival_that_is_better():
-    from quality.judge import never_worse
-
     rng = np.random.default_rng(3)
     n = 4000
     chances = rng.uniform(0.05, 0.95, n)
@@ -110,26 +93,16 @@ def test_never_worse_sees_a_rival_that_is_better():
     assert fine.upper <= fine.margin
 
 
-# Peers
-
-
 def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp_path, monkeypatch):
-    from quality import data, ours, peers
-
     folder = tmp_path / "made-up"
     folder.mkdir()
     data.write(held, folder)
-    task = ours.Task(held)
-    ours.write_pairs(task, folder)
+    task = Task(held)
+    write_pairs(task, folder)
     monkeypatch.setattr(peers, "environment", lambda name, cache: (Path(sys.executable), ""))
-    monkeypatch.setattr(
-        peers,
-        "PEERS",
-        {
-            "scikit-learn": peers.Peer((), {"binary": (None, ("sigmoid",))}),
-            "netcal": peers.Peer((), {"binary": (None, ("IsotonicRegression",))}),
-        },
-    )
+    methods_of_peers = {"scikit-learn": "sigmoid", "netcal": "IsotonicRegression"}
+    tried = {name: peers.Peer((), {"binary": (None, (method,))}) for name, method in methods_of_peers.items()}
+    monkeypatch.setattr(peers, "PEERS", tried)
     first = peers.run_peers(folder, tmp_path, tmp_path / "out", list(peers.PEERS))
     by_name = {(one.peer, one.how): one for one in first}
     sigmoid = by_name["scikit-learn", "pooled"]
@@ -146,8 +119,6 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
 
 
 def test_features_of_pairs_look_at_their_tokens(tmp_path):
-    from quality import peers
-
     chances = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1]])
     arrays = {
         "logits": np.log(chances), "starts": np.array([0, 3, 4]), "rows": np.array([0, 0, 2, 3]), "tags": np.array([0, 1, 1, 0]),
@@ -158,35 +129,22 @@ def test_features_of_pairs_look_at_their_tokens(tmp_path):
     for name, array in arrays.items():
         np.save(tmp_path / f"fit_{name}.npy", array)
     worker = peers.peer_worker
-    data = worker.Data(tmp_path)
+    arrays_of_peer = worker.Data(tmp_path)
     own = worker.log_odds(arrays["scores"])
-    numbers, categories = worker.pair_features(data, "fit", "tag and ending")
+    numbers, categories = worker.pair_features(arrays_of_peer, "fit", "tag and ending")
     np.testing.assert_allclose(numbers, own[:, None])
     np.testing.assert_array_equal(categories, [[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 2]])
-    numbers, categories = worker.pair_features(data, "fit", "everything")
+    numbers, categories = worker.pair_features(arrays_of_peer, "fit", "everything")
     np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.2, 0.7, 0.1, 0.8])))
     np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [1, 0], [0, 1], [0, 0]])
     np.testing.assert_array_equal(categories[:, 3:], [[-1, 0, 5], [-1, 0, 5], [0, -1, 7], [-1, -1, 7]])
 
 
-# Readers
-
-DATA = os.environ.get("SPACY_CALIB_DATA", "")
-needs_data = pytest.mark.skipif(
-    not Path(DATA).is_dir() or not DATA, reason="SPACY_CALIB_DATA does not name the folder of real data sets"
-)
-
-
 def sizes(documents) -> tuple[int, int]:
-    from quality.readers import count_tokens
-
-    return len(documents), count_tokens(documents)
+    return len(documents), readers.count_tokens(documents)
 
 
-@needs_data
-def test_readers_find_what_the_data_sets_say_they_hold():
-    from quality import readers
-
+def test_readers_find_what_the_data_sets_say_they_hold(shared_data):
     assert sizes(readers.ark("test")) == (500, 7152)
     assert sizes(readers.streusle("dev"))[1] == 5396
     parts = readers.ptb()

@@ -70,42 +70,36 @@ def test_f_of_sums():
     assert f_measure(np.array([[3.0, 4, 6, 0, 0], [0, 0, 0, 0, 0]])).tolist() == [0.6, 0]
 
 
-# Runs
-
-
 @pytest.fixture(scope="module")
 def data():
     """Two labels that the first feature tells most of the time; a feature of its own for each word, so that there are unseen ones."""
     rng = np.random.default_rng(3)
-    rows, gold, at = [], [], 3
-    for _ in range(60):
+    rows, gold = [], []
+    for sentence in range(60):
         labels = rng.integers(0, 2, 4)
-        seen = np.where(rng.random(4) < 0.85, labels, 1 - labels)
-        rows.append(
-            SparseFeatures(
-                np.stack([np.zeros(4, dtype=int), 1 + seen, at + np.arange(4)], axis=1).reshape(-1), np.arange(5) * 3
-            )
-        )
+        first = 1 + np.where(rng.random(4) < 0.85, labels, 1 - labels)
+        features = np.stack([np.zeros(4, dtype=int), first, 3 + 4 * sentence + np.arange(4)], axis=1)
+        rows.append(SparseFeatures(features.reshape(-1), np.arange(5) * 3))
         gold.append(labels)
-        at += 4
-    return Sentences(rows, gold, ("O", "B-A"), at)
-
-
-PLAN = {"rounds": 1, "folds": 3, "quarters": 2, "tuning": Tuning(30, 10, 1, (0.01, 1.0), 4)}
+    return Sentences(rows, gold, ("O", "B-A"), 3 + 4 * 60)
 
 
 def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
     """Gold of the judged sentences is not read before the answers are there."""
     training, judged = parts_of(len(data), 3, 0, 0)
     read: set[int] = set()
-    monkeypatch.setattr(
-        "sequences.learning.train",
-        lambda data, sentences, *rest: read.update(sentences.tolist()) or train(data, sentences, *rest),
-    )
-    monkeypatch.setattr(
-        "sequences.learning.counts_of", lambda data, said, at: read.update(at.tolist()) or counts_of(data, said, at)
-    )
-    tuning = PLAN["tuning"]
+
+    def read_and_train(data, sentences, *rest):
+        read.update(sentences.tolist())
+        return train(data, sentences, *rest)
+
+    def read_and_count(data, labels, sentences):
+        read.update(sentences.tolist())
+        return counts_of(data, labels, sentences)
+
+    monkeypatch.setattr("sequences.learning.train", read_and_train)
+    monkeypatch.setattr("sequences.learning.counts_of", read_and_count)
+    tuning = Tuning(30, 10, 1, (0.01, 1.0), 4)
     chosen = choose_settings(data, training, "cw", 0, tuning)
     assert set(chosen) == {"phi"}
     assert set(choose_scale(data, training, "cw", 1, 0, chosen, tuning)) == {"kd_pc", "kd_fixed"}

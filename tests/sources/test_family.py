@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-import catalogue
 import numpy as np
 import pytest
 import spacy
@@ -80,15 +80,8 @@ def config_of(case) -> dict[str, Any]:
 
 
 def component_of(factory: str) -> str:
-    return (
-        "ner"
-        if factory.endswith("ner")
-        else "parser"
-        if factory.endswith("parser")
-        else factory.partition("_")[0]
-        if factory.startswith(("spancat", "textcat"))
-        else factory
-    )
+    known = re.search("^spancat|^textcat|ner$|parser$", factory)
+    return known[0] if known else factory
 
 
 def make(case) -> Source:
@@ -107,23 +100,24 @@ def with_other_labels(source: Source, pipe: Any) -> Source:
 def world(case, mapped, trained_bytes) -> tuple[Language, Source, Any]:
     """(pipeline, source, the component that it reads)."""
     factory = case[2]
-    if factory.endswith("ner"):
+    component = component_of(factory)
+    if component == "ner":
         nlp = trained_once(factory)
-    elif factory.endswith("parser"):
+    elif component == "parser":
         nlp = trained_parser(factory)
-    elif factory.startswith("spancat"):
+    elif component == "spancat":
         nlp = revive(train(factory))
     elif factory == "span_finder":
         nlp = finding()
     elif factory in ADDED:
         nlp = ADDED[factory].pipeline()
-    elif factory.startswith("textcat"):
+    elif component == "textcat":
         nlp = revive_categorizer(factory)
-        if factory != "textcat":
-            nlp.rename_pipe(factory, "textcat")
+        if factory != component:
+            nlp.rename_pipe(factory, component)
     else:
         nlp = revive(trained_bytes)
-    source, pipe = make(case), nlp.get_pipe(component_of(factory)) if factory else None
+    source, pipe = make(case), nlp.get_pipe(component) if factory else None
     return nlp, with_other_labels(source, pipe) if mapped else source, pipe
 
 
@@ -232,9 +226,6 @@ def test_a_component_is_found_again_after_a_rename(case, world):
         nlp.rename_pipe(new, old)
 
 
-# Claims
-
-
 @pytest.mark.parametrize(
     ("name", "factory"),
     [(name, factory) for name, _, factory in CASES if factory and "Scores" not in name and "Pos" not in name],
@@ -274,23 +265,9 @@ class Sentences(Source):
     def read(self, pipe: Any, docs: Any) -> Any: ...
 
 
-@pytest.fixture
-def registered_outside():
-    """Registers sources, and takes them back."""
-    names: list[str] = []
-
-    def register(name: str, make: Any) -> None:
-        registry.calib_sources(name, func=make)
-        names.append(name)
-
-    yield register
-    for name in names:
-        catalogue._remove((*registry.calib_sources.namespace, name))
-
-
-def test_a_source_from_outside_goes_before_ours(registered_outside):
+def test_a_source_from_outside_goes_before_ours(register):
     nlp = spacy.blank("xx")
-    registered_outside("another.Sentences.v1", Sentences)
+    register("calib_sources", "another.Sentences.v1", Sentences)
     assert source_name_for(nlp.add_pipe("tagger")) == "another.Sentences.v1"
     assert source_name_for(nlp.add_pipe("sentencizer")) == "another.Sentences.v1"
     assert source_name_for(nlp.add_pipe("morphologizer")) == "spacy-calib.Softmax.v1"
@@ -298,17 +275,17 @@ def test_a_source_from_outside_goes_before_ours(registered_outside):
         find_component(nlp, make(("spacy-calib.Spancat.v1", {"component": "tagger"}, "tagger")), "", ())
 
 
-def test_a_source_that_needs_settings_is_not_asked(registered_outside):
+def test_a_source_that_needs_settings_is_not_asked(register):
     def make_source(component: str) -> Source:
         return Sentences(component)
 
-    registered_outside("another.Sentences.v1", make_source)
+    register("calib_sources", "another.Sentences.v1", make_source)
     assert source_name_for(spacy.blank("xx").add_pipe("tagger")) == "spacy-calib.Softmax.v1"
 
 
-def test_two_sources_from_outside_that_claim_one_component_are_both_named(registered_outside):
-    registered_outside("another.Sentences.v1", Sentences)
-    registered_outside("third.Sentences.v1", Sentences)
+def test_two_sources_from_outside_that_claim_one_component_are_both_named(register):
+    register("calib_sources", "another.Sentences.v1", Sentences)
+    register("calib_sources", "third.Sentences.v1", Sentences)
     pipe = spacy.blank("xx").add_pipe("tagger")
     with pytest.raises(CalibError, match="C200.*'tagger'.*another.Sentences.v1, third.Sentences.v1"):
         source_name_for(pipe)

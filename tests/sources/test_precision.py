@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.sources.precision import half_precision_components, has_half_precision
-from tests.conftest import examples_for, run_upstream
+from tests.conftest import examples_for, run_other_pipes
 
 MIXED = SimpleNamespace(_mixed_precision=True, _model=None)
 
@@ -43,8 +43,7 @@ def test_weights_of_torch(dtype):
 def test_a_fit_warns_once(nlp):
     nlp.get_pipe("tok2vec").model.shims.append(MIXED)
     calib = nlp.add_pipe("calib", after="tagger")
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, examples_for(nlp, 60, seed=2))
+    examples = run_other_pipes(nlp, examples_for(nlp, 60, seed=2))
     with pytest.warns(UserWarning, match=r"CW24.* 'calib' was fitted to scores of 'tok2vec', computed at half precision"):
         calib.fit(examples)
     with warnings.catch_warnings():

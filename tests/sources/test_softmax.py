@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import spacy
@@ -14,7 +16,7 @@ from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Marginals
-from tests.conftest import examples_for, run_upstream
+from tests.conftest import examples_for, fit_calib
 from tests.sources.ner import TOK2VEC
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -33,9 +35,7 @@ def in_pairs(examples):
 def test_fit_annotate_and_score(nlp, component):
     config = {"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": component}}
     calib = nlp.add_pipe("calib", after=component, config=config)
-    with nlp.select_pipes(disable=["calib"]):
-        examples = run_upstream(nlp, in_pairs(examples_for(nlp, 60, seed=2)))
-    calib.fit(examples)
+    fit_calib(nlp, in_pairs(examples_for(nlp, 60, seed=2)))
     doc = nlp(TEXT)
     annotation = get_annotation(KINDS[component])
     for token in doc:
@@ -46,9 +46,7 @@ def test_fit_annotate_and_score(nlp, component):
     assert sum(t._.calib_score is not None for t in doc) >= len(doc) - 1
     assert calib.fit_info.layer == KINDS[component]
     assert sum(calib.tokens.maps.groups.counts) > 0
-    scores = nlp.evaluate(in_pairs(examples_for(nlp, 40, seed=6)))
-    assert 0 <= scores["calib_brier"] <= 1
-    assert scores["calib_gmce_per_group"]
+    assert nlp.evaluate(in_pairs(examples_for(nlp, 40, seed=6)))["calib_gmce_per_group"]
 
 
 def test_lemmas_merge_the_trees_that_give_them(nlp):
@@ -102,10 +100,8 @@ def test_head_that_normalizes_is_not_normalized_twice(nlp):
     pipe = nlp.get_pipe("tagger")
     plain = SoftmaxSource().read(pipe, [doc]).marginals_above(0.0)
     pipe.model.get_ref("output_layer").attrs["softmax_normalize"] = True
-    normalized = SoftmaxSource().read(pipe, [doc]).marginals_above(0.0)
-    assert normalized.scores == pytest.approx(plain.scores, abs=1e-6)
-    forced = SoftmaxSource(normalized=True).read(pipe, [doc]).marginals_above(0.0)
-    assert forced.scores == pytest.approx(plain.scores, abs=1e-6)
+    for source in (SoftmaxSource(), SoftmaxSource(normalized=True)):
+        assert source.read(pipe, [doc]).marginals_above(0.0).scores == pytest.approx(plain.scores, abs=1e-6)
 
 
 def test_temperature_of_the_head(nlp):
@@ -119,9 +115,10 @@ def test_temperature_of_the_head(nlp):
 
 
 def test_model_without_a_softmax_layer_needs_the_setting():
+    model = SimpleNamespace(layers=(), attrs={})
     with pytest.raises(CalibError, match="normalized must be true or false"):
-        SoftmaxSource()._output_form(_NoSoftmax())
-    assert SoftmaxSource(normalized=False)._output_form(_NoSoftmax()) == (False, 1.0)
+        SoftmaxSource()._output_form(model)
+    assert SoftmaxSource(normalized=False)._output_form(model) == (False, 1.0)
 
 
 def test_a_model_of_another_make_is_run_as_a_whole(nlp):
@@ -136,39 +133,15 @@ def test_a_model_of_another_make_is_run_as_a_whole(nlp):
         pipe.model.name = name
 
 
-class _NoSoftmax:
-    """A model whose last layer is not thinc's softmax."""
-
-    layers, attrs = (), {}
+def as_cupy(array):
+    return SimpleNamespace(get=lambda: array)
 
 
-class FakeCupy:
-    """What cupy arrays answer to: `.get()` fetches a numpy copy."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def get(self):
-        return self.array
+def as_torch(array):
+    return SimpleNamespace(detach=lambda: SimpleNamespace(cpu=lambda: SimpleNamespace(numpy=lambda: array)))
 
 
-class FakeTorch:
-    """What torch tensors answer to."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self.array
-
-
-@pytest.mark.parametrize("wrap", [FakeCupy, FakeTorch, lambda a: a, lambda a: a.tolist()])
+@pytest.mark.parametrize("wrap", [as_cupy, as_torch, np.asarray, np.ndarray.tolist])
 def test_to_numpy(wrap):
     array = np.arange(6.0).reshape(2, 3)
     assert np.array_equal(to_numpy(wrap(array)), array)
@@ -181,9 +154,7 @@ def test_logits_in_blocks_give_what_one_block_gives():
     small = LogitScores(logits)
     small._CELLS = 21
     parts = small.marginals_above(0.01)
-    assert np.array_equal(whole.rows, parts.rows)
-    assert np.array_equal(whole.tags, parts.tags)
-    assert np.array_equal(whole.scores, parts.scores)
+    assert all(np.array_equal(getattr(whole, name), getattr(parts, name)) for name in ("rows", "tags", "scores"))
     assert LogitScores(logits[:0]).marginals_above(0.01).n_tokens == 0
 
 

@@ -13,11 +13,12 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.errors import CalibError
 from spacy_calib.sources.span_finder import SpanFinderSource
 from spacy_calib.sources.span_finder import _spans_from as spans_from
-from tests.cli.conftest import bare_docs, calib, ok, save_docs
-from tests.conftest import TOK2VEC, made_once, made_up_sentences, revive
+from tests.cli.conftest import calib, ok, save_docs
+from tests.conftest import TOK2VEC, fit_calib, made_once, made_up_sentences, revive, train_briefly
 from tests.sources.test_spancat import KEY, examples_for, gold_doc
 
 TEXT = "the light saw run a red duck ."
@@ -31,12 +32,7 @@ def trained() -> dict[str, Any]:
         scorer = {"@layers": "spacy.LinearLogistic.v1", "nO": 2}
         model = {"@architectures": "spacy.SpanFinder.v1", "tok2vec": TOK2VEC, "scorer": scorer}
         nlp.add_pipe("span_finder", config={"model": model, "spans_key": KEY, "max_length": 4, "threshold": 0.6})
-        examples = examples_for(nlp, 60, seed=1)
-        optimizer = nlp.initialize(lambda: examples)
-        optimizer.learn_rate = 0.01
-        for _ in range(10):
-            nlp.update(examples, sgd=optimizer)
-        return {"config": nlp.config.copy(), "bytes": nlp.to_bytes()}
+        return train_briefly(nlp, examples_for(nlp, 60, seed=1), 10, 0.01)
 
     return made_once("span_finder", train)
 
@@ -56,9 +52,8 @@ def test_a_span_has_the_score_of_its_start_times_that_of_its_end_and_what_was_le
         for end in range(start + 1, min(len(doc), start + 4) + 1)
     }
     read = SpanFinderSource(lowest=0.2).read(finder, [doc])
-    got = dict(
-        zip(zip(read.spans.starts.tolist(), read.spans.ends.tolist(), strict=True), read.spans.scores.tolist(), strict=True)
-    )
+    starts, ends, probabilities = (column.tolist() for column in (read.spans.starts, read.spans.ends, read.spans.scores))
+    got = dict(zip(zip(starts, ends, strict=True), probabilities, strict=True))
     assert got == pytest.approx({key: score for key, score in every.items() if key in found or score >= 0.2})
     chosen = {key for key, is_chosen in zip(got, read.spans.on_doc.tolist(), strict=True) if is_chosen}
     assert chosen == found
@@ -73,8 +68,6 @@ def test_gold_spans_are_right_whatever_their_labels_and_one_that_ends_elsewhere_
     gold = gold_doc(nlp.vocab, [("the", "DET"), ("dog", "NOUN"), ("run", "VERB")])
     example = Example(Doc(nlp.vocab, words=["the", "dog", "run"]), gold)
     assert {span.label_ for span in gold.spans[KEY]} == {"N", "NP"}
-    from spacy_calib.annotations.span_events import span_hits
-
     assert span_hits(example, annotation, [(0, 2, 0), (1, 2, 0), (0, 3, 0)], "exact").tolist() == [1, 1, 0]
     assert [annotation.label(token) for token in gold] == ["SPAN", "SPAN", "O"]
     del gold.spans[KEY]
@@ -85,10 +78,7 @@ def test_gold_spans_are_right_whatever_their_labels_and_one_that_ends_elsewhere_
 def test_scores_stand_beside_the_spans_and_are_gone_where_tokens_changed():
     nlp = finding()
     nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.SpanFinder.v1", "component": "span_finder"}})
-    references = [gold_doc(nlp.vocab, sentence) for sentence in made_up_sentences(80, 2)]
-    with nlp.select_pipes(disable="calib"):
-        examples = [Example(nlp(doc), gold) for doc, gold in zip(bare_docs(nlp, references), references, strict=True)]
-    nlp.get_pipe("calib").fit(examples)
+    fit_calib(nlp, examples_for(nlp, 80, seed=2))
     doc = nlp(TEXT)
     group = doc.spans[KEY]
     assert [span._.calib_score for span in group] == group.attrs["calib_scores"].tolist()

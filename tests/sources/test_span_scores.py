@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
 from spacy_calib.sources.span_scores import SpanScoresSource
+from tests.conftest import run_upstream
 from tests.sentences import says
 from tests.sources.test_spancat import KEY, TEXT, examples_for, train, with_calib
 
@@ -65,7 +66,7 @@ def pipe_for(**settings) -> tuple[Language, object]:
     return nlp, nlp.add_pipe("calib", config={"source": {**SOURCE, **settings}, "grouping": GROUPING, "token_scores": True})
 
 
-def fitted(examples: list[Example], **settings):
+def fitted_pipe(examples: list[Example], **settings):
     nlp, calib = pipe_for(**settings)
     calib.fit(examples)
     return nlp, calib
@@ -87,10 +88,8 @@ def both_ways(request):
             "bare": {"component": "spancat", "spans_key": KEY},
         }.items()
     }
-    examples = examples_for(nlp, 80, seed=2)
     with nlp.select_pipes(enable=["spancat"]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+        examples = run_upstream(nlp, examples_for(nlp, 80, seed=2))
     for calib in (direct, *others.values()):
         calib.fit(examples)
     return list(nlp.pipe([TEXT, "red dog", "."]))
@@ -126,7 +125,7 @@ def test_without_it_nothing_is_said_of_tokens_outside_of_spans(both_ways):
 @pytest.mark.parametrize("key", ["", "x"])
 def test_learned_from_spans_that_have_one_score_each(conf, key):
     settings = {"spans_key": key} if key else {"score": "_.conf"}
-    nlp, calib = fitted(span_examples(150, 0, key), **settings)
+    nlp, calib = fitted_pipe(span_examples(150, 0, key), **settings)
     doc = calib(span_examples(1, 1, key)[0].predicted)
     spans = list(doc.spans[key] if key else doc.ents)
     given = doc.spans[key].attrs["scores"] if key else [span._.conf for span in spans]
@@ -141,7 +140,7 @@ def test_learned_from_spans_that_have_one_score_each(conf, key):
 
 
 def test_what_was_learned_survives_bytes(conf):
-    nlp, calib = fitted(span_examples(60, 0), score="_.conf")
+    nlp, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     before = [span._.calib_score for span in calib(doc).ents]
     again = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
@@ -183,7 +182,7 @@ def test_a_registered_function_finds_spans_and_scores(register):
         example.predicted.set_ents(
             [Span(example.predicted, s.start, s.end, s.label, kb_id=str(rng.integers(30, 99))) for s in example.predicted.ents]
         )
-    nlp, calib = fitted(examples, score={"@calib_scores": "mine.Percent.v1"})
+    nlp, calib = fitted_pipe(examples, score={"@calib_scores": "mine.Percent.v1"})
     doc = calib(examples[0].predicted)
     assert [span._.calib_raw for span in doc.ents] == pytest.approx([0.01 * int(span.kb_id_) for span in doc.ents])
     # What does not stand on the Doc is a candidate.
@@ -196,14 +195,14 @@ def test_a_registered_function_finds_spans_and_scores(register):
 
 
 def test_a_span_without_a_score_gets_none(conf):
-    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     doc.ents[1]._.conf = None
     calib(doc)
     assert [span._.calib_score is None for span in doc.ents] == [False, True, False]
     assert [token._.calib_score is None for token in doc] == [False, True, True, True, True, False]
     # In a group too, where the best span of the token is another one.
-    _, calib = fitted(span_examples(60, 0, "x"), spans_key="x")
+    _, calib = fitted_pipe(span_examples(60, 0, "x"), spans_key="x")
     doc = span_examples(1, 1, "x")[0].predicted
     doc.spans["x"] = [Span(doc, 2, 4, "PER"), Span(doc, 3, 4, "LOC")]
     doc.spans["x"].attrs["scores"] = [None, 0.5]
@@ -215,7 +214,7 @@ def test_a_span_without_a_score_gets_none(conf):
 
 
 def test_docs_that_cannot_be_read_get_none_and_a_reason(conf):
-    _, calib = fitted(span_examples(60, 0, "x"), spans_key="x")
+    _, calib = fitted_pipe(span_examples(60, 0, "x"), spans_key="x")
     vocab = spacy.blank("xx").vocab
     bare, other = Doc(vocab, words=["Ann"]), Doc(vocab, words=["Ann"])
     other.spans["x"] = [other[:1]]
@@ -223,13 +222,13 @@ def test_docs_that_cannot_be_read_get_none_and_a_reason(conf):
         with pytest.warns(UserWarning, match=rf"\[CW02\].*{why}"):
             calib(doc)
         assert doc._.calib is None
-    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     with pytest.warns(UserWarning, match=r"\[CW02\].*doc.ents was not set"):
         calib(Doc(vocab, words=["Ann"]))
 
 
 def test_no_spans_are_no_fault(conf):
-    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = Doc(spacy.blank("xx").vocab, words=["Ann"], ents=["O"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -263,7 +262,7 @@ def test_a_label_that_is_not_known_is_said_and_gets_none(conf):
 
 
 def test_a_fit_that_fails_leaves_the_labels_as_they_were(conf):
-    nlp, calib = fitted(span_examples(60, 0), score="_.conf")
+    nlp, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     before = [span._.calib_score for span in calib(doc).ents]
     others = span_examples(60, 0, label="ORG")
@@ -292,7 +291,7 @@ def test_not_fitted_it_says_that_labels_are_learned(conf):
 )  # fmt: skip
 def test_what_is_no_probability_is_refused(conf, given, shown):
     sentence = rf"^\[C282\] The score at .*conf.* of the span 'Bob Hill' is {shown}, but must be a number in \[0, 1\], or None"
-    _, calib = fitted(span_examples(60, 0), score="_.conf")
+    _, calib = fitted_pipe(span_examples(60, 0), score="_.conf")
     doc = span_examples(1, 1)[0].predicted
     doc.ents[1]._.conf = given
     with pytest.raises(CalibError, match=sentence):
@@ -369,15 +368,17 @@ def test_a_component_that_left_nothing(conf):
         calib.fit(span_examples(10, 0, write=False))
 
 
-@pytest.mark.parametrize("setting", ["scaling", "sets", "normalize"])
-def test_settings_that_weigh_labels_are_refused(conf, setting):
-    made = {
-        "scaling": {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"},
-        "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1"},
-        "normalize": True,
-    }
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("scaling", {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}),
+        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1"}),
+        ("normalize", True),
+    ],
+)
+def test_settings_that_weigh_labels_are_refused(conf, setting, value):
     nlp = spacy.blank("xx")
-    calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: made[setting]})
+    calib = nlp.add_pipe("calib", config={"source": {**SOURCE, "score": "_.conf"}, setting: value})
     with pytest.raises(CalibError, match=says("C287", setting=setting)):
         calib.fit(span_examples(30, 0))
 

@@ -102,9 +102,6 @@ def test_binary_classes_sum_to_one():
     assert set(doc._.calib_set) <= {"film", "other"}
 
 
-# Refusals
-
-
 @pytest.mark.parametrize(
     ("cats", "sentence"),
     [({}, "has no category 'film'; run the component 'textcat'"), ({"film": 0.5, "music": 0.5}, "has no category 'food'")],
@@ -156,9 +153,6 @@ def test_a_context_is_refused_where_it_is_asked_for(nlp):
         calib.fit(examples)
     calib.context = TokenContext([DocumentConfidence()], "no_worse")
     assert calib.fit(examples).tokens.context is None
-
-
-# Many labels
 
 
 @pytest.mark.skipif(not SMALL_TABLE, reason="before spaCy 3.7.5 a bag of words of 500 labels takes half a gigabyte")

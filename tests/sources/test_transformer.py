@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from tests.catalogue_tables import find_transformers
-from tests.conftest import examples_for, made_up_sentences, run_upstream
+from tests.conftest import examples_for, fit_calib, made_up_sentences
 from tests.made import category_docs
 from tests.tiny_transformers import save_text_model, save_token_model
 
@@ -57,16 +57,13 @@ def trf(tmp_path_factory):
 
 
 def test_fit_evaluate_save_and_load(trf, tmp_path):
-    calib = trf.add_pipe("calib", after="tagger")
-    with trf.select_pipes(disable=["calib"]):
-        examples = run_upstream(trf, examples_for(trf, 120, seed=2))
-    calib.fit(examples)
+    trf.add_pipe("calib", after="tagger")
+    fit_calib(trf, examples_for(trf, 120, seed=2))
     scores = trf.evaluate(examples_for(trf, 60, seed=3))
     assert scores["tag_acc"] > 0.5
-    assert 0 <= scores["calib_smce"] <= 1
+    assert scores["calib_smce"] < 0.2
     texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(5, 4)]
     expected = [[t._.calib_score for t in doc] for doc in trf.pipe(texts)]
-    assert all(0 <= score <= 1 for row in expected for score in row)
     trf.to_disk(tmp_path / "m")
     again = spacy.load(tmp_path / "m")
     got = [[t._.calib_score for t in doc] for doc in again.pipe(texts)]

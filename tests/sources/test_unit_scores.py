@@ -68,28 +68,13 @@ def given_to(doc: Doc, form: str) -> list[Any]:
     return doc.user_data["probs"] if form == "list" else [token._.conf for token in doc]
 
 
-@pytest.mark.parametrize("form", ["number", "mapping", "list"])
-def test_tokens(conf, form):
-    calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
-    calib.fit(token_examples(250, 0, form))
-    assert calib.labels == ("A", "B")
-    doc = calib(token_examples(1, 1, form)[0].predicted)
-    for token, value in zip(doc, given_to(doc, form), strict=True):
-        scores = value if isinstance(value, dict) else {token.tag_: value}
-        # Without a tag on the Doc each token gets its likeliest one.
-        assert token.tag_ == max(scores, key=scores.__getitem__)
-        assert token._.calib_raw == scores[token.tag_]
-        assert set(token._.calib_scores) == {label for label, score in scores.items() if score >= 0.01}
-        assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
-
-
-def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
+def with_mapped_gold(examples: list[Example], table: dict[str, str]) -> list[Example]:
     """The same with gold of another scheme, of tokens or of documents."""
     for example in examples:
         gold = example.reference
         for token in gold:
             token.tag_ = table.get(token.tag_, token.tag_)
-        gold.cats = {table[label]: value for label, value in gold.cats.items()}
+        gold.cats = {table.get(label, label): value for label, value in gold.cats.items()}
     return examples
 
 
@@ -97,33 +82,22 @@ def mapped(examples: list[Example], table: dict[str, str]) -> list[Example]:
 TABLES = [{"A": "Z", "B": "Y"}, {"A": "B", "B": "A"}]
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [{}, *TABLES])
 @pytest.mark.parametrize("form", ["number", "mapping", "list"])
-def test_tokens_with_a_map(conf, form, table):
+def test_tokens_and_those_with_a_map(conf, form, table):
     calib = pipe_with("Token", source={"score": "probs" if form == "list" else "_.conf"})
-    calib.source = with_map(calib.source, table)
-    calib.fit(mapped(token_examples(250, 0, form), table))
+    calib.source = with_map(calib.source, table or None)
+    calib.fit(with_mapped_gold(token_examples(250, 0, form), table))
+    assert set(calib.labels) == {table.get(label, label) for label in TAGS}
     doc = calib(token_examples(1, 1, form)[0].predicted)
     for token, value in zip(doc, given_to(doc, form), strict=True):
         scores = value if isinstance(value, dict) else {token.tag_: value}
-        # The Doc has the tags of who gave the scores; what the pipe says of them names those of the gold.
+        # Without a tag on the Doc each token gets its likeliest one, of who gave the scores; what the pipe says of them names those of the gold.
         assert token.tag_ == max(scores, key=scores.__getitem__)
         assert token._.calib_raw == scores[token.tag_]
-        assert next(iter(token._.calib_scores)) == table[token.tag_]
+        assert next(iter(token._.calib_scores)) == table.get(token.tag_, token.tag_)
+        assert set(token._.calib_scores) == {table.get(label, label) for label, score in scores.items() if score >= 0.01}
         assert token._.calib_score == pytest.approx(scores[token.tag_] ** 2, abs=0.12)
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_documents_with_a_map(conf, table):
-    calib = pipe_with("Doc", source={"score": "_.conf", "labels": TAGS})
-    calib.source = with_map(calib.source, table)
-    calib.fit(mapped(doc_examples(400, 0, "mapping"), table))
-    doc = calib(doc_examples(1, 1, "mapping")[0].predicted)
-    assert doc.cats == doc._.conf
-    label = max(doc.cats, key=doc.cats.__getitem__)
-    assert doc._.calib_raw == doc._.conf[label]
-    assert doc._.calib_score == pytest.approx(doc._.conf[label] ** 2, abs=0.15)
-    assert next(iter(doc._.calib_cats)) == table[label]
 
 
 def test_a_refused_fit_does_not_change_what_was_learned(conf):
@@ -214,9 +188,6 @@ def test_gold_files_bring_lists_along(tmp_path):
         assert source.read(None, predicted).marginals.scores.tolist() == [0.9, 0.8, 0.7]
 
 
-# Documents
-
-
 @pytest.mark.parametrize("factory", ["textcat", "textcat_multilabel"])
 def test_documents_have_the_scores_of_the_direct_way(factory):
     nlp = fitted_categorizer(factory)
@@ -253,10 +224,14 @@ def doc_examples(n: int, seed: int, form: str) -> list[Example]:
     return examples
 
 
-@pytest.mark.parametrize("form", ["number", "mapping", "user_data"])
-def test_documents_with_one_score_or_several(conf, form):
-    calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf"})
-    calib.fit(doc_examples(400, 0, form))
+@pytest.mark.parametrize(
+    ("form", "table"), [*((form, {}) for form in ("number", "mapping", "user_data")), *(("mapping", table) for table in TABLES)]
+)
+def test_documents_with_one_score_or_several_and_with_a_map(conf, form, table):
+    labels = {"labels": TAGS} if table else {}
+    calib = pipe_with("Doc", source={"score": "intent" if form == "user_data" else "_.conf", **labels})
+    calib.source = with_map(calib.source, table or None)
+    calib.fit(with_mapped_gold(doc_examples(400, 0, form), table))
     doc = doc_examples(1, 1, form)[0].predicted
     value = doc.user_data["intent"] if form == "user_data" else doc._.conf
     calib(doc)
@@ -269,10 +244,8 @@ def test_documents_with_one_score_or_several(conf, form):
         assert doc.cats[label] == 1.0
     else:
         assert doc.cats == value
-        assert set(doc._.calib_cats) == set(TAGS)
-
-
-# Further scores of documents
+        assert next(iter(doc._.calib_cats)) == table.get(label, label)
+        assert set(doc._.calib_cats) == set(table.values() or TAGS)
 
 
 def further_examples(n: int, seed: int) -> list[Example]:
@@ -327,10 +300,8 @@ def test_useless_further_scores_are_left_out():
     for number, example in enumerate(examples):
         example.predicted.user_data["sure"] = number % 7 / 7
     calib = pipe_with("Doc", source={"score": "cats,sure"}, selection=AUTO).fit(examples)
-    assert (calib.fit_info.context["kept"], calib.fit_info.context["why"]) == (
-        False,
-        "further scores do not lower the log loss on held-out documents",
-    )
+    assert not calib.fit_info.context["kept"]
+    assert calib.fit_info.context["why"] == "further scores do not lower the log loss on held-out documents"
     assert calib.tokens.context is None
 
 
@@ -386,20 +357,15 @@ def test_damaged_states_of_further_scores():
     held = calib._state()["context"]["learned"]
 
     def refused(**changed: Any) -> str:
-        state = {
-            **calib._state(),
-            "context": {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}},
-        }
+        context = {"@calib_contexts": "spacy-calib.FurtherScores.v1", "settings": {}, "learned": {**held, **changed}}
+        state = {**calib._state(), "context": context}
         with pytest.raises(CalibError, match=r"\[C010\]") as refusal:
             pipe_with("Doc", source={"score": "cats,sure"}).from_bytes(dump(state))
         return str(refusal.value)
 
     groups = held["model"]["groups"]
-    more = {
-        **held["model"],
-        "groups": {**groups, "of_tag": np.append(groups["of_tag"], 0), "counts": np.append(groups["counts"], 0)},
-    }
-    assert "2 labels" in refused(model=more)
+    groups = {**groups, **{name: np.append(groups[name], 0) for name in ("of_tag", "counts")}}
+    assert "2 labels" in refused(model={**held["model"], "groups": groups})
     assert "further scores" in refused(names=["sure", "of"])
     refused(model=None)
 

@@ -69,6 +69,11 @@ def test_a_token_that_begins_names_which_were_not_written_counts_for_all_alike()
     assert answer.among(["yes", "no", "never"]) == pytest.approx({"yes": 0.6, "no": 0.2, "never": 0.2})
 
 
+def test_of_names_that_begin_alike_a_token_means_the_longest_that_it_holds():
+    answer = Answer.from_response(chat(token("placement", 0.6, placement=0.6, place=0.3)))
+    assert answer.among(["place", "placement"]) == pytest.approx({"place": 0.3 / 0.9, "placement": 0.6 / 0.9})
+
+
 @given(st.text("aé€😀\n\u0301", min_size=1, max_size=12), st.data())
 def test_every_cut_of_the_bytes_gives_the_text_and_covers_it(text, data):
     whole = text.encode()

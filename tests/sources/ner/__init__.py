@@ -15,7 +15,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
-from thinc.api import Config
+
+from tests.conftest import LISTENER, run_upstream, train_briefly
 
 TYPES = ("A", "B", "C-D")
 WORDS = [f"w{i}" for i in range(40)]
@@ -23,10 +24,6 @@ SPACES = ["\n", "  "]
 MISSING, IN, OUT, BEGIN = 0, 1, 2, 3
 TOK2VEC = {"@architectures": "spacy.HashEmbedCNN.v2", "width": 16, "depth": 1, "embed_size": 200, "window_size": 1,
            "maxout_pieces": 2, "subword_features": True, "pretrained_vectors": None}  # fmt: skip
-LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-
-
-# Docs
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,6 @@ def random_drafts(n: int, seed: int, presets: str = "none", longest: int = 14, t
     return [random_draft(rng, presets, longest, types) for _ in range(n)]
 
 
-# Recognizers
-
-
 @dataclass(frozen=True)
 class Shape:
     """Of a recognizer's model, as in spacy.TransitionBasedParser.v2."""
@@ -183,7 +177,16 @@ def keys_of(found: Any) -> list[tuple[int, int, int]]:
     return list(found.triples())
 
 
-# A trained recognizer
+def path_probabilities(reading: Any) -> dict[tuple[int, int, str], float]:
+    """(start, end, label) -> probability of all entities that a reading holds."""
+    keys, probabilities = keys_of(reading.all_entities), reading.all_entities.path.tolist()
+    return {(start, end, reading.types[kind]): p for (start, end, kind), p in zip(keys, probabilities, strict=True)}
+
+
+def entity_keys(doc: Doc) -> list[tuple[int, int, str]]:
+    """(start, end, label) of the entities on a Doc."""
+    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
 
 FIRST = ["Ann", "Bob", "Paris", "Lee"]
 PLACES = ["Rome", "Paris", "Lima", "Lee"]
@@ -195,14 +198,8 @@ def gold_doc(vocab: Vocab, i: int, rng: np.random.Generator) -> Doc:
         [("she", "O"), ("saw", "O"), (str(rng.choice(FIRST)), "B-PER"), ("Lee", "I-PER"), (".", "O")],
         [("she", "O"), ("saw", "O"), (str(rng.choice(FIRST)), "B-PER"), (".", "O")],
         [("she", "O"), ("saw", "O"), (str(rng.choice(PLACES)), "B-LOC"), (".", "O")],
-        [
-            (str(rng.choice(FIRST)), "B-PER"),
-            ("saw", "O"),
-            ("New", "B-LOC"),
-            (str(rng.choice(PLACES)), "I-LOC"),
-            ("City", "I-LOC"),
-        ],
-    ]
+        [(str(rng.choice(FIRST)), "B-PER"), ("saw", "O"), ("New", "B-LOC"), (str(rng.choice(PLACES)), "I-LOC"), ("City", "I-LOC")],
+    ]  # fmt: skip
     words, tags = zip(*patterns[i % len(patterns)], strict=True)
     return Doc(vocab, words=list(words), ents=list(tags), sent_starts=[j == 0 for j in range(len(words))])
 
@@ -214,34 +211,24 @@ def gold_examples(nlp: Language, n: int, seed: int) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold) for gold in golds]
 
 
-def train_recognizer(factory: str = "ner", listener: bool = False, steps: int = 25) -> Any:
+@cache
+def _train_recognizer(factory: str, listener: bool) -> Any:
     """(tok2vec,) ner: trained for a moment, so that scores are neither 0 nor 1."""
     fix_random_seed(0)
     nlp: Any = spacy.blank("xx")
     if listener:
         nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
     nlp.add_pipe(factory, name="ner", config={"model": Shape().model(LISTENER if listener else TOK2VEC)})
-    examples = gold_examples(nlp, 60, seed=1)
-    optimizer = nlp.initialize(lambda: examples)
-    optimizer.learn_rate = 0.01
-    for _ in range(steps):
-        nlp.update(examples, sgd=optimizer)
-    return nlp
-
-
-@cache
-def _saved_training(factory: str, listener: bool) -> tuple[Config, bytes]:
-    nlp = train_recognizer(factory, listener)
-    return nlp.config.copy(), nlp.to_bytes()
+    return train_briefly(nlp, gold_examples(nlp, 60, seed=1), 25, 0.01)
 
 
 def trained(factory: str = "ner", listener: bool = False) -> Any:
     """A fresh copy of the trained pipeline, with recognizers of this factory."""
     stock = {ours: name for name, ours in FACTORIES.items()}.get(factory, factory)
-    config, data = _saved_training(stock, listener)
-    settings = config.copy()
-    settings["components"]["ner"]["factory"] = factory
-    return MultiLanguage.from_config(settings).from_bytes(data, exclude=["tokenizer"])
+    saved = _train_recognizer(stock, listener)
+    config = saved["config"].copy()
+    config["components"]["ner"]["factory"] = factory
+    return MultiLanguage.from_config(config).from_bytes(saved["bytes"], exclude=["tokenizer"])
 
 
 @cache
@@ -268,6 +255,5 @@ def fit_on(nlp: Any, calib: Any, n: int = 40, seed: int = 2) -> Any:
     """Fit a calib pipe on made-up sentences that the other pipes of the pipeline have run over."""
     examples = gold_examples(nlp, n, seed)
     with nlp.select_pipes(disable=[name for name, pipe in nlp.pipeline if type(pipe) is type(calib)]):
-        for example, doc in zip(examples, nlp.pipe([eg.predicted for eg in examples]), strict=True):
-            example.predicted = doc
+        run_upstream(nlp, examples)
     return calib.fit(examples)

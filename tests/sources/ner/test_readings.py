@@ -155,9 +155,6 @@ def test_presets():
     assert len(Preset.from_doc(Doc(Vocab())).tokens) == 0
 
 
-# Of real recognizers
-
-
 @pytest.mark.parametrize("presets", PRESETS)
 def test_marginals_of_recognizers(presets):
     ner, _ = twins(Shape(extra_state_tokens=True))

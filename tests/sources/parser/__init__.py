@@ -15,6 +15,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from spacy.vocab import Vocab
 
+from tests.conftest import train_briefly
 from tests.sources.ner import TOK2VEC, Shape, randomize
 
 # One of them was lifted from a head with the label "obj", to make its tree projective.
@@ -61,8 +62,6 @@ def parse(parser: Any, docs: Sequence[Doc]) -> list[list[tuple[int, str, bool]]]
     return arcs_of(docs)
 
 
-# A trained parser
-
 NOUNS, VERBS = ["dog", "duck", "king"], ["saw", "met"]
 
 
@@ -93,28 +92,18 @@ def gold_examples(nlp: Language, n: int, seed: int) -> list[Example]:
     return [Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold) for gold in golds]
 
 
-def train_parser(steps: int = 20) -> Any:
+@cache
+def _train_parser() -> Any:
     """Trained for a moment, so that scores are neither 0 nor 1."""
     fix_random_seed(0)
     nlp: Any = spacy.blank("xx")
     nlp.add_pipe("parser", config={"model": Shape().model(TOK2VEC, "parser"), "min_action_freq": 1})
-    examples = gold_examples(nlp, 40, seed=1)
-    optimizer = nlp.initialize(lambda: examples)
-    optimizer.learn_rate = 0.01
-    for _ in range(steps):
-        nlp.update(examples, sgd=optimizer)
-    return nlp
-
-
-@cache
-def _trained_bytes() -> tuple[Any, bytes]:
-    nlp = train_parser()
-    return nlp.config.copy(), nlp.to_bytes()
+    return train_briefly(nlp, gold_examples(nlp, 40, seed=1), 20, 0.01)
 
 
 def trained(factory: str = "parser") -> Any:
     """A copy of the trained pipeline, with spaCy's parser or ours."""
-    config, data = _trained_bytes()
-    config = config.copy()
+    saved = _train_parser()
+    config = saved["config"].copy()
     config["components"]["parser"]["factory"] = factory
-    return MultiLanguage.from_config(config).from_bytes(data, exclude=["tokenizer"])
+    return MultiLanguage.from_config(config).from_bytes(saved["bytes"], exclude=["tokenizer"])

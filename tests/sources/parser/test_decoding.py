@@ -13,7 +13,7 @@ from spacy_calib.errors import CalibError
 from spacy_calib.sources.parser import decoding
 from spacy_calib.sources.parser.decoding import arc_labels, decode, read_actions
 from tests.sources.device import DeviceOps
-from tests.sources.ner import SHAPES, Shape, docs_of, random_drafts
+from tests.sources.ner import SHAPES, Shape, docs_of, random_drafts, random_pipeline
 from tests.sources.parser import LABELS, gold_examples, parse, random_parser, trained, twins
 
 
@@ -141,9 +141,6 @@ def test_nan_in_the_weights_names_the_document():
 
 
 def test_states_of_another_kind():
-    """A model that was made for entities."""
-    from tests.sources.ner import random_pipeline
-
     ner = random_pipeline().get_pipe("ner")
     with pytest.raises(CalibError, match=r"\[C271\].*by 3 tokens.*8 or 13"):
         decode(ner, [Doc(ner.vocab, words=["w1"])], read_actions(twins()[0].moves))
