@@ -35,7 +35,7 @@ OWN = {"CONTRIBUTING.md", "docs/reference/config.md"}
 # Run once, for themselves and for those that go on in their folder.
 CONTINUED = {previous for page in PAGES for previous in goes_on_from(page)}
 # Run by test_own_marginals.py, by tests/plugins/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
-ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/how-to/spark.md", "README.md"}
+ELSEWHERE = {"docs/how-to/own-marginals.md", "docs/guides/production.md", "README.md"}
 
 
 def headings(page: Path) -> set[str]:
