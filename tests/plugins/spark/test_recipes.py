@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/spark.md for Ray and Dask, where these are installed; Spark's blocks are run by test_spark.py."""
+"""The recipes of docs/guides/production.md for Ray and Dask, where these are installed; Spark's blocks are run by test_spark.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import spacy
 
 from tests.docs.pages import DOCS, Run, blocks_of
 
-PAGE = DOCS / "how-to" / "spark.md"
+PAGE = DOCS / "guides" / "production.md"
 
 
 def run_recipe(extra: str, calibrated: Path, tmp_path: Path, monkeypatch) -> dict:
