@@ -21,7 +21,7 @@ ADDRESSES = {
     "SECURITY.md": r"<(https[^>]+)>",
     "conda/recipe.yaml": r"^  (?:homepage|repository): (\S+)",
     "docs/limits.md": r"\[tell us\]\((\S+?)\)",
-    "docs/papers.md": r"^  url    = \{(\S+)\}",
+    "docs/how-it-works.md": r"^  url    = \{(\S+)\}",
     "docs/universe.json": r'"url": "(.+?)"',
     "mkdocs.yml": r"^      - Source: (\S+)",
     ".github/ISSUE_TEMPLATE/config.yml": r"^    url: (\S+)",
