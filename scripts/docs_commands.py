@@ -1,5 +1,5 @@
-"""Writes what of docs/reference/ is read from the code: commands.md, every command of `python -m spacy calib` with its arguments and options; and in
-stability.md the lists of what is public.
+"""Writes what the docs read from the code: reference/commands.md, every command of `python -m spacy calib` with its options; in
+reference/python.md the lists of what is public; in questions.md the index of errors and warnings.
 
 python scripts/docs_commands.py           write the pages
 python scripts/docs_commands.py --check   end with 1 where a page is not what would be written
@@ -17,11 +17,13 @@ from typing import Any
 
 import typer
 
+from docs_messages import index
+
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
-REFERENCE = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
 # Of these groups of setup.cfg the names are those that configs say.
 _IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs|view)\w+)")
 BEGINNING = """# Commands
@@ -110,7 +112,7 @@ def public_page() -> str:
         "python": _named(_python()), "commands": _named(f"calib {name}" for name in command_names()), "attributes": _named(_attributes()),
         "columns": _columns(), "figures": _figures(), "configs": _configs(), "groups": _groups(),
     }  # fmt: skip
-    page = (REFERENCE / "stability.md").read_text(encoding="utf8")
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf8")
     for name, text in lists.items():
         page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n## |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
     return page
@@ -172,15 +174,22 @@ def _configs() -> str:
     return "\n".join(rows)
 
 
+def questions_page() -> str:
+    """The page of questions, with the index of messages between its markers."""
+    page = (DOCS / "questions.md").read_text(encoding="utf8")
+    return re.sub(r"(<!-- messages -->\n).*?(?=<!-- messages end -->)", lambda mark: f"{mark[1]}\n{index()}\n\n", page, flags=re.S)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where a page would change")
     options = parser.parse_args()
     old = []
-    for name, text in (("commands.md", page()), ("stability.md", public_page())):
+    pages = {"reference/commands.md": page(), "reference/python.md": public_page(), "questions.md": questions_page()}
+    for name, text in pages.items():
         if not options.check:
-            (REFERENCE / name).write_text(text, encoding="utf8")
-        elif (REFERENCE / name).read_text(encoding="utf8") != text:
+            (DOCS / name).write_text(text, encoding="utf8")
+        elif (DOCS / name).read_text(encoding="utf8") != text:
             old.append(name)
     if old:
         print(f"{' and '.join(old)} is not what the code says today: run `make reference`.", file=sys.stderr)

@@ -20,7 +20,7 @@ ADDRESSES = {
     "CONTRIBUTING.md": r"^git clone (\S+)",
     "SECURITY.md": r"<(https[^>]+)>",
     "conda/recipe.yaml": r"^  (?:homepage|repository): (\S+)",
-    "docs/limits.md": r"\[tell us\]\((\S+?)\)",
+    "docs/questions.md": r"\[tell us\]\((\S+?)\)",
     "docs/how-it-works.md": r"^  url    = \{(\S+)\}",
     "docs/universe.json": r'"url": "(.+?)"',
     "mkdocs.yml": r"^      - Source: (\S+)",

@@ -150,7 +150,7 @@ def test_a_cut_doc_holds_no_word_and_no_hash_of_the_rest(calibrated_ner):
 
 
 def test_a_part_that_our_own_cut_made_holds_nothing_of_the_rest(nlp):
-    """Also where the labels are words: spaCy's way leaves the lemmas of the rest there, as docs/privacy.md says."""
+    """Also where the labels are words: spaCy's way leaves the lemmas of the rest there, as docs/questions.md says."""
     nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "trainable_lemmatizer"}})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not fitted
