@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-
 from docs_messages import index
 
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
@@ -177,7 +176,9 @@ def _configs() -> str:
 def questions_page() -> str:
     """The page of questions, with the index of messages between its markers."""
     page = (DOCS / "questions.md").read_text(encoding="utf8")
-    return re.sub(r"(<!-- messages -->\n).*?(?=<!-- messages end -->)", lambda mark: f"{mark[1]}\n{index()}\n\n", page, flags=re.S)
+    return re.sub(
+        r"(<!-- messages -->\n).*?(?=<!-- messages end -->)", lambda mark: f"{mark[1]}\n{index()}\n\n", page, flags=re.S
+    )
 
 
 def main() -> int:
