@@ -11,6 +11,7 @@ import argparse
 import configparser
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,30 +26,33 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 # Of these groups of setup.cfg the names are those that configs say.
 _IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs|view)\w+)")
-BEGINNING = """# Commands
-
-<!-- Written by scripts/docs_commands.py (`make reference`) from the command line itself: change the help of the command, not this page. -->
-
-What `python -m spacy calib COMMAND --help` says of each command. What they have in common is on [another page](command-line.md).
-
-| command | what it does |
-| --- | --- |
-"""
+# The head of the page is written by hand; everything below this line of it is written here.
+MARK = "<!-- commands -->\n"
+NOTE = "<!-- Written by scripts/docs_commands.py (`make reference`): change the help of the command, not what is below. -->"
+# An option with the same default and meaning in this many commands has one row for all of them.
+MIN_SHARING = 4
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """The page as Markdown: its head, then a list of all commands, the options that many share, and each command."""
     group: Any = typer.main.get_command(calib_cli)
-    rows = [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
-    return BEGINNING + "\n".join(rows) + "\n\n" + "\n".join(section(name, command) for name, command in group.commands.items())
+    commands = {name: group.commands[name] for name in command_names()}
+    for name, command in commands.items():
+        context = typer.Context(command, info_name=name)
+        command.format_help(context, context.make_formatter())  # the registries are asked when the help is shown
+    counts = Counter(_row(option) for command in commands.values() for option in _options(command))
+    shared = [row for row, count in counts.items() if count >= MIN_SHARING]
+    head, mark, _ = (DOCS / "reference" / "commands.md").read_text(encoding="utf8").partition(MARK)
+    lines = [NOTE, "", "## All commands", "", "| command | what it does |", "| --- | --- |"]
+    lines += [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
+    lines += ["", "## Options of several commands", "", *_table(shared), ""]
+    return head + mark + "\n".join([*lines, *(section(name, command, shared) for name, command in commands.items())])
 
 
-def section(name: str, command: Any) -> str:
-    """One command: what it does, an example, its arguments and options."""
-    context = typer.Context(command, info_name=name)
-    command.format_help(context, context.make_formatter())  # the registries are asked when the help is shown
+def section(name: str, command: Any, shared: list[str]) -> str:
+    """One command: what it does, an example, its arguments and options. shared: The rows of options in the table above."""
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    rows = [_row(option) for option in _options(command)]
     usage = " ".join([one.metavar or one.name.upper() if one.required else f"[{one.metavar}]" for one in arguments])
     lines = [f"## calib {name}", "", *_paragraphs(command.help), "<!-- not run: how it is called -->", "", "```bash"]
     lines += [
@@ -59,9 +63,22 @@ def section(name: str, command: Any) -> str:
     ]
     lines += ["| argument | meaning |", "| --- | --- |"]
     lines += [f"| `{one.metavar or one.name.upper()}` | {_cell(one.help)} |" for one in arguments]
-    lines += ["", "| option | default | meaning |", "| --- | --- | --- |"]
-    lines += [f"| {_names(one)} | {_cell(_default(one))} | {_meaning(one)} |" for one in options]
+    lines += ["", *_table([row for row in rows if row not in shared])]
+    if names := [row.split(" | ")[0].removeprefix("| ").split(",")[0] for row in shared if row in rows]:
+        lines += ["", f"And [options of several commands](#options-of-several-commands): {', '.join(names)}."]
     return "\n".join(lines) + "\n"
+
+
+def _options(command: Any) -> list[Any]:
+    return [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+
+
+def _row(option: Any) -> str:
+    return f"| {_names(option)} | {_cell(_default(option))} | {_meaning(option)} |"
+
+
+def _table(rows: list[str]) -> list[str]:
+    return ["| option | default | meaning |", "| --- | --- | --- |", *rows]
 
 
 def _paragraphs(text: str) -> list[str]:
