@@ -130,7 +130,7 @@ def public_page() -> str:
     }  # fmt: skip
     page = (DOCS / "reference" / "python.md").read_text(encoding="utf8")
     for name, text in lists.items():
-        page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n## |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
+        page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n### |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
     return page
 
 
