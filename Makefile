@@ -95,6 +95,7 @@ lint: $(VENV)/lint.stamp ## ruff, mypy, and the form of the workflows
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

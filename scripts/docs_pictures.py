@@ -34,7 +34,7 @@ NUMBERS = """for (const word of document.querySelectorAll(".cb-w")) {
 }"""
 VIEWED = f"{SENTENCE} I saw her duck. ur gonna luv dis vid, lol"
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
-WIDTH, SHOWN, LAST = 900, 640, "#view-0 .scores"
+WIDTH, SHOWN, LAST = 900, 640, "#view-0 .diagram"
 
 
 @contextmanager

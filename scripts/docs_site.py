@@ -5,6 +5,7 @@
 - README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
 - Relative links to other files outside docs/ become whole addresses of the repository.
 - A page that loads anything from outside is an error: the site is read offline.
+- `llms.txt` lists the pages of the sidebar with the first sentence of each, for language models (llmstxt.org).
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ from spacy_calib import CalibError  # noqa: E402
 from spacy_calib.about import __url__  # noqa: E402
 
 OF_REPOSITORY = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+# What language models invent when they are asked for the confidence of an entity.
+NOT_IN_SPACY = (
+    "spaCy has no confidence for the entities of `ner`: `ent.score_`, `ent.confidence`, `ent.prob` and `token.score` do not exist. "
+    "With spacy-calib an entity has `ent._.calib_ent_score` (calibrated) and `ent._.calib_ent_raw`, and a token `token._.calib_score`. "
+    "A score is a float, or `None` where no gold exists for the label."
+)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 _LOADS = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=["']?(?:https?:)?//[^"'\s>]+|<link\b[^>]*>""")
 _OUTSIDE = re.compile(r"""\bhref=["']?(?:https?:)?//""")
@@ -107,8 +114,30 @@ def _with_home(found: re.Match[str]) -> str:
     return f"::: {home_of(name)}\n    options:\n      heading: {name}"
 
 
+def llms_txt(config: Any) -> str:
+    """Return the text of llms.txt: what the package is, what spaCy does not have, and where each page is."""
+    lines = [f"# {config['site_name']}", "", f"> {config['site_description']}", "", NOT_IN_SPACY]
+    for section in config["nav"]:
+        for title, pages in section.items():
+            lines += ["", f"## {title}", ""]
+            for name, page in (entry for part in pages for entry in part.items()):
+                address = f"{config['site_url']}{page.removesuffix('.md')}.html"
+                lines.append(f"- [{name}]({address}): {first_sentence(ROOT / 'docs' / page)}")
+    return "\n".join(lines) + "\n"
+
+
+def first_sentence(page: Path) -> str:
+    """Return the first sentence of the first paragraph of a page, without marks of Markdown."""
+    text = re.sub(r"<!--.*?-->|<picture>.*?</picture>|^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
+    paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    paragraph = next((one for one in paragraphs if one and one[0] not in "#|<!-:["), "")
+    plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph).replace("**", "").replace("`", "").replace("*", "")
+    return re.split(r"(?<=[.!?:]) (?=[A-Z(])", plain)[0]
+
+
 def on_post_build(config: Any) -> None:
-    """RAISES PluginError: a page asks for something from outside when it is opened."""
+    """Write llms.txt. Raises PluginError if a page asks for something from outside when it is opened."""
+    (Path(config["site_dir"]) / "llms.txt").write_text(llms_txt(config), encoding="utf8")
     asked = [
         f"{path.relative_to(config['site_dir'])}: {element[:120]}"
         for path in sorted(Path(config["site_dir"]).rglob("*.html"))

@@ -23,7 +23,6 @@ ADDRESSES = {
     "docs/questions.md": r"\[tell us\]\((\S+?)\)",
     "docs/how-it-works.md": r"^  url    = \{(\S+)\}",
     "docs/universe.json": r'"url": "(.+?)"',
-    "mkdocs.yml": r"^      - Source: (\S+)",
     ".github/ISSUE_TEMPLATE/config.yml": r"^    url: (\S+)",
     **{file.relative_to(ROOT).as_posix(): r"^git clone (\S+)" for file in sorted(ROOT.glob("configs/*/README.md"))},
 }
@@ -71,6 +70,13 @@ def test_the_entry_of_the_universe_has_its_form():
     assert (ROOT / picture).is_file()
 
 
+def test_the_citation_has_the_licences_and_the_version_of_the_package():
+    citation = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert " AND ".join(citation["license"]) == SETUP["metadata"]["license"]
+    assert citation["version"] == spacy_calib.__version__
+    assert citation["preferred-citation"]["authors"][0]["family-names"] == "Kranzlein"
+
+
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_a_file_that_repeats_the_address_has_that_of_about(name):
     found = re.findall(ADDRESSES[name], (ROOT / name).read_text(encoding="utf8"), flags=re.M)
@@ -95,7 +101,10 @@ def test_a_workflow_names_targets_of_make_that_there_are_and_may_write_only_wher
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf8"), flags=re.M))
     assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= targets
     workflow = srsly.yaml_loads(text)
-    assert workflow["permissions"] == {"contents": "write" if file.name == "docs.yml" else "read"}
+    assert workflow["permissions"] == {"contents": "read"}
+    writers = [name for name, job in workflow["jobs"].items() if "write" in job.get("permissions", {}).get("contents", "")]
+    assert writers == (["site"] if file.name == "docs.yml" else [])
+    assert [action for action in re.findall(r"uses: (\S+)", text) if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())
 
 

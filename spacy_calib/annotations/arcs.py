@@ -51,6 +51,7 @@ class ArcAnnotation(Annotation):
         return head_offsets(doc)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return (rows,) bools: the head of the token is the gold head, and so is the relation unless `any_label`."""
         n, alignment = len(example.predicted), example.alignment.x2y
         lengths = np.asarray(alignment.lengths)
         partner = np.full(n, -1)
@@ -68,6 +69,7 @@ class ArcAnnotation(Annotation):
         return list(doc.sents) if doc.has_annotation("SENT_START") else ()
 
     def evaluate_spans(self, example: Example, spans: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+        """Return (spans,): 1 if each word of the span has its gold arc, 0 if not, -1 if a word has no gold."""
         doc = example.predicted
         words, gold = ~is_space(doc), self.aligned_gold(example)
         right = self.is_gold(example, np.arange(len(doc)), self.hashes(doc))

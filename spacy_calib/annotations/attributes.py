@@ -49,6 +49,7 @@ class MorphAnnotation(Annotation):
     name = "morph"
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return (tokens,) hashes of "POS=...|Feature=..." labels, 0 for a token without any."""
         if not len(doc):
             return np.zeros(0, dtype=np.uint64)
         codes = doc.to_array(["POS", "MORPH"]).astype(np.uint64)

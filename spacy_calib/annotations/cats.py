@@ -140,6 +140,8 @@ class GoldCats(DocumentAnnotation):
         self.overlapping, self.no_label_names = categories.overlapping, categories.no_label_names
 
     def label_at(self, doc: Doc, row: int) -> str:
+        """Return the gold category of a Doc, "" if it has none; the only category that people left open counts as gold if
+        they rejected all others."""
         values = self.categories.values(doc)
         if not values:
             return ""
@@ -184,6 +186,7 @@ class MappedAnnotation(Annotation):
     """The labels of another annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
+        """Take everything from `inner` but the labels, which `table` maps to those of the gold."""
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"

@@ -31,6 +31,7 @@ class GoldSpans:
 
     @classmethod
     def from_doc(cls, doc: Doc, annotation: Annotation, event: str = "exact") -> GoldSpans:
+        """Return the gold spans of a Doc as (start, end, label), with its known tokens and the spans that people rejected."""
         rejected_spans, comparison = rejected_in(annotation, doc), get_label_comparison(doc, annotation.name)
         spans = (
             [(span.start, span.end, span.label) for span in annotation.spans_on(doc)]

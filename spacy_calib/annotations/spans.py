@@ -99,6 +99,7 @@ class BiluoAnnotation(_EntityTokenAnnotation):
     has_prefixes = True
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return (tokens,) hashes of BILUO tags, 0 for a token without entity annotation."""
         iob, kinds = _entity_columns(doc)
 
         def hash_of_tag(letter: str, kind: Any) -> int:
@@ -140,6 +141,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         self.key = key
 
     def hashes(self, doc: Doc) -> Hashes:
+        """Return (tokens,) hashes of the label that covers each token, the most probable of several."""
         if self.key not in doc.spans:
             return np.zeros(len(doc), dtype=np.uint64)
         hashes = np.full(len(doc), _OUT)
@@ -152,6 +154,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return hashes
 
     def label(self, token: Token) -> str:
+        """Return the label of the span that covers the token, the most probable of several, "O" without any."""
         if self.key not in token.doc.spans:
             return ""
         group = token.doc.spans[self.key]
@@ -179,6 +182,7 @@ class SpanAnnotation(_SpanTokenAnnotation):
         return ~_is_contradictory(doc) & (self.key in doc.spans and rejected_in(self, doc) is None)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
+        """Return (rows,) bools: a gold span of this label covers the aligned gold token."""
         hits = self.aligned_gold(example)[rows] == hashes
         alignment = example.alignment.x2y
         gold_tokens = {

@@ -122,6 +122,7 @@ class SpanRecalibrator(Serializable):
         return self
 
     def _fit(self, features: Floats, right: Any) -> None:
+        """Standardize the features and fit a logistic regression; the intercept has no penalty."""
         self.center_ = features.mean(axis=0)
         deviation = features.std(axis=0)
         self.scale_ = np.where(deviation > _ROUNDING, deviation, 1.0)
@@ -169,6 +170,7 @@ class SpanMaps:
     candidates: SpanRecalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Replace the scores of chosen spans and of candidates by those of their maps."""
         assert predictions.spans is not None
         scores = predictions.scores.copy()
         for mask, span_map in ((predictions.levels == KEPT, self.chosen), (predictions.levels != KEPT, self.candidates)):

@@ -87,6 +87,7 @@ class _OffsetProblem:
     """The pairs sorted by unit, and sums over each unit's pairs for Newton's method. Arguments as in `fit_offsets`."""
 
     def __init__(self, margins: Floats, hits: NDArray[np.bool_], units: Ints, n_units: int, weights: Floats | None = None):
+        """Sort pairs by unit (a group or a tag), so that sums of a unit are sums of a slice."""
         index = np.flatnonzero(units >= 0)
         margins, units, hits = margins[index], units[index], hits[index]
         weights = np.ones(len(index)) if weights is None else weights[index]

@@ -106,6 +106,7 @@ class Normalization:
     other: Recalibrator | None
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Divide the scores of each row by their sum, to which "other" adds the probability of the tags below the threshold."""
         if not len(predictions.scores):
             return predictions
         rows, n, is_kept = predictions.rows, int(predictions.rows[-1]) + 1, predictions.is_kept

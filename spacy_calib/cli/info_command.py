@@ -262,6 +262,7 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
 
 
 def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
+    """Return the line about conformal sets: their coverage, and which tags have no guarantee."""
     if sets is None:
         return ""
     line = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"

@@ -37,6 +37,7 @@ class TokenScores:
     """
 
     def __init__(self, rows: Ints, tags: Ints, scores: Floats, words: Words):
+        """Find the most probable tag of each token and the next one, those of its neighbours, and its entropy."""
         self.rows, self.tags, self.scores, self.words = rows, tags, scores, words
         n = len(words.forms)
         self.log_odds = log_odds(scores)

@@ -56,6 +56,7 @@ class PredictedLabelReader:
         return self._read_block(block.data, doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc))
 
     def _read_block(self, data: BlockData, is_blank_unit: Any) -> LabelPredictions:
+        """Return rows, label columns and scores of the predicted labels of one Doc, from the arrays of its block."""
         rows = np.repeat(np.arange(len(data["carried"])), np.diff(data["indptr"].astype(np.intp)))
         predicted_hashes, tags = data["carried"][rows], data["tag"]
         entries = np.flatnonzero((self._hashes_of(data["tags"])[tags] == predicted_hashes) & (predicted_hashes != 0))
@@ -87,6 +88,7 @@ class PredictedLabelReader:
         return np.array(hashes, dtype=np.uint32)
 
     def _read_units(self, doc: Doc) -> LabelPredictions:
+        """Return what `_read_block` does for a Doc without a block that fits it: its units one by one."""
         view = doc_view(doc, self.attr)
         if view is None:
             return _NO_LABELS

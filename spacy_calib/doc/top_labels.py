@@ -78,6 +78,7 @@ def erase_label(token: Token, layer: str) -> None:
 
 
 def _write_label(token: Token, layer: str, label: str) -> None:
+    """Set the label of a token under the attribute that its layer names."""
     if layer == "morph":
         feats = Morphology.feats_to_dict(label)
         token.pos_ = feats.pop("POS", "")

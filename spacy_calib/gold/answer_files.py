@@ -154,6 +154,7 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
 
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
+    """Return the answers of one record of a tool. RAISES C692: not as the tool writes it. C695: a span outside the text."""
     try:
         answers = TOOLS[tool].read(record)
         answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]

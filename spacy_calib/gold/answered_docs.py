@@ -171,6 +171,7 @@ def _ambiguous_spans(answer: TextAnswers) -> set[tuple[int, int]]:
 
 
 def _set_label(token: Any, label: str) -> None:
+    """Set a label that people gave to a token as its tag, lemma, part of speech and features, wherever it is valid."""
     token.tag_ = token.lemma_ = label
     has_features = all(part.count("=") == 1 for part in label.split("|"))  # other labels may contain "=" or "|", too
     feats = Morphology.feats_to_dict(label) if has_features else {}

@@ -102,6 +102,7 @@ class Collector:
         return len(self._origins)
 
     def add(self, examples: Iterable[Example]) -> None:
+        """Append the tokens, scores and spans of these Examples as columns of numbers."""
         attr, annotation, names = self._attr, self._annotation, self._names
         for example in examples:
             number = self.n_docs
@@ -172,6 +173,7 @@ def _tokens_of(
     scores: _Columns,
     names: _LabelNumbers,
 ) -> _Columns:
+    """Return the columns of tokens of one Example: words, predicted and gold labels, scores, and whether they are right."""
     doc, reference = example.predicted, example.reference
     hashes = annotation.hashes(doc)
     labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
@@ -248,6 +250,7 @@ def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
 
 
 def _spans_of(number: int, example: Example, view: DocCalib, annotation: Annotation, names: _LabelNumbers) -> _Columns:
+    """Return the columns of the scored spans of one Example."""
     keys = [(span.start, span.end, get_string_id(span.label)) for span in view.ents]
     return {
         "docs": np.full(len(keys), number),

@@ -98,6 +98,7 @@ class ExampleReader:
         return self
 
     def _read_batch(self, batch: Sequence[Example]) -> None:
+        """Score the Docs of a batch, compare them with their gold, and count what has no gold."""
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         docs_to_count = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count(docs_to_count))

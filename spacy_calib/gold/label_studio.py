@@ -43,6 +43,7 @@ def read_task(record: Record) -> Iterator[TextAnswers]:
 
 
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
+    """Return the answers of one annotator for a task; regions that are no labels are counted in `skipped`."""
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
     marks, skip_counts, choices = [], Counter[str](), defaultdict[str, list[str]](list)
     for result in results:

@@ -60,6 +60,8 @@ class GoldReader:
         return with_joined_words(examples, file) if file.suffix == ".spacy" else examples
 
     def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
+        """Yield the Examples of gold Docs, each with its document; a reference of None counts as a document without
+        Examples."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         for number, reference in enumerate(references):
             if reference is None:

@@ -129,6 +129,7 @@ def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
 
 
 def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
+    """Return the answers of a Prodigy record: accepted or rejected as a whole, by options, or span by span."""
     text, answer, meta = record["text"], record["answer"], queue_meta(record.get("meta"))
     if answer == "ignore":
         return None

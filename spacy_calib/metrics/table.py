@@ -64,6 +64,7 @@ class TableSettings:
         return ErrorRow(group, tags, len(raw), error, new_error, low, high, **_true_error(interval, floor))
 
     def mean_row(self, rows: list[ErrorRow], pairs: Pairs, calibrated_scores: Floats, groups: Groups) -> ErrorRow:
+        """Return the last row of the table: GMCE averaged over groups, with the interval of that mean."""
         mean = {key: mean_of([getattr(row, key) for row in rows]) for key in ("raw", "calibrated", "floor")}
         floor = mean_gmce_floor(pairs, groups, calibrated_scores, self.n_bins, seed=self.seed)
         interval = None

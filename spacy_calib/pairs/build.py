@@ -215,6 +215,7 @@ class LogitScores:
         return stack([self._above(self.logits[start : start + step], threshold, n_labels) for start in starts])
 
     def _above(self, logits: NDArray[Any], threshold: float, n_labels: int) -> Marginals:
+        """Return the softmax scores at or above the threshold, without computing those far below it."""
         odds, sums = self._odds(logits)
         # Only what may reach the threshold is divided by the sum.
         flat = (odds >= (sums * (threshold * (1 - ROUNDING)))[:, None]).ravel().nonzero()[0]

@@ -186,6 +186,7 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
+    """Return the record of the fit that `calib info` prints."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     assert maps is not None
     return FitInfo(
@@ -222,6 +223,7 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
+    """Return the part of that record about spans."""
     judged_pairs, chosen_map, candidate_map = (
         spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,

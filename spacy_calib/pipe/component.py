@@ -207,6 +207,7 @@ class Calibrator(CalibratingPipe):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
+        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source has other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

@@ -72,6 +72,7 @@ def _find_scheme(
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
 ) -> LabelScheme | None:
+    """Return how labels of the gold translate to those of the pipeline, None for annotations without types."""
     component, source = pipe.lookup.component(), with_map(pipe.source, None)
     if gold_names is not None:
         check_map_labels(source, component, gold_names)

@@ -170,6 +170,7 @@ class AdaptationMap(Serializable):
 
     @classmethod
     def fit(cls, entries: GoldEntries, groups: Groups, prior: Prior) -> AdaptationMap:
+        """Fit a line on log-odds, then an offset for each group, then one for each tag, each shrunk towards no change."""
         if not len(entries):
             return cls()
         prior = _choose_prior(entries, groups, prior)

@@ -163,6 +163,7 @@ class LogisticMap(Recalibrator):
         """Return the functions of the score, then the constant if there is one, shape (n, k)."""
 
     def _fit(self, scores: Floats, hits: NDArray[np.bool_], weights: Floats | None) -> None:
+        """Fit by penalized logistic regression; a negative slope is fixed at its prior and the rest is fitted again."""
         # Equal scores are merged first, so that the order of rows does not matter to the bit.
         distinct, mass, hit_mass = sum_by_score(scores, hits, weights)
         features = self.features(distinct)

@@ -106,6 +106,7 @@ class PairwiseScaler:
     """
 
     def __init__(self, factor: float, biases: Floats, codes: Ints, weights: Floats, floor: float, is_diagonal: bool):
+        """Unpack the weights of pairs of tags; `codes` number a pair as source * n + target."""
         from scipy.sparse import csr_matrix
 
         self.factor, self.biases, self.floor = factor, biases, floor

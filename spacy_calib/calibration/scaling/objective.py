@@ -47,6 +47,7 @@ class Objective:
     """
 
     def __init__(self, scaling: LogLinearScaling, pairs: Pairs, n_tags: int):
+        """Lay out pairs as a sparse design matrix, and scale each coefficient by the curvature at the start."""
         from scipy.sparse import csr_matrix
 
         entries = lay_out(pairs.rows, pairs.tags, pairs.scores, n_tags, scaling.floor, scaling.pairwise == "all")
@@ -136,6 +137,7 @@ def choose_ridge(scaling: LogLinearScaling, pairs: Pairs, documents: Ints, n_tag
     scalings: dict[int, LogLinearScaling] = {}
 
     def loss(i: int) -> float:
+        """Return the cross-fitted log loss with the i-th ridge."""
         candidate = scaling.clone()
         candidate.ridge_ = RIDGES[i]
         scalings[i] = candidate.fit(sample, n_tags, scalings.get(default_index), _TOLERANCE)

@@ -102,6 +102,7 @@ class PipeEvaluation:
         return {**table, "conventions": self.conventions}
 
     def _figures(self, view: JudgedView) -> dict[str, Any]:
+        """Return the table of calibration errors as a dict, with "bins" and the labels that are never right."""
         from ...metrics.sentences import never_right
         from ...metrics.table import calibration_table
         from ...types import OPEN

@@ -157,6 +157,7 @@ class CalibCommand(TyperCommand):
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of options under the headings of the command."""
         if not self.headings:
             super().format_options(ctx, formatter)
             return

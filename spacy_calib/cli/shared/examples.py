@@ -115,11 +115,11 @@ def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
 
 
 def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
+    """Yield the Docs of a gold file, one at a time. RAISES C053, C747: it is empty."""
     from ...gold.file_readers import advise_on, check_entities, file_reader
 
     if not file.stat().st_size:
-        code = "C053" if file.suffix == ".spacy" else "C747"
-        raise calib_error(code, path=file, why="it is empty", mend=advise_on(file))
+        raise calib_error("C053" if file.suffix == ".spacy" else "C747", path=file, why="it is empty", mend=advise_on(file))
     with _reader_errors(file):
         yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 

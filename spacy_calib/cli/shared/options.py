@@ -94,6 +94,7 @@ class WithOverrides(CalibCommand):
     """A command that accepts dotted settings anywhere. Other unknown options stay an error, unlike in `spacy train`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `--components.calib.KEY VALUE` out of the arguments, and leave the other ones to typer."""
         plain_arguments, dotted_settings = split_overrides(args)
         ctx.meta[MORE_OPTIONS] = {"overrides": partial(read_overrides, dotted_settings)}
         try:

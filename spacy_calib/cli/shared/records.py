@@ -120,6 +120,7 @@ def _open_lines(file: Path) -> Iterator[TextIO]:
 
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:
+    """Return the record of a JSON line under standard keys. RAISES C074: it is no object with a text."""
     import srsly
 
     if not line.strip():

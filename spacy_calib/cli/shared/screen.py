@@ -91,7 +91,7 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn],
     """Print a table. details (bool): Whether columns with details are printed."""
     columns = tuple(column for column in columns if details or not column.is_detail)
     values = [[row[column.key] if column.key else row for column in columns] for row in rows]
-    cells = [
+    cells: list[Sequence[str]] = [
         ["-" if value is None else column.show(value) for column, value in zip(columns, line, strict=True)] for line in values
     ]
     cells = _wrap_cells(cells, [column.width for column in columns])

@@ -50,6 +50,7 @@ def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file beside `path` and rename it, so that an interrupted run leaves the old file whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     partial = _partial_path(path)

@@ -168,16 +168,15 @@ class DriftProfile(Serializable):
 
     @classmethod
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
+        """Return a sentence about arrays whose lengths contradict each other, "" if none do."""
         n, bins = len(fields["calibrated"]), len(fields["span_edges"])
         sizes = {
             "scores": (n, len(fields["edges"]) + 1),
             "label_counts": (n, len(fields["labels"]) + 1),
             "spans": (n, bins + 1 if bins else 0),
         }
-        wrong = lengths(sizes, fields)
-        if not wrong and (not n or fields["scores"].sum(axis=1).min() <= 0):
-            wrong = "a document has no tokens"
-        return wrong
+        without_tokens = not n or fields["scores"].sum(axis=1).min() <= 0
+        return lengths(sizes, fields) or ("a document has no tokens" if without_tokens else "")
 
     @classmethod
     def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile:
@@ -313,6 +312,7 @@ def _in_stretches(tokens: UnitScores, spans: UnitScores | None, stretch: int) ->
     n = int(parts.sum())
 
     def cut(units: UnitScores) -> UnitScores:
+        """Return the units with long documents cut into stretches of equal length."""
         order = np.argsort(units.documents, kind="stable")
         document = units.documents[order]
         begins = np.searchsorted(document, document)

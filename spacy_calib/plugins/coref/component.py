@@ -160,6 +160,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         self._link_model = _LinkModel(index, result.weights, result.penalty, calibration)
 
     def _document(self, example: Example, nlp: Language | None) -> _Document:
+        """Return mentions, candidate antecedents and gold clusters of one Example."""
         copy = example.predicted.copy()
         copy_speakers(example, self.speakers, copy)
         doc = self._annotate(copy, nlp)
@@ -222,6 +223,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return [self._resolve(doc) for doc in docs]
 
     def _resolve(self, doc: Doc) -> CorefResult:
+        """Score antecedents and choose clusters: the most probable antecedents, or the sample nearest to all pairs."""
         calibration = self.link_model.calibration
         mentions = mentions_of(doc, self.mentions)
         antecedents = self.antecedents(doc, mentions)

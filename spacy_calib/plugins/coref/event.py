@@ -44,6 +44,7 @@ class PairEvent(Event):
         return () if view is None else [view.mentions[mention] for mention in links_of(view)[0].tolist()]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
+        """Return the features of each pair of mentions: scores, distances, sizes of clusters and kinds of mentions."""
         view = coref_view(doc)
         assert view is not None
         later, earlier = links_of(view)
@@ -59,6 +60,7 @@ class PairEvent(Event):
         return UnitEvidence(np.column_stack(features), raw, calibrated)
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        """Return (pairs,): YES if both mentions are in one gold cluster, else NO; UNKNOWN without gold."""
         view, gold = coref_view(example.predicted), aligned_gold(example, self.prefix, self.mentions)
         if view is None or not gold:
             return np.full(len(units), UNKNOWN)

@@ -183,6 +183,8 @@ def coref_view(doc: Doc) -> DocCoref | None:
 
 
 def _view_of(doc: Doc, block: dict[str, Any]) -> DocCoref:
+    """Return the view of a saved block of coreference."""
+
     def numbers(name: str) -> NDArray[np.intp]:
         return block[name].astype(np.intp)
 

@@ -132,6 +132,7 @@ class EventPipe(AnnotatingPipe):
         return view.layer, raw, np.where(np.isnan(cross_validated), calibrated_scores, cross_validated)
 
     def _forecast(self, units: QuestionUnits) -> CalibratedSpans:
+        """Return the units as scored spans: raw estimate and calibrated probability that each is right."""
         labels = tuple(dict.fromkeys(span.label_ for span in units.spans))
         spans = Spans(
             np.array([span.start for span in units.spans], dtype=np.intp),

@@ -117,6 +117,7 @@ class LabelsRight(Event):
         return f"at most {self.max_errors} label{'s' if self.max_errors > 1 else ''} wrong"
 
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
+        """Return (units,): YES if at most `max_errors` words have a wrong label, UNKNOWN if a word has no gold."""
         words = ~is_space(example.predicted)
         answers = []
         for unit in units:

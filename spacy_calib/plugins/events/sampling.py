@@ -119,6 +119,7 @@ class LabelDraws(AnnotationDraws):
         return len(self.codes)
 
     def write(self, doc: Doc, number: int) -> None:
+        """Set the labels of sample `number` on a copy of the Doc."""
         layer = plain_name(self.layer)
         if layer == "sent" and doc.has_annotation("DEP"):
             raise calib_error("C411")
@@ -147,6 +148,7 @@ class SpanDraws(AnnotationDraws):
         return len(self.in_draw)
 
     def write(self, doc: Doc, number: int) -> None:
+        """Set the spans of sample `number` on a copy of the Doc; spans without a score stay."""
         scored_keys = {(scored_span.start, scored_span.end, scored_span.label) for scored_span in self.spans}
         on_doc = {(span.start, span.end, span.label_): span for span in get_annotation(self.layer).spans_on(self.doc)}
         keys_without_score = [key for key in on_doc if key not in scored_keys]
@@ -296,6 +298,7 @@ def _get_doc_annotation(layer: str) -> Annotation:
 
 
 def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws:
+    """Sample spans: one at a time where they may overlap, else sets of spans without overlap."""
     annotation = get_annotation(view.layer)
     spans = (*view.ents, *view.candidates)
     exclusive = not view.layer.startswith(SPANS_PREFIX)
@@ -316,6 +319,7 @@ def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws
 def _sample_categories(
     view: DocCalib, overlapping: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
 ) -> CategoryDraws:
+    """Sample categories: each by itself where several may hold, else one of all."""
     scores = np.zeros(len(names))
     scores[codes] = view.calibrated
     if overlapping:

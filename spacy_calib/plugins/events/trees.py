@@ -171,6 +171,7 @@ class TreeEvent(LabelsRight):
         return [sent for sent, tokens in slices if words[tokens].any() and (view.scored | ~words)[tokens].all()]
 
     def evidence(self, doc: Doc, units: Sequence[Span]) -> UnitEvidence:
+        """Return features of each sentence from sampled trees: how often all heads, and the rarest head, are as predicted."""
         view = doc_view(doc, self._attr)
         assert view is not None
         draws = draw_trees(self._component(), view, self.draws, 0)

@@ -161,6 +161,7 @@ class AnswersPipe(Pipe):
             return {} if self.into == CATS else [], 0, outcome or "unreadable", brief(error, 80)
 
     def _write(self, doc: Doc, answer: Answer) -> None:
+        """Write the spans or categories of an answer on the Doc, and count what could not be read."""
         reading, n_missing, outcome, why = self._read(answer)
         self.outcomes[outcome] += 1
         if outcome and self.outcomes[outcome] == 1:
@@ -178,6 +179,7 @@ class AnswersPipe(Pipe):
         group.attrs["counts"] |= {**counts, "fields": len(reading) + n_missing}
 
     def _write_categories(self, doc: Doc, answer: Answer, probabilities: Mapping[str, float]) -> None:
+        """Write probabilities of categories on `Doc.cats`, with the scores of the answered category."""
         names = {name.casefold(): label for name, label in (self.types or {}).items()}
         doc.cats.update({names.get(name.casefold(), name): value for name, value in probabilities.items()})
         start = _find_start(answer)

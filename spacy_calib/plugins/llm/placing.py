@@ -74,6 +74,8 @@ class AnswerText:
         return len(self.parents) - 1
 
     def _scan(self) -> None:
+        """Find keys and values of the JSON in the text, and build the tree of its objects; broken JSON is read as far as it
+        goes."""
         position = start = 0
         stack: list[tuple[bool, int, int | None]] = []  # (an object, its node, the node of the key whose value is next)
         while match := (_PART if stack else _OPEN).search(self.text, position):

@@ -134,6 +134,7 @@ class EntityEvidence(Part):
         return proper, is_tagged
 
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
+        """Return (tokens, COLUMNS) of numbers about each word that maps of entities read."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
         columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER, attrs.SPACY]).reshape(n, 4)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
@@ -209,6 +210,7 @@ class EntityMap(Part):
     maps_: Mapping[str, Mapping[str, float]]
 
     def apply(self, predictions: Predictions) -> Predictions:
+        """Replace the scores of entities, each by the first map whose needs (tags, parse, lists) the Doc meets."""
         indices = predictions.kept_indices
         if predictions.spans is None or not len(indices):
             return predictions
@@ -231,6 +233,7 @@ class SpanEvidence:
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
+        """Prepare the features of spans by name; each is computed when a map asks for it."""
         self.spans, self.raw, self.labels = spans, raw, labels
         self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
         self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())

@@ -77,6 +77,7 @@ class NameLists:
     """Lists of names in the form of `fold`. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
 
     def __init__(self, entries: Mapping[str, Collection[str]]):
+        """Index phrases by their first word, so that a text is searched only where a phrase may begin."""
         self.entries = {kind: frozenset(entries.get(kind, ())) for kind in KINDS}
         # First word of phrases -> maximum number of tokens; and first words with the next character: "new y", "saint-".
         self._lengths: dict[str, int] = {}

@@ -178,6 +178,7 @@ def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _frequencies(view: JudgedView, group: int) -> dict[str, Any]:
+    """Return names and counts of the tags in a group."""
     tags = view.groups.tags_in(group)
     counts = view.groups.counts
     total = int(counts.sum())

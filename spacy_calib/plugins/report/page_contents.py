@@ -99,6 +99,7 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:
+    """Print the verdict on each pipe, as the page begins."""
     for view in contents["views"]:
         msg.divider(f"{view['name']}: {view['verdict']['heading']}")
         msg.text(view["verdict"]["sentence"])

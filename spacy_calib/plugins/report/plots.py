@@ -162,6 +162,7 @@ def wrap_title(title: str, width: float, letters: int = _LETTERS_AN_INCH) -> str
 
 
 def _draw_panel(ax: Any, panel: Panel, measure: str) -> None:
+    """Draw one reliability diagram."""
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle=":", zorder=0)
     for name, look in LOOKS.items():
         draw_curve(ax, getattr(panel, name), name, look)
@@ -212,6 +213,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
 
 
 def _draw_error(ax: Any, row: int, mark: dict[str, Any]) -> None:
+    """Draw one row of the errors: an arrow from raw to calibrated, the interval and the noise floor."""
     raw, new = mark["raw"], mark["calibrated"]
     if mark["floor95"] is not None:
         ax.barh(row, mark["floor95"], height=0.62, color="0.88", zorder=0)

@@ -70,6 +70,7 @@ def properties_of(corpus: ScoredCorpus, units: SearchUnits, fields: Mapping[str,
 
 
 def _field_properties(fields: Mapping[str, Sequence[str | None]], docs: Ints) -> list[Property]:
+    """Return a property of units for each metadata field with few enough values."""
     result = []
     for key, names in fields.items():
         values = sorted({name for name in names if name is not None})

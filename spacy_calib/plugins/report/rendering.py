@@ -212,6 +212,7 @@ def read_units(doc: Doc, units: Callable[[Doc], Iterable[Span]], attr: str, unit
 def _read_mark(
     span: Span, label: str, scored_span: ScoredSpan | None, view: DocCalib, offset: int, attr: str, raw: bool
 ) -> TextMark:
+    """Return a predicted span as a mark in the text, with the candidates that overlap it."""
     bounds = (span.start_char - offset, span.end_char - offset)
     if scored_span is None:
         return TextMark(*bounds, label, None, None, None, ())

@@ -71,6 +71,7 @@ def _title(query: Mapping[str, Any]) -> str:
 
 
 def _caption(result: Mapping[str, Any]) -> str:
+    """Return the sentence that explains the band."""
     share = f"{100 * result['confidence']:g}"
     if all(query.get("drawn", False) for query in result["queries"]):
         return f"The band contains {share} of 100 samples of the coreference clusters; errors of the parser are not included."

@@ -60,6 +60,7 @@ def _count_predictions(corpus: ScoredCorpus, view: JudgedView) -> tuple[Ints, In
 
 
 def _summarize_scores(view: JudgedView, index: Ints | None) -> dict[str, Any]:
+    """Return means and calibration errors of these pairs; errors are None for few pairs."""
     if index is None:
         return dict.fromkeys(("mean_raw", "mean_calibrated", "right", "raw", "calibrated"), None) | {"pairs": 0}
     raw, new, hits = view.pairs.scores[index], view.calibrated[index], view.pairs.hits[index]
@@ -93,6 +94,7 @@ def worst_tags(corpus: ScoredCorpus, view: JudgedView) -> dict[str, Any]:
 
 
 def _worst_row(view: JudgedView, tag: int, index: Ints) -> dict[str, Any]:
+    """Return the row of a tag: its error with noise floor, and whether its scores are too high, too low or both."""
     new, hits = view.calibrated[index], view.pairs.hits[index]
     error = calibration_error(new, hits, view.n_bins)
     floor = noise_floor(new, view.n_bins, seed=view.seed)

@@ -162,6 +162,7 @@ def verdict(
 
 
 def _opening(status: str, noun: str, percent_right: int | None, units: str) -> str:
+    """Return the first words of the verdict for a status."""
     if status in ("seen", "unclear"):
         return "There is too little data for a verdict" if status == "unclear" else "No verdict: the fit used this data"
     evidence = "" if percent_right is None else f"{units} that this {noun} scores 90 % are right {percent_right} % of the time"

@@ -222,6 +222,7 @@ _NONE: Ints = np.zeros(0, dtype=np.intp)
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[[Doubt], dict[str, Any]]) -> Task:
+    """Return the task for people: the gold label, the label to put in its place, and its probability."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

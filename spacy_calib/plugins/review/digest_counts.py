@@ -40,6 +40,7 @@ class DistinctCounter:
         self._n += len(digests)
 
     def count(self) -> int:
+        """Return how many different digests were added, part by part so that memory stays bounded."""
         n_parts = -(-self._n // _BLOCK_SIZE)
         return sum(
             len(np.unique(np.concatenate([block[block % np.uint64(n_parts) == part] for block in self._blocks()])))

@@ -32,6 +32,7 @@ class CorpusFile:
         self._offsets: list[int] = []
 
     def add(self, corpus: ScoredCorpus) -> None:
+        """Append a block of the corpus to the file; `_read` reads the parts in the same order."""
         with report_file_errors("C468"):
             self._first_docs.append(int(corpus.numbers_of_docs[0]))
             self._offsets.append(self._file.seek(0, 2))

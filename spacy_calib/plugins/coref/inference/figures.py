@@ -96,6 +96,7 @@ def lea(predicted_clusters: Clusters, gold: Clusters) -> Shares:
     """Compute LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
+        """Return the sum over clusters of size times share of links kept in the reference, and the sum of sizes."""
         singletons = {next(iter(cluster)) for cluster in reference if len(cluster) == 1}
         right = 0.0
         for cluster in clusters:

@@ -55,6 +55,7 @@ class _StackedChoices:
 
     @classmethod
     def from_documents(cls, documents: Sequence[Choices]) -> _StackedChoices:
+        """Stack the choices of several documents."""
         from scipy.sparse import vstack
 
         lengths = np.concatenate([np.diff(choices.candidates.options) for choices in documents])

@@ -175,6 +175,7 @@ class LabelQuery(Query):
         return ENTITY in countable_units(self.label_scores) and self.unit != TOKEN
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
+        """Return the scores of each possible match in a Doc: of spans, of first tokens of entities, or of tokens."""
         n_found, label_scores = self._count(doc), self.label_scores
         tokens = None
         if self._counts_entities and label_scores.plain_layer.startswith(SPANS_PREFIX):
@@ -206,6 +207,7 @@ class LabelQuery(Query):
         return begins
 
     def _count(self, doc: Doc, gold: bool = False) -> int:
+        """Return how many there are by the predicted labels, or by the gold."""
         if self._counts_entities:
             annotation, label = self.label_scores.annotation, get_string_id(self.label)
             if gold:

@@ -46,6 +46,7 @@ class EventQuery(Query):
         return False
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
+        """Return how many entities satisfy the query in each sample of the coreference clusters."""
         view = doc._.get(COREF)
         empty = np.zeros(0)
         if view is None or not len(view):

@@ -108,6 +108,7 @@ class PatternQuery(Query):
         return all(key in _WORD_KEYS for condition in self.conditions for key in condition.plain)
 
     def answer(self, doc: Doc, view_of: ViewOf = doc_view) -> QueryResult:
+        """Return the probability of each match: the product over its tokens."""
         matches = [condition.match(doc) for condition in self.conditions]
         raw_columns, calibrated_columns = [], []
         for condition, match in zip(self.conditions, matches, strict=True):
@@ -122,6 +123,7 @@ class PatternQuery(Query):
         return QueryResult(raw[is_possible], calibrated[is_possible], self._count(doc, matches))
 
     def _count(self, doc: Doc, matches: Sequence[NDArray[np.bool_]], gold: bool = False) -> int:
+        """Return how many matches there are by the predicted labels, or by the gold."""
         columns = []
         for condition, match in zip(self.conditions, matches, strict=True):
             for label_scores, test in condition.tests:
@@ -179,6 +181,7 @@ def split_query(text: str) -> tuple[str, Any]:
 
 
 def _read_event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
+    """Return the lists of words of an event query. RAISES C392: a key or a value is none."""
     lists = {key: [value] if isinstance(value, str) else value for key, value in data.items()}
     fault = ""
     if set(data) - _EVENT_KEYS:
@@ -193,6 +196,7 @@ def _read_event(data: dict[str, Any], text: str) -> dict[str, list[str]]:
 
 
 def _read_pattern(data: Any, text: str) -> list[dict[str, Any]]:
+    """Return a token pattern with keys in capitals. RAISES C392: it is none, or of no fixed length."""
     fault = ""
     if not isinstance(data, list) or not data or not all(isinstance(item, dict) for item in data):
         fault = "a pattern is a list with an object for each token"
@@ -231,6 +235,7 @@ def _check_unit(unit: str | None, units: Sequence[str], subject: str) -> str:
 
 
 def _make_label_query(text: str, label: str, abilities: QueryAbilities, unit: str | None) -> LabelQuery:
+    """Return the query for a label. RAISES C389: several components have it. C393: none has it."""
     candidates = []
     for label_scores in abilities.label_scores:
         pipe_labels = {
@@ -268,6 +273,7 @@ def _countable_labels(label_scores: LabelScores) -> Sequence[str]:
 
 
 def _make_condition(attributes: Mapping[str, Any], abilities: QueryAbilities, text: str) -> TokenCondition:
+    """Return the condition of one token: what spaCy matches, and tests of labels that have scores. RAISES C392 to C395."""
     by_key = {label_scores.key: label_scores for label_scores in reversed(abilities.label_scores) if label_scores.key}
     plain = {key: value for key, value in attributes.items() if key not in by_key}
     for key in plain:

@@ -148,6 +148,7 @@ class Boosting(_TreeForecaster):
         return {"n_trees": self.n_trees, "depth": self.depth, "rate": self.rate, "min_leaf": self.min_leaf}
 
     def _fit(self, features: Floats, hits: NDArray[np.bool_]) -> None:
+        """Fit gradient boosting and keep its trees as plain arrays."""
         from sklearn.ensemble import GradientBoostingClassifier
 
         trees: list[Any] = []

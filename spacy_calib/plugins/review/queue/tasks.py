@@ -92,6 +92,7 @@ def tasks_of(
 def _task(
     queue: Queue, index: int, errors: Floats, tags: Collection[str], asks_each_span: bool, gold_names: Mapping[str, str]
 ) -> Task:
+    """Return the task at this rank of the queue: its text, spans, scores and where it comes from."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])
     doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
@@ -178,6 +179,7 @@ def _spans(
 
 
 def _find_spans(corpus: ScoredCorpus, first: int, last: int) -> list[tuple[int, int, int, float]]:
+    """Return (start, end, label code, score) of the scored spans between two tokens of the corpus."""
     spans = corpus.spans
     of_doc = np.arange(*np.searchsorted(spans.docs, [corpus.docs[first], corpus.docs[first] + 1]))
     offset = int(corpus.doc_starts[corpus.docs[first]])
