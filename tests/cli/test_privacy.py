@@ -96,7 +96,7 @@ def test_a_knowledge_base_keeps_no_words_of_the_gold_either(changed_model, dev, 
 
 
 def test_a_pipeline_fitted_in_python_holds_none_where_the_strings_are_put_back(nlp, tmp_path):
-    """As docs/how-to/research.md does it; without it spaCy writes all that was read."""
+    """As docs/reference/python.md does it; without it spaCy writes all that was read."""
     strings = StringStore(list(nlp.vocab.strings))
     calib_pipe = nlp.add_pipe("calib", after="tagger")
     gold = [*(example.reference for example in examples_for(nlp, 80, seed=2)), planted(nlp.vocab, ents=False)]
