@@ -127,8 +127,8 @@ def main() -> int:
     )
     parser.add_argument("--limit", type=float, default=600, help="seconds that a run of a peer may take")
     parser.add_argument("--samples", type=int, default=N_SAMPLES, help="resamples of the documents for Holm's bounds")
-    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.md, .csv and .jsonl")
-    parser.add_argument("--pages", action="store_true", help="write .md and .csv anew from quality.jsonl, and run nothing")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="folder for quality.csv and .jsonl")
+    parser.add_argument("--pages", action="store_true", help="write the page and .csv anew from quality.jsonl, and run nothing")
     options = parser.parse_args()
     if options.pages:
         page.write(page.read(options.output / "quality.jsonl"), options.output)

@@ -1,5 +1,5 @@
-"""Writes what of docs/reference/ is read from the code: commands.md, every command of `python -m spacy calib` with its arguments and options; and in
-stability.md the lists of what is public.
+"""Writes what the docs read from the code: reference/commands.md, every command of `python -m spacy calib` with its options; in
+reference/python.md the lists of what is public; in questions.md the index of errors and warnings.
 
 python scripts/docs_commands.py           write the pages
 python scripts/docs_commands.py --check   end with 1 where a page is not what would be written
@@ -11,43 +11,48 @@ import argparse
 import configparser
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import typer
+from docs_messages import index
 
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
-REFERENCE = ROOT / "docs" / "reference"
+DOCS = ROOT / "docs"
 # Of these groups of setup.cfg the names are those that configs say.
 _IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs|view)\w+)")
-BEGINNING = """# Commands
-
-<!-- Written by scripts/docs_commands.py (`make reference`) from the command line itself: change the help of the command, not this page. -->
-
-What `python -m spacy calib COMMAND --help` says of each command. What they have in common is on [another page](command-line.md).
-
-| command | what it does |
-| --- | --- |
-"""
+# The head of the page is written by hand; everything below this line of it is written here.
+MARK = "<!-- commands -->\n"
+NOTE = "<!-- Written by scripts/docs_commands.py (`make reference`): change the help of the command, not what is below. -->"
+# An option with the same default and meaning in this many commands has one row for all of them.
+MIN_SHARING = 4
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """The page as Markdown: its head, then a list of all commands, the options that many share, and each command."""
     group: Any = typer.main.get_command(calib_cli)
-    rows = [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
-    return BEGINNING + "\n".join(rows) + "\n\n" + "\n".join(section(name, command) for name, command in group.commands.items())
+    commands = {name: group.commands[name] for name in command_names()}
+    for name, command in commands.items():
+        context = typer.Context(command, info_name=name)
+        command.format_help(context, context.make_formatter())  # the registries are asked when the help is shown
+    counts = Counter(_row(option) for command in commands.values() for option in _options(command))
+    shared = [row for row, count in counts.items() if count >= MIN_SHARING]
+    head, mark, _ = (DOCS / "reference" / "commands.md").read_text(encoding="utf8").partition(MARK)
+    lines = [NOTE, "", "## All commands", "", "| command | what it does |", "| --- | --- |"]
+    lines += [f"| [`calib {name}`](#calib-{name}) | {line} |" for name, line in help_lines().items()]
+    lines += ["", "## Options of several commands", "", *_table(shared), ""]
+    return head + mark + "\n".join([*lines, *(section(name, command, shared) for name, command in commands.items())])
 
 
-def section(name: str, command: Any) -> str:
-    """One command: what it does, an example, its arguments and options."""
-    context = typer.Context(command, info_name=name)
-    command.format_help(context, context.make_formatter())  # the registries are asked when the help is shown
+def section(name: str, command: Any, shared: list[str]) -> str:
+    """One command: what it does, an example, its arguments and options. shared: The rows of options in the table above."""
     arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+    rows = [_row(option) for option in _options(command)]
     usage = " ".join([one.metavar or one.name.upper() if one.required else f"[{one.metavar}]" for one in arguments])
     lines = [f"## calib {name}", "", *_paragraphs(command.help), "<!-- not run: how it is called -->", "", "```bash"]
     lines += [
@@ -58,9 +63,22 @@ def section(name: str, command: Any) -> str:
     ]
     lines += ["| argument | meaning |", "| --- | --- |"]
     lines += [f"| `{one.metavar or one.name.upper()}` | {_cell(one.help)} |" for one in arguments]
-    lines += ["", "| option | default | meaning |", "| --- | --- | --- |"]
-    lines += [f"| {_names(one)} | {_cell(_default(one))} | {_meaning(one)} |" for one in options]
+    lines += ["", *_table([row for row in rows if row not in shared])]
+    if names := [row.split(" | ")[0].removeprefix("| ").split(",")[0] for row in shared if row in rows]:
+        lines += ["", f"And [options of several commands](#options-of-several-commands): {', '.join(names)}."]
     return "\n".join(lines) + "\n"
+
+
+def _options(command: Any) -> list[Any]:
+    return [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+
+
+def _row(option: Any) -> str:
+    return f"| {_names(option)} | {_cell(_default(option))} | {_meaning(option)} |"
+
+
+def _table(rows: list[str]) -> list[str]:
+    return ["| option | default | meaning |", "| --- | --- | --- |", *rows]
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -110,9 +128,9 @@ def public_page() -> str:
         "python": _named(_python()), "commands": _named(f"calib {name}" for name in command_names()), "attributes": _named(_attributes()),
         "columns": _columns(), "figures": _figures(), "configs": _configs(), "groups": _groups(),
     }  # fmt: skip
-    page = (REFERENCE / "stability.md").read_text(encoding="utf8")
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf8")
     for name, text in lists.items():
-        page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n## |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
+        page = re.sub(rf"(<!-- public: {name} -->\n).*?(?=\n### |\Z)", rf"\g<1>\n{text}\n", page, flags=re.S)
     return page
 
 
@@ -172,15 +190,24 @@ def _configs() -> str:
     return "\n".join(rows)
 
 
+def questions_page() -> str:
+    """The page of questions, with the index of messages between its markers."""
+    page = (DOCS / "questions.md").read_text(encoding="utf8")
+    return re.sub(
+        r"(<!-- messages -->\n).*?(?=<!-- messages end -->)", lambda mark: f"{mark[1]}\n{index()}\n\n", page, flags=re.S
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where a page would change")
     options = parser.parse_args()
     old = []
-    for name, text in (("commands.md", page()), ("stability.md", public_page())):
+    pages = {"reference/commands.md": page(), "reference/python.md": public_page(), "questions.md": questions_page()}
+    for name, text in pages.items():
         if not options.check:
-            (REFERENCE / name).write_text(text, encoding="utf8")
-        elif (REFERENCE / name).read_text(encoding="utf8") != text:
+            (DOCS / name).write_text(text, encoding="utf8")
+        elif (DOCS / name).read_text(encoding="utf8") != text:
             old.append(name)
     if old:
         print(f"{' and '.join(old)} is not what the code says today: run `make reference`.", file=sys.stderr)

@@ -8,7 +8,7 @@
 code it measures, and, written here, the version, the day and a digest of that code.
 Before a release all figures are made anew; until then some may be older than the code, which is no error. What a
 command prints is kept in the cache, by the code: a run that was broken off goes on behind the last command that ended. Where `writes` names a page,
-the output is that page. Tables of the page behind `<!-- figures: NAME -->` are compared: each of their numbers must stand in the output, else the
+the output is its part between `<!-- written: NAME -->` and `<!-- end: NAME -->`. Tables of the page behind `<!-- figures: NAME -->` are compared: each of their numbers must stand in the output, else the
 figures are not taken for made, and the rows are shown. Sentences about the figures are read by people.
 """
 
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import srsly
 from code_digest import RECORD, Entry, digest_of, entries, stale
-from frame import ROOT, default_cache, head, row, say
+from frame import ROOT, default_cache, head, replace_part, row, say
 
 from spacy_calib.about import __version__
 
@@ -98,7 +98,7 @@ def take(one: Entry, output: str, root: Path) -> bool:
     """Whether these figures are those of the page now; shows the rows that are not."""
     file = root / "docs" / (one.get("writes") or one["page"])
     if one.get("writes"):
-        file.write_text(output, encoding="utf8")
+        replace_part(file, one["name"], output)
     rows = differing(file.read_text(encoding="utf8"), one["name"], output)
     print(
         *(f"{one['page']}: the output has other numbers than this row: {line}" for line in rows),

@@ -28,6 +28,16 @@ def say(*words: object) -> None:
     print(*words, file=sys.stderr, flush=True)
 
 
+def replace_part(page: Path, name: str, text: str) -> None:
+    """Put a text between `<!-- written: NAME -->` and `<!-- end: NAME -->` of a page. RAISES ValueError: the page has no such part."""
+    begin, end = f"<!-- written: {name} -->\n", f"<!-- end: {name} -->"
+    before, mark, rest = page.read_text(encoding="utf8").partition(begin)
+    _, closing, after = rest.partition(end)
+    if not mark or not closing:
+        raise ValueError(f"{page} has no part between '{begin.strip()}' and '{end}'; add both lines.")
+    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf8")
+
+
 # Options
 
 

@@ -1,4 +1,4 @@
-"""The page of all cards, and the tables of one."""
+"""The page of all cards, with one table for each; and all tables of one card."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ import numpy as np
 
 from spacy_calib.plugins.pretrained.card import Card, lowest_cutoff
 
-_HEAD = """# Cards of pretrained calibrations
+_HEAD = """# Cards
 
 <!-- written by scripts/pretrained.py --page; not by hand -->
 
-Each card belongs to one component of a stock pipeline. [Pretrained calibrations](../start/scores-without-gold.md) says how they are used. A table row is
-a source whose texts and gold the fit did not see: raw / calibrated. Lower is better. The code is MIT; a card has the licence that its sources ask for.
+A card is a pretrained calibration of one component of a stock pipeline: scores [without gold of your own](../start/scores-without-gold.md). List the cards, and use one:
+
+<!-- not run: shown in Scores without gold -->
+
+```bash
+python -m spacy calib pretrained --list
+python -m spacy calib pretrained en_core_web_sm ./calibrated
+```
+
+Each table row is a source whose texts and gold the fit did not see, with raw / calibrated figures. Lower is better. *Bias* is the mean score minus the share that is right: above 0, scores are too high. *Log loss*, *ECE*: [metrics](../how-it-works.md#metrics). "Other sources" were not used to choose anything either. "Older release" means that the pipeline was trained on an older release of the source.
+
+The code is MIT; each card has the licence that its sources ask for. `python scripts/pretrained.py --tables CARD` prints all tables of a card: by exact spans, cut-offs, text in capitals or without, names by origin, labels, and what `calib adapt` adds.
 """
-
-
-_TERMS = (
-    "What they say is added to the map without lists, whose log-odds stay: what supports a type adds, what contradicts it subtracts, and the constants of "
-    "types move by .2 at most, that of PERSON only down. So a person whose name is in no list loses at most .05."
-)
 
 
 def page(held: Sequence[Mapping[str, Any]]) -> str:
@@ -33,31 +37,49 @@ def page(held: Sequence[Mapping[str, Any]]) -> str:
 def _section(card: Mapping[str, Any]) -> str:
     lines = [f"## {card['name']}", ""]
     lines += [
-        f"- For component `{card['component']}` of {card['pipeline']} (language `{card['language']}`), prefix `{card['settings']['attr']}`.",
-        f"- A score is the probability of this event: {card['event']}",
-        f"- Licence {card['licence']}. Made on {card['date']} by `{card['command']}`, tables on {card['judged_on']}.",
+        f"- `{card['component']}` of {card['pipeline']}, prefix `{card['settings']['attr']}`. Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
+        f"- Event: {card['event']}",
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
-        f"- No gold, so no score: {_names(card['without_gold'])}. Labels that keep raw scores, which were better on sources left out: {_names(card['failing'])}.",
+        f"- No score for lack of gold: {_some_names(card['without_gold'])}. Raw scores kept, which were better: {_some_names(card['failing'])}.",
+        f"- {Card(Path(), card).expected_bias_words}",
     ]
-    lines.append(f"- {Card(Path(), card).expected_bias_words}")
-    shares = [
-        row["n_without_score"] / (row["n"] + row["n_without_score"]) for row in card["left_out"] if "n_without_score" in row
+    if card["cutoffs"]:
+        chosen = Card(Path(), card).choose_cutoff(None) or {}
+        lines.append(
+            f"- Default cut-off `Span._.{card['settings']['attr']}_accept`: {card['cutoffs']['cutoff']:.2f}. On sources left out, the mean precision is {chosen['mean']:.2f}, "
+            f"the lowest {chosen['worst']:.2f}, and {chosen['kept']:.2f} of the right entities are kept."
+        )
+    if card.get("fairness"):
+        low, high = (choose(card["fairness"], key=lambda row: row["score"]) for choose in (min, max))
+        lines.append(
+            f"- Mean score of right persons by the origin of their names: from {low['score']:.2f} ({low['name']}) to {high['score']:.2f} ({high['name']})."
+        )
+    return "\n".join([*lines, "", *_left_out(card), ""])
+
+
+def _left_out(card: Mapping[str, Any]) -> list[str]:
+    """The table of a card: the sources left out, their mean, and further sources."""
+    lines = ["| source | n | log loss | ECE | bias |", "| --- | ---: | ---: | ---: | ---: |"]
+    lines += [_source_row(row, row["source"]) for row in card["left_out"]]
+    means = [
+        " / ".join(f"{np.mean([row[kind][key] for row in card['left_out']]):.3f}" for kind in ("raw", "calibrated"))
+        for key in ("log_loss", "ece")
     ]
-    if shares:
-        n, n_labels = len(card["without_gold"]), len(card["labels"])
-        lines.append(
-            f"- {n} of {n_labels} labels have no score: at most {100 * max(shares):.2f} % of the tokens of a source have one of these."
-        )
-    if card["lists"]:
-        names = ", ".join(f"`{name}` ({checksum})" for name, checksum in card["lists"].items())
-        lines.append(f"- Lists of names, with the checksums by which a saved pipeline knows them: {names}. {_TERMS}")
-    if card["transfer"]:
-        own, other = card["transfer"]["own"], card["transfer"]["transferred"]
-        lines.append(
-            f"- Log loss, mean of the table: {own:.3f} with a fit of its own, {other:.3f} with the parameters of the smaller pipeline's card; used: `{card['parameters']}`."
-        )
-    lines += ["", tables(card)]
-    return "\n".join(lines)
+    lines.append(f"| mean | | {' | '.join(means)} | |")
+    for key, words in (("trained_on", "older release"), ("further", "other source")):
+        lines += [_source_row(row, f"{row['source']} ({words})") for row in card.get(key) or ()]
+    return lines
+
+
+def _source_row(row: Mapping[str, Any], name: str) -> str:
+    cells = [f"{row['raw'][key]:.3f} / {row['calibrated'][key]:.3f}" for key in ("log_loss", "ece")]
+    return f"| {name} | {row['n']:,} | {' | '.join(cells)} | {row['bias']:+.3f} |"
+
+
+def _some_names(labels: Sequence[str], most: int = 8) -> str:
+    """The first labels by name, and the number of all others."""
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return _names(labels[:most]) + more
 
 
 def _sources(card: Mapping[str, Any]) -> str:

@@ -1,5 +1,5 @@
-"""The pages of the quality benchmark: docs/research/tags.md, which can be read; quality.csv, a row for each method on each data set, or why it failed; quality.jsonl, all
-that was found.
+"""The results of the quality benchmark: a part of docs/research/tags.md; quality.csv, a row for each method on each data set, or why it
+failed; quality.jsonl, all figures.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-from frame import head, row
-from quality.judge import COVERAGE, LOSSES, MARGIN
-from quality.ours import AUTO, PAPER
+from frame import head, replace_part, row
+from quality.judge import COVERAGE, MARGIN
+from quality.ours import AUTO
 
 FIGURES = ("log_loss", "brier", "smce", "mean_gmce", "seconds")
 
 
 def write(result: dict[str, Any], folder: Path) -> None:
-    """All three files."""
+    """Both files, and the part of the page if the folder has it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "quality.jsonl").write_text(json_lines(rounded(result)), encoding="utf8")
     (folder / "quality.csv").write_text(table(result), encoding="utf8", newline="")
-    (folder / "tags.md").write_text(markdown(result), encoding="utf8")
+    if (page := folder / "research" / "tags.md").exists():
+        replace_part(page, "quality", markdown(result))
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """The page: what `head` and `row` print."""
+    """The part of the page: what `head` and `row` print."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         show(result)
@@ -69,18 +70,15 @@ def table(result: dict[str, Any]) -> str:
 
 
 def show(result: dict[str, Any]) -> None:
-    rows = result["sets"]
-    print(f"""# Quality benchmark
-
-Made by `{result["command"]}`; do not edit. Every method is fitted on one part of the documents of a data set and judged on another. Lower is better \
-everywhere. The figures of all methods on all sets are in [quality.csv](quality.csv).
-
-## Summary
-
-Log loss of all pairs of a token and a tag. `auto` is what `calib fit` does by itself, `auto, scores alone` the same without a look at the words; \
-"best of ours" and "best of others" are the method of this package, and of another, that happens to be best on the test part.
+    """The log loss of a few methods on each data set, and whether auto keeps its promises."""
+    rows, total = result["sets"], result["acceptance"]
+    print(f"""Log loss of all pairs of a token and a tag, by `{result["command"]}`. `auto` is the default of `calib fit`, and "scores alone" is `auto` \
+without context. "Best of ours" and "best of others" are the methods with the lowest loss on the test part, of this package and of others. \
+[quality.csv](../quality.csv) has all methods, with Brier score, SMCE, GMCE and seconds.
 """)
-    head("| data set | raw | TFG-5 isotonic (the paper) | best of ours, fixed | best of others | auto, scores alone | auto |")
+    head(
+        "| data set | test tokens | right | raw | TFG-5 isotonic (the paper) | best of ours, fixed | best of others | auto, scores alone | auto |"
+    )
     for one in rows:
         ours, others, own = one["ours"], theirs(one), fixed(one)
         cells = [
@@ -91,101 +89,33 @@ Log loss of all pairs of a token and a tag. `auto` is what `calib fit` does by i
             ours.get(f"{AUTO}, scores alone"),
             ours[AUTO],
         ]
-        row(f"[{one['name']}](#{one['name']})", *("-" if at is None else f"{at['log_loss']:.4f}" for at in cells))
-    show_acceptance(result)
-    for one in rows:
-        show_set(one)
-
-
-def show_acceptance(result: dict[str, Any]) -> None:
-    """Is auto ever worse than a fixed method, better than the paper's three, and do its sets of tags hold what they promise?"""
-    rows, total = result["sets"], result["acceptance"]
+        losses = ("-" if at is None else f"{at['log_loss']:.4f}" for at in cells)
+        row(one["name"], f"{one['test']['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
+    print(*("", *(f"- {one['name']}: {one['about'].replace('judged', 'tested')}." for one in rows)), sep="\n")
     print(f"""
-## Is auto ever worse, and is it better?
+**Never worse**: all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method), by document bootstrap, stay under \
+{100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and of others. Held on {total["never_worse"]["log_loss"]} of {total["sets"]} sets \
+for log loss, on {total["never_worse"]["brier"]} for Brier.
 
-Never worse: by document bootstrap, all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method) stay \
-under {100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and all of other packages. Held on \
-{total["never_worse"]["log_loss"]} of {total["sets"]} sets for log loss, {total["never_worse"]["brier"]} for Brier.
+**Better than the paper**: paired {100 * COVERAGE:g} % intervals of (auto - TFG-5 with each of the paper's three methods) lie below 0 on \
+{total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for log loss, on {total["better_than_paper"]["brier"]} for Brier.
+
+**Calibration error**: the error of auto exceeds the lowest of the paper's six settings by at most the 95 % quantile of the noise floor, on \
+{total["calibration"]["smce"]} of {total["sets"]} sets for SMCE, on {total["calibration"]["mean_gmce"]} for GMCE.
+
+Share of test tokens whose [set of tags](../reference/attributes.md#which-tags-could-it-be) includes the right one (95 % interval by document), mean \
+size, and share of tokens without a set:
 """)
-    for loss, name in (("log_loss", "Log loss"), ("brier", "Brier")):
-        head(
-            f"| {name} | raw | TFG-5 isotonic | auto | best fixed | of | auto - best | hardest rival | bound | margin | held |"
-        )
-        for one in rows:
-            show_never(one, loss)
-        print()
-    print(f"""Better than TFG-5 with each of the paper's three methods (paired {100 * COVERAGE:g} % intervals below 0): \
-{total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for log loss, {total["better_than_paper"]["brier"]} for Brier.
-""")
-    head(f"| auto - TFG-5 ... | {' | '.join(f'{way}, {loss.replace(chr(95), chr(32))}' for loss in LOSSES for way in PAPER)} |")
+    kinds = [f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"]]
+    shown = [number for number, kind in enumerate(kinds) if kind.startswith("marginal")]
+    head(f"| set | {' | '.join(kinds[number] for number in shown)} |")
     for one in rows:
-        found = [one["against_paper"][loss][f"TFG-5 {way}"] for loss in LOSSES for way in PAPER]
-        row(one["name"], *(f"{at['estimate']:+.4f} ({at['low']:+.4f} to {at['high']:+.4f})" for at in found))
-    print("""
-Calibration error of auto against the least of the paper's six (TFG-5 and SCW), with the floor's 95 % quantile as the margin:
-""")
-    head("| set | SMCE auto | paper's best | floor | held | mean GMCE auto | paper's best | floor | held |")
-    for one in rows:
-        errors = [one["calibration"][key] for key in ("smce", "mean_gmce")]
-        keys = ("auto", "best_of_paper", "floor95")
-        row(one["name"], *(cell for at in errors for cell in (*(f"{at[key]:.4f}" for key in keys), said(at["held"]))))
-    print("""
-Sets of tags of auto: the share of test tokens whose set holds the right tag, with its 95 % interval by document; mean size; \
-share of tokens without a promise (their `calib_set` is None, here their entries up to the cut count):
-""")
-    kinds = (f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"])
-    head(f"| set | {' | '.join(kinds)} |")
-    for one in rows:
-        row(one["name"] + (" (shift)" if one["shift"] else ""), *map(promised, one["promises"]))
-
-
-def said(held: bool) -> str:
-    return "yes" if held else "**no**"
-
-
-def show_never(one: dict[str, Any], loss: str) -> None:
-    """A row of whether auto is worse."""
-    never, ours = one["never_worse"][loss], one["ours"]
-    losses = [ours[way][loss] for way in ("raw", "TFG-5 isotonic", AUTO)]
-    upper = "-" if never["upper"] is None else f"{never['upper']:+.4f}"
-    best = f"{losses[-1] - never['best_difference']:.4f}", never["best"], f"{never['best_difference']:+.4f}"
-    rest = never["rival"], upper, f"{never['margin']:.4f}", said(never["held"])
-    row(one["name"], *(f"{at:.4f}" for at in losses), *best, *rest)
+        row(one["name"] + (" (shift)" if one["shift"] else ""), *(promised(one["promises"][number]) for number in shown))
 
 
 def promised(one: dict[str, Any]) -> str:
     held = f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
     return f"{held}; {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
-
-
-def show_set(one: dict[str, Any]) -> None:
-    """What a data set is, and the figures of a few methods."""
-    parts = (f"{name}: {at['tokens']:,} tokens, {at['pairs']:,} pairs, {at['documents']:,} documents" for name, at in (
-        ("fit", one["fit"]), ("test", one["test"])
-    ))  # fmt: skip
-    shift = " The test data is of another kind than the fit data." if one["shift"] else ""
-    print(f"""
-## {one["name"]}
-
-{one["about"]}. {one["labels"]} labels, accuracy {one["accuracy"]:.4f}; {"; ".join(parts)}.{shift}
-
-auto chose {one["ours"][AUTO]["chosen"]}.
-""")
-    head("| method | log loss | Brier | SMCE | mean GMCE | seconds |")
-    found, others = methods_of(one), theirs(one)
-    best = sorted(others, key=lambda name: others[name]["log_loss"])[:3]
-    names = [
-        "raw",
-        *(f"TFG-5 {method}" for method in PAPER),
-        least(fixed(one)),
-        *best,
-        *(name for name in found if name.startswith(AUTO)),
-    ]
-    for name in dict.fromkeys(names):
-        cells = (f"{found[name][key]:.4f}" for key in FIGURES[:-1])
-        row(f"**{name}**" if name == AUTO else name, *cells, f"{found[name]['seconds']:.1f}")
-    if failed := dict.fromkeys(f"{of['peer']} {of['method']}" for of in one["peers"] if of["failure"]):
-        print(f"\nFailed (why stands in quality.csv): {'; '.join(failed)}.")
 
 
 def json_lines(result: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ COMMANDS = {
 ENTRY_POINTS = "spacy_calib_commands"
 # The order in the help; other commands come last.
 ORDER = (
-    "pretrained", "fit", "adapt", "evaluate", "rank", "select", "audit", "expect", "count", "threshold", "view", "info", "stock",
+    "pretrained", "fit", "evaluate", "threshold", "rank", "select", "audit", "adapt", "expect", "count", "view", "info", "stock",
 )  # fmt: skip
 
 

@@ -49,13 +49,13 @@ MESSAGES = {
     "C032": "Component '{component}' could score no document of the data: {why}.",
     "C033": "The model of component '{component}' describes a parser state by {given} tokens, but calib reads only models with {wanted} (as spaCy's TransitionBasedParser for ner); train it with one of those.",
     "C034": "Component '{component}' cannot be calibrated at its position in the pipeline: {why}.",
-    # doc_tensor
+    # Names and arrays
     "C111": "The label {label!r} cannot be stored in a config, where '${{' begins a reference; give the label another name.",
     "C112": "The attribute prefix '{attr}' cannot be used ({why}); give this pipe another one (attr in the config, --attr on the command line).",
     "C113": "A calib pipe cannot be called {name!r} ({why}); give it another name (name in add_pipe, [components.NAME] in a config, --attr on the command line).",
     "C040": "The array at {where} has shape {given}, but must have shape {wanted}: one row per token, one column per label.",
     "C041": "The array at {where} contains {given}, but probabilities lie in [0, 1]; apply a softmax first.",
-    # Documents of the source
+    # Gold files
     "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is expected; give another --doc-key, or save the file with DocBin(store_user_data=True).",
     "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token must sum to 1; give a column for every label, or set subprobabilities = true in the source if small ones were left out (sums of at most 1).",
@@ -115,9 +115,9 @@ MESSAGES = {
     "C105": "{thing} cannot be used: {value} cannot be imported ({why}); upgrade or remove the package that adds it.",
     "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
-    # Analysis
+    # Packages that are missing
     "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
-    # Sources
+    # Scores of other components
     "C200": "Component '{component}' is claimed by several sources: {sources}; choose one as \"@calib_sources\" of the pipe's source.",
     "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file given with --code, or name "
     "another one in the source (score).",
@@ -132,14 +132,14 @@ MESSAGES = {
     "C216": "The pipe '{name}' is not fitted, so there is nothing to adapt; fit it first with `python -m spacy calib fit`.",
     # Metrics
     "C190": "The metric '{name}' has the short name '{short}', which another figure of the calibration table has already; give it another one (the attribute `short`).",
-    # Parquet
+    # Packages that are missing
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
-    # Pictures and text
+    # Labels and components
     "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created (on the command line in a file given with --code).",
     "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another source, or leave it out.",
-    # Draws
+    # Gold data
     "C482": "FITTED ON THE TRAINING DATA: {part} are in --train-data too, where the model is more confident than on any other text, so nothing was written; give held-out gold, or add --allow-seen.",
-    # Scores as files
+    # Texts and score files
     "C440": '{path} needs pyarrow to be unpacked, which is not installed; run `pip install "spacy-calib[parquet]"`, or give it as .jsonl.gz.',
     "C441": "{path} has no column '{name}'; it has: {known}. Name the right one (--columns text=NAME,id=NAME), or rename it.",
     "C442": "The column '{name}' of {path} has the type {given}, but must contain texts; name another one (--columns text=NAME).",
@@ -147,13 +147,15 @@ MESSAGES = {
     "C447": "Rows of sentences need sentence boundaries, but nothing in the pipeline sets them; add a parser, a senter or a sentencizer.",
     "C448": "The text in line {line} of {path} has {n} characters, but the pipeline takes at most {most} (nlp.max_length); split it.",
     "C471": "A worker process was killed ({signal}), which happens when memory runs out; run the command again with fewer processes (--n-process).",
-    # Spark
+    # Slices and comparisons
     "C600": "The function '{key}' of the registry calib_keys failed on the Doc that begins {text}: {why}; fix the function.",
     "C601": "No document has a value under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
     "C602": "Each of the {n} documents has another value under the key '{key}', so no slice has several documents; give a key whose values documents share.",
+    # Scores of other components
     "C740": "Further scores ({given}) need documents with exactly one category, but here a document may have several (exclusive = false); name one score, a mapping of categories.",
     "C742": "The pipe '{name}' was fitted with the further scores {wanted}, but its source reads {given}; name the former in the source (score), or fit the pipe again.",
     "C741": "The setting context names the model of further scores, which a fit adds by itself; leave it out, and name these scores in the source (score).",
+    # Answers of annotation tools
     "C690": "{n} of the {of} texts in {path} were labelled because the model was unsure of them (rank, select, audit), so they are no random sample, even together with other gold; label the whole documents that `select --for adapt` chooses, or answer what `rank --order random` asks.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool again.",
     "C693": "{where} of {path} is {given}, but one file must have the answers of one tool (Prodigy, Label Studio, doccano or Argilla); give the answers of each tool in a file of their own.",
@@ -164,26 +166,35 @@ MESSAGES = {
     "C788": "{where} of {path} is {given}, which is no record of an annotation tool or of training data for spaCy; give objects with a text and its labels, or lists of a text and an object.",
     "C787": "{path} cannot be read as gold: {why}; {mend}.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
+    # Uses of scores
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so there is nothing to score; give texts with names that the pipeline finds.",
+    # Gold files
     "C748": "{path} cannot be read by {value} ({why}); fix the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or the export of an annotation tool.",
+    # Answers of annotation tools
     "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): the answers are about another model, or another scheme; give answers about this one, {advice}.",
+    # Scores of other components
     "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
+    # Saved state
     "C815": "The fitted pipe '{name}' could not be read back ({why}), so no pipeline was written, and an older one stays as it was; report this as a bug, if you may with the data.",
+    # Gold data
     "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
     "C802": "Each of the {n} tokens is its own head in the gold, as if the heads were left out, so the arcs of component '{component}' cannot be evaluated; give data with dependency trees.",
     "C803": "None of the {n} {unit} is right by the gold, although the scores of component '{component}' predict {expected} right ones, so there is nothing to learn; check that the texts and labels of the gold are those of the model.",
     "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
+    # Context
     "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
-    # Of several plug-ins
+    # Uses of scores
     "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} with gold (by {by}); label another one, picked at random.",
     "C412": "The labels of '{name}' ('{own}') cannot be sampled together with scores of '{layer}'; name the component that the calib pipe '{attr}' reads.",
     "C749": "The output {path} cannot be written: no installed package has a writer for {suffix}; install {package}.",
+    # Slices and comparisons
     "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' in both {model} and {other} (--against); give both the tokens of the gold (--gold-preproc).",
     "C618": "The event of {model} for each {called} is '{event}', but that of {other} (--against) is '{given}'; fit both with one --event.",
+    # Uses of scores
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to sample from; run a pipeline with a fitted calib pipe of that prefix over it, and sample before its words change.",
     "C418": "Whole annotations cannot be sampled: no installed package adds 'sample' to Doc._.<attr> (entry points of the group spacy_calib_view); install all of spacy-calib.",
 }

@@ -1,4 +1,4 @@
-"""Somebody has a fitted pipeline and guesses words and texts: he finds nothing but what docs/privacy.md admits."""
+"""Somebody has a fitted pipeline and guesses words and texts: he finds nothing but what docs/questions.md admits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_dictionary_and_no_text_tells_what_is_in_a_state(fitted, secret):
 
 
 def test_with_the_salt_of_a_pipeline_a_guess_tells_frequent_words_alone(fitted):
-    """What privacy.md admits: a word that was met three times or more."""
+    """What questions.md admits: a word that was met three times or more."""
     nlp = spacy.load(fitted)
     known = nlp.get_pipe("calib").tokens.context.vocabulary_
 

@@ -96,7 +96,7 @@ def test_a_knowledge_base_keeps_no_words_of_the_gold_either(changed_model, dev, 
 
 
 def test_a_pipeline_fitted_in_python_holds_none_where_the_strings_are_put_back(nlp, tmp_path):
-    """As docs/how-to/research.md does it; without it spaCy writes all that was read."""
+    """As docs/reference/python.md does it; without it spaCy writes all that was read."""
     strings = StringStore(list(nlp.vocab.strings))
     calib_pipe = nlp.add_pipe("calib", after="tagger")
     gold = [*(example.reference for example in examples_for(nlp, 80, seed=2)), planted(nlp.vocab, ents=False)]
@@ -150,7 +150,7 @@ def test_a_cut_doc_holds_no_word_and_no_hash_of_the_rest(calibrated_ner):
 
 
 def test_a_part_that_our_own_cut_made_holds_nothing_of_the_rest(nlp):
-    """Also where the labels are words: spaCy's way leaves the lemmas of the rest there, as docs/privacy.md says."""
+    """Also where the labels are words: spaCy's way leaves the lemmas of the rest there, as docs/questions.md says."""
     nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "trainable_lemmatizer"}})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not fitted

@@ -98,7 +98,7 @@ def test_a_label_changed_by_hand_keeps_its_score(nlp):
 @needs_all_plugins
 @pytest.mark.parametrize("way", ["whole", "cut by spaCy", "cut", "joined"])
 def test_a_word_with_the_digest_of_the_scored_one_has_no_score_where_the_doc_was_not_saved(nlp, way):
-    """A file holds eight bits of a word: there such a word passes for the scored one, as docs/privacy.md says."""
+    """A file holds eight bits of a word: there such a word passes for the scored one, as docs/questions.md says."""
     doc, i = annotated_doc(nlp, ["the", "old", "aaaa", "saw", "it"], ["DET", "ADJ", "NOUN", "VERB", "NOUN"]), 2
     digest = word_digest(get_string_id("aaaa"), doc[i].idx)
     words = map("".join, itertools.product("bcdfghjklm", repeat=4))

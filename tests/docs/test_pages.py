@@ -31,7 +31,7 @@ LINKED = [
 OPTIONS = set(re.findall(r"`(--[a-z-]+)`", (DOCS / "reference" / "commands.md").read_text(encoding="utf8")))
 every_page = pytest.mark.parametrize("name", NAMES)
 # Their names are a reader's own: a pipeline that can be installed, and gold.
-OWN = {"CONTRIBUTING.md", "docs/reference/config.md"}
+OWN = {"CONTRIBUTING.md", "docs/reference/python.md"}
 # Run once, for themselves and for those that go on in their folder.
 CONTINUED = {previous for page in PAGES for previous in goes_on_from(page)}
 # Run by test_own_marginals.py, by tests/plugins/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
@@ -191,7 +191,7 @@ def test_the_example_of_the_universe_runs(provide):
 
 
 def test_the_config_page_shows_the_default_config():
-    (block,) = (block for block in blocks_of(DOCS / "reference" / "config.md") if block.language == "ini" and not block.title)
+    (block,) = (block for block in blocks_of(DOCS / "reference" / "python.md") if block.language == "ini" and not block.title)
     shown = Config().from_str(block.text)["components"]["calib"]
     assert shown.pop("factory") == "calib"
     shown["scorer"].pop("n_bins")
@@ -200,7 +200,7 @@ def test_the_config_page_shows_the_default_config():
 
 def test_fit_takes_the_config_that_spacy_fills_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = DOCS / "reference" / "config.md"
+    page = DOCS / "reference" / "python.md"
     run = Run()
     for block in blocks_of(page):
         if block.title == "base.cfg" or "fill-config" in block.text:

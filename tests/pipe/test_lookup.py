@@ -140,7 +140,7 @@ def assembled(calibrated: Path, tagger: Path) -> Language:
 
 @pytest.mark.filterwarnings("ignore:.*CW04")
 def test_an_assembled_pipeline_with_another_tagger_is_not_attached_and_says_so_once_loaded(fitted, other, tmp_path):
-    """Both pipelines have one vocab, by which they cannot be told apart: see docs/limits.md."""
+    """Both pipelines have one vocab, by which they cannot be told apart: see docs/questions.md."""
     fitted.to_disk(tmp_path / "calibrated")
     tempered(other).to_disk(tmp_path / "other")
     made = assembled(tmp_path / "calibrated", tmp_path / "other")

@@ -76,12 +76,14 @@ def test_a_program_that_the_record_does_not_have_is_a_fault(house):
     assert ["unknown.py" in fault for fault in figures.faults([entry()], house)] == [True]
 
 
-def test_a_command_runs_once_for_one_code_and_its_output_makes_the_page(house, tmp_path, monkeypatch):
+def test_a_command_runs_once_for_one_code_and_its_output_makes_a_part_of_the_page(house, tmp_path, monkeypatch):
     docs = house / "docs"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (docs / "figures.json").write_text(json.dumps([entry(command="echo '# Written'; echo run >> runs.txt", writes="page.md")]))
+    (docs / "page.md").write_text("# By hand\n\n<!-- written: made -->\nold\n<!-- end: made -->\n\nThe end\n")
     assert figures.main([], house) == 0
-    assert (docs / "page.md").read_text() == "# Written\n"
+    written = "# By hand\n\n<!-- written: made -->\n\n# Written\n\n<!-- end: made -->\n\nThe end\n"
+    assert (docs / "page.md").read_text() == written
     (made,) = figures.entries(house)
     assert made["code"] == figures.digest_of(["room"], house)
     assert figures.main(["made"], house) == 0
