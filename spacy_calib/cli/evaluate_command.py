@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from .evaluating.evaluation import Evaluation, evaluate_pipeline
 from .evaluating.options import EvaluateRun
 from .evaluating.outputs import option_functions
-from .evaluating.tables import show_table
+from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import (
     AllTypes,
@@ -28,6 +28,7 @@ from .shared.options import (
 from .shared.writing import print_json, write_json
 
 OUTPUT_HELP = "File for the result: .json (numbers), with plug-ins .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
+ALL_HELP = "Print all columns: also the debiased error, and the 95 % quantile of the floor"
 COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
 BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: of Doc.user_data, or a function of calib_keys"
 AGAINST_HELP = "Another pipeline, calibrated or not, to compare with on this gold"
@@ -50,6 +51,7 @@ def evaluate(
     groups: Annotated[int | None, option(GROUPS_HELP)] = None,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
+    everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
     doc_key: DocKey = None,
@@ -89,12 +91,8 @@ def evaluate(
 
 
 def _show(evaluation: Evaluation) -> None:
-    """Print the numbers as JSON, or as tables, followed by the sections that belong to no pipe."""
+    """Print the numbers, as JSON or as tables."""
     if evaluation.run.format == "json":
         print_json(evaluation.tables)
         return
-    for name, table in evaluation.tables.items():
-        show_table(name, table, [section for section in evaluation.sections if section.pipe == name])
-    for section in evaluation.sections:
-        if not section.pipe and section.show is not None:
-            section.show(section.rows, "")
+    show_tables(evaluation.tables, evaluation.sections, evaluation.run.everything)

@@ -14,9 +14,8 @@ from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
-from .fitting.comparison import card_line, show_comparison, show_present
 from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back
-from .fitting.fit_output import show_fit
+from .fitting.fits_output import show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import UNITS, argument, command, option
@@ -38,9 +37,7 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
-from .shared.score_readers import get_event, renew_readers, show_info
-from .shared.screen import msg, warn
-from .shared.writing import print_json
+from .shared.score_readers import get_event, renew_readers
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -161,7 +158,8 @@ def fit(
     nlp, reader = _choose_pipes(nlp, fits, unit_event, read, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(nlp, fits, reader, output, format)
+        gold_options = {"--map": label_map, "--all-types": all_types, "--doc-key": doc_key, "--gold-preproc": gold_preproc}
+        show_output(nlp, fits, reader, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
 
@@ -305,43 +303,3 @@ def check_fit(info: FitInfo) -> None:
         raise calib_error(
             "C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=min_alpha
         )
-
-
-def show_output(nlp: Language, fits: Sequence[ComponentFit], reader: Any | None, output: Path, format: str) -> None:
-    """Print the fits, as JSON or in words. reader: The event pipe, if one was fitted."""
-    from ..pipe.score_readers import info_of
-
-    event_info = None if reader is None else info_of(reader)
-    states: dict[str, dict[str, Any]] = {}
-    for component_fit in fits:
-        calib: Any = nlp.get_pipe(component_fit.name)
-        component, outcome = calib.source.component, component_fit.outcome
-        if component and component not in nlp.pipe_names:
-            warn(
-                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
-            )
-        event_fields = {} if event_info is None else {"event": event_info}
-        comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
-        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **comparison_fields}
-    if format == "json":
-        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
-        return
-    for component_fit in fits:
-        _show_fit(nlp, component_fit, reader, output)
-
-
-def _show_fit(nlp: Language, component_fit: ComponentFit, reader: Any | None, output: Path) -> None:
-    calib: Any = nlp.get_pipe(component_fit.name)
-    component, outcome = calib.source.component, component_fit.outcome
-    if outcome is not None and not component_fit.is_written:
-        show_present(calib, outcome, output)
-        return
-    if component_fit.old_name is not None:
-        msg.info(f"Settings that were not given are those of the pipeline's calib pipe '{component_fit.old_name}'")
-    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
-    if reader is not None:
-        show_info(reader.name, reader)
-    if outcome is not None:
-        show_comparison(outcome)
-    elif component and (line := card_line(nlp, component)):
-        msg.info(line)

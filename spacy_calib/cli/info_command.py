@@ -27,7 +27,7 @@ from .shared.evidence import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
 from .shared.score_readers import show_info
-from .shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
+from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
 from .shared.which import choose_pipes
 from .shared.writing import deliver
 
@@ -115,7 +115,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 
 def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
-    """Print one pipe. description (dict): From `describe`."""
+    """Print one pipe, without what it does not have. description (dict): From `describe`."""
     from ..annotations import plain_name
     from ..pairs.documents import extent_in_words
 
@@ -141,27 +141,25 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         "Context": context_line(info.context),
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
-        "Normalized": {False: "no", True: "yes", "other": "other"}[pipe.normalize],
+        "Normalized": {False: "", True: "yes", "other": "other"}[pipe.normalize],
         "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
+        "Scores": description["source"],
     }
-    if description["source"]:
-        facts["Scores"] = description["source"]
     for index, adaptation in enumerate(info.adaptations, 1):
         facts[f"Adapted to ({index})" if len(info.adaptations) > 1 else "Adapted to"] = adaptation_line(
             adaptation, info.row_unit
         )
-    if description["label_cutoffs"] is not None:
-        facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
+    facts["Cut-offs"] = _cutoffs_line(description["label_cutoffs"], "precision", ".4f")
     if info.spans:
         plural = span_words(info)[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
         facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
         facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
-    print_table(facts)
+    print_facts(facts)
     for group in description["groups"]:
         tags = [f"{tag} {count:,}" for tag, count in group["tags"].items()]
         msg.text(
@@ -184,8 +182,7 @@ def _label_lines(pipe: Calibrator) -> dict[str, str]:
     names = shown_names(pipe)
     renamed_labels = [f"{label}={name}" for label, name in names.items() if name not in ("", label)]
     without_scores = [label for label, name in names.items() if not name]
-    lines = {"Labels called": ", ".join(renamed_labels) or "as in the component"}
-    return {**lines, "Without scores": ", ".join(without_scores)} if without_scores else lines
+    return {"Labels called": ", ".join(renamed_labels), "Without scores": ", ".join(without_scores)}
 
 
 def attributes_of(pipe: Calibrator) -> str:
@@ -239,7 +236,9 @@ def show_selection(selection: Mapping[str, Any]) -> None:
     """Print the candidates that cross-validation compared, best first."""
     msg.divider(f"Chosen by cross-validation over {count_in_words('document', selection['documents'])}")
     columns = (
-        TableColumn("Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l"),
+        TableColumn(
+            "Candidate", "candidate", lambda name: f"{name} (chosen)" if name == selection["chosen"] else name, "l", 46
+        ),
         TableColumn("Size", "size", whole),
         *(TableColumn(title, key, partial(number, digits=5)) for title, key in _LOSSES.items()),
     )
@@ -251,20 +250,20 @@ def show_selection(selection: Mapping[str, Any]) -> None:
 
 def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
     if pooling is None:
-        return "none"
+        return ""
     return "no effect here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
     if scaling is None:
-        return "none"
+        return ""
     temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
 
 
 def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
     if sets is None:
-        return "none"
+        return ""
     line = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
     if sets["unreached"]:
         line += f"; not guaranteed for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
@@ -277,9 +276,9 @@ def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:
-    """Describe cut-offs. target (str): "precision" or "recall". digits (str): Format of a cut-off."""
+    """Describe cut-offs; "" if there are none. target (str): "precision" or "recall". digits (str): Format of a cut-off."""
     if cutoffs is None:
-        return "none; see `spacy calib threshold`"
+        return ""
     cutoff_texts = ", ".join(
         f"{key} {'-' if value is None else format(value, digits)}" for key, value in cutoffs["cutoffs"].items()
     )

@@ -147,7 +147,7 @@ def test_entities_that_were_set_before_and_empty_docs(entities_in_context):
 def test_span_categorizers_have_context_for_spans_alone(spancat_model, span_gold, tmp_path):
     dev = span_gold / "dev.spacy"
     outcome = ok(calib("fit", spancat_model, dev, tmp_path / "out", "-C", "spancat", "--method", "isotonic", CONTEXT))
-    assert "Context none: a token may have several labels" in outcome.text
+    assert "Context not used: a token may have several labels" in outcome.text
     assert "Context of entities used" in outcome.text
     nlp = spacy.load(tmp_path / "out")
     assert nlp.get_pipe("calib").tokens.context.model_ is None

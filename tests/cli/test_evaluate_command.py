@@ -92,7 +92,7 @@ def test_from_fit_to_a_score_in_a_process_of_its_own(model, dev, test_file, tmp_
 def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_file):
     outcome = ok(calib("evaluate", calibrated, test_file))
     n_groups = len(spacy.load(calibrated).get_pipe("calib").tokens.maps.groups)
-    assert "Group Tags Pairs Raw Calibrated Debiased 95 % interval Floor Floor 95 %" in outcome.text
+    assert "Group Tags Pairs Raw Calibrated 95 % interval Floor -" in outcome.text
     firsts = [line.split()[0] for line in outcome.printed.splitlines() if line.strip()]
     rows = firsts[firsts.index("all") :]
     assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
@@ -138,6 +138,28 @@ def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated,
     assert all(
         row["low"] <= row["high"] and 0 <= row["floor"] <= row["floor95"] for row in rows.values() if row["low"] is not None
     )
+
+
+def test_all_adds_columns_and_their_explanation_but_no_figures_to_the_json(calibrated, test_file, tmp_path):
+    texts = {}
+    for name, options in (("short", ()), ("all", ("--all",))):
+        texts[name] = ok(calib("evaluate", calibrated, test_file, "-o", tmp_path / f"{name}.json", *options)).text
+    assert figures(tmp_path / "short.json") == figures(tmp_path / "all.json")
+    assert {"debiased", "floor95"} <= set(figures(tmp_path / "all.json")["calib"]["errors"][0])
+    assert "Group Tags Pairs Raw Calibrated Debiased 95 % interval Floor Floor 95 %" in texts["all"]
+    for word in ("debiased", "Floor 95 %"):
+        assert word in texts["all"]
+        assert word not in texts["short"]
+
+
+def test_the_explanation_of_several_pipes_is_printed_once(calibrated, dev, test_file, tmp_path):
+    both = tmp_path / "both"
+    ok(calib("fit", calibrated, dev, both, "-C", "morphologizer", "--attr", "morph_calib", "--silent", "-m", "isotonic"))
+    lines = ok(calib("evaluate", both, test_file)).text
+    assert "calib (tagger)" in lines
+    assert "morph_calib (morphologizer)" in lines
+    assert [lines.count(words) for words in ("A pair is one", "Raw, calibrated:", "95 % interval is for")] == [1, 1, 1]
+    assert lines.index("A pair is one") > max(lines.rindex("calib (tagger)"), lines.rindex("morph_calib (morphologizer)"))
 
 
 class WorstGap:

@@ -87,7 +87,7 @@ def test_a_fit_that_is_clearly_better_is_written(calibrated, other_kind, tmp_pat
     assert pipe.fit_info.tokens == sum(map(len, odd_docs(20, 9)))
     outcome = ok(calib("fit", calibrated, other_kind, tmp_path / "out", "--force", *ISOTONIC))
     assert "✔ Calibrated tagger" in outcome.text
-    assert outcome.text.endswith("Written: the new fit.")
+    assert "Written: the new fit. Next, evaluate it" in outcome.text
 
 
 def test_always_takes_the_fit_and_still_tells(calibrated, few, same_kind, tmp_path):

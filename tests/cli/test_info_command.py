@@ -18,13 +18,22 @@ def test_info_says_what_the_pipe_holds(calibrated):
         "Attributes Token._.calib_score, _raw, _scores, _set; Doc._.calib",
         "Method spacy-calib.Isotonic.v1",
         "Threshold 0.01",
-        "Normalized no",
         f"120 sentences, {n_tokens} tokens",
         "Frequencies counted on the fit data",
         f"spacy-calib {__version__}, spacy {spacy.__version__}",
         "on the FIT data",
     ):
         assert part in outcome.text
+
+
+def test_no_line_is_wider_than_100_columns_and_no_fact_is_that_there_is_none(calibrated, calibrated_ner, two_pipes):
+    for model in (calibrated, calibrated_ner, two_pipes):
+        lines = ok(calib("info", model)).printed.splitlines()
+        assert max(map(len, lines)) <= 100
+        facts = lines[next(i for i, line in enumerate(lines) if line.startswith(("Component", "Pretrained"))) :]
+        facts = facts[: facts.index("")]
+        assert len(facts) > 5
+        assert not [line for line in facts if line.split()[-1] == "none" or " none" in line]
 
 
 def test_info_as_json(calibrated, tmp_path):
@@ -95,7 +104,7 @@ def test_info_on_a_recognizer(calibrated_ner, tmp_path):
 
 def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):
     trials = [
-        {"candidate": f"candidate {i} with a name of more than thirty characters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
+        {"candidate": f"candidate {i} with over thirty letters", "size": i, "loss": i / 10, "difference": i / 10, "error": 0.0}
         for i in range(8)
     ]  # fmt: skip
     left_out = [

@@ -168,9 +168,9 @@ class Evaluation:
 
     def slices(self, key: str) -> list[Section]:
         """Return the sections about slices, documents that share a value of a key; their rows are a `SliceTable`."""
-        values = self.values_of(key)
+        values, show = self.values_of(key), partial(show_slices, details=self.run.everything)
         return [
-            Section(pipe.name, unit, "slices", {"by": key, **_slice_table(corpus, view, values)}, show_slices)
+            Section(pipe.name, unit, "slices", {"by": key, **_slice_table(corpus, view, values)}, show)
             for pipe, corpus, evaluation in self.fitted_pipes()
             for unit, view in evaluation.units.items()
         ]

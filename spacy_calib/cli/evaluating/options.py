@@ -15,7 +15,9 @@ from .outputs import Request, find_requests, is_numbers
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateRun(GoldRun):
-    """The options of a run of `evaluate`. added_options (Mapping): Options of writers.
+    """The options of a run of `evaluate`.
+
+    everything (bool): Whether the printed tables have all columns. added_options (Mapping): Options of writers.
 
     RAISES C056, C749: an output without a writer. CalibError: options and files that do not fit their writer.
     """
@@ -24,6 +26,7 @@ class EvaluateRun(GoldRun):
     bins: int | None = None
     against: str | None = None
     groups: int | None = None
+    everything: bool = False
     format: str = "table"
     added_options: Mapping[str, Any] = field(default_factory=dict)
 

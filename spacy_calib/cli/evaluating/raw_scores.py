@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from ..fitting.new_calib import insert_calib, merge_block, old_block, ready_to_read
 from ..fitting.settings import DEFAULTS
 from ..shared.evidence import report_dropped, unknown_sentence
 from ..shared.screen import number, warn
+from ..shared.shell import shell_line
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -98,5 +98,5 @@ def verdict_on_raw(evaluation: PipeScores) -> str:
 
 def fit_command(run: EvaluateRun, component: str) -> str:
     """Return the command that calibrates the scores of a component."""
-    component_option = "" if component in ("", DEFAULTS["source"]["component"]) else f" --component {shlex.quote(component)}"
-    return f"python -m spacy calib fit {shlex.quote(run.model)} dev.spacy ./calibrated{component_option}"
+    options = {"--component": "" if component == DEFAULTS["source"]["component"] else component}
+    return shell_line("fit", run.model, "dev.spacy", "./calibrated", options=options)

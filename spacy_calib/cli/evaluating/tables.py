@@ -14,9 +14,30 @@ from ..shared.screen import TableColumn, msg, number, show_rows, whole
 from ..shared.writing import print_exact
 from .outputs import Section
 
+# Why an interval may lie below the error that it is about.
+_BIAS = "the interval is without this part, so it may lie below"
 
-def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = ()) -> None:
-    """Print the tables of one pipe. sections (Sequence): Further sections of them."""
+
+def show_tables(tables: Mapping[str, dict[str, Any]], sections: Iterable[Section], details: bool) -> None:
+    """Print the tables of all pipes, then their explanation, the command that calibrates raw scores, and sections of no pipe.
+
+    details (bool): Whether all columns are printed.
+    """
+    by_pipe: dict[str, list[Section]] = {}
+    for section in sections:
+        by_pipe.setdefault(section.pipe, []).append(section)
+    shown_tables = [table for name, table in tables.items() if _show_table(name, table, by_pipe.get(name, ()), details)]
+    if shown_tables:
+        _show_legend(shown_tables, details)
+    for table in shown_tables:
+        if "unfitted" in table:
+            msg.text("This command calibrates them, on gold that the pipeline was not trained on, and other than this:")
+            print_exact([f"{table['unfitted']['fit']}\n"], json=False)
+    _show_sections(by_pipe.get("", ()), "")
+
+
+def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], details: bool) -> bool:
+    """Print the tables of one pipe; return whether there was something to show. sections (Sequence): Further ones of them."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
@@ -26,30 +47,22 @@ def show_table(name: str, table: dict[str, Any], sections: Sequence[Section] = (
     if not table["pairs"]:
         msg.warn(f"Nothing to evaluate: no {unit} has both gold and a score.")
         if not (entities and entities["pairs"]):
-            return
+            return False
         show_other_weights(table["weights_changed"])
         show_seen(table["seen"])
     else:
-        _show_units(table, unit)
+        _show_units(table, unit, details)
         _show_sections(sorted((section for section in sections if section.unit != "entities"), key=_is_last), f"{unit}s")
     if entities is not None:
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
-        _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only)
+        _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only, details)
     show_conventions(table.get("conventions"))
     for event in table.get("events", ()):
-        show_event_table(event)
-    sampling = (
-        table["by"] if entities is None or table["by"]["n"] else entities["by"]
-    )  # answers about entities have no gold for tokens
-    _show_legend(unit, by_unit(**sampling), raw_only)
-    if caveat := caveat_of(**table["by"]):
-        msg.text(f"{caveat}.")
-    if raw_table is not None:
-        msg.text("This command calibrates them, on gold that the pipeline was not trained on, and other than this:")
-        print_exact([f"{raw_table['fit']}\n"], json=False)
+        show_event_table(event, details)
+    return True
 
 
-def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool) -> None:
+def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool, details: bool) -> None:
     """Print the table of whole entities. raw_only (bool): Whether there are no calibrated scores."""
     singular, plural = entities["called"]
     if not entities["pairs"]:
@@ -57,14 +70,14 @@ def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_on
         return
     share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
     msg.text(f"{entities['pairs']:,} predicted {plural}, {share} % right, {entities['bins']} bins")
-    _show_errors(entities, "ECE", "tags", raw_only)
+    _show_errors(entities, "ECE", "tags", raw_only, details)
     _show_sections((section for section in sections if not _is_last(section)), plural)
     _show_accepted(entities["accepted"], plural)
     _show_flagged(entities["flagged"])
     _show_sections(filter(_is_last, sections), plural)
 
 
-def _show_units(table: dict[str, Any], unit: str) -> None:
+def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
     """Print the table of tokens or documents. unit (str): "token" or "document"."""
     raw_table = table.get("unfitted")
     if raw_table is not None:
@@ -77,7 +90,7 @@ def _show_units(table: dict[str, Any], unit: str) -> None:
         msg.info(f"{sum(counts.values()):,} predictions are left out, as their labels have no map: {labels}")
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
-    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None)
+    _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None, details)
 
 
 def _is_last(section: Section) -> bool:
@@ -92,23 +105,43 @@ def _show_sections(sections: Iterable[Section], units: str) -> None:
             section.show(section.rows, units)
 
 
-def _show_legend(unit: str, by: str, raw_only: bool) -> None:
-    """Print the explanation of the figures. unit (str): "token" or "document". by (str): Of the intervals, "by document"."""
-    label, labels = LABEL_WORDS[unit]
+def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
+    """Print the explanation of the figures of all tables, each sentence once."""
+    from ...annotations import unit_of
+
+    units = dict.fromkeys(unit_of(table["layer"]) for table in tables)
+    sentences = [
+        f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}."
+        for unit, label in ((unit, LABEL_WORDS[unit][0]) for unit in units)
+    ]
+    plurals = dict.fromkeys(table["entities"]["called"][1] for table in tables if table.get("entities"))
+    sentences += [f"For {plural}, each predicted one is a pair." for plural in plurals]
+    msg.text(" ".join(sentences))
+    raw_only = any("unfitted" in table for table in tables)
+    labels = " or ".join(dict.fromkeys(LABEL_WORDS[unit][1] for unit in units))
     msg.text(
-        f"A pair is one {unit} and one {label} with a score above the threshold; it is a hit if that is the gold {label}. For entities, each predicted one is a pair."
+        f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and the share of hits, of all "
+        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE)."
     )
-    columns = "Raw" if raw_only else "Raw, calibrated"
+    quantile = " Floor 95 %: of 100 such sets of scores, 95 show a smaller error." if details else ""
     msg.text(
-        f"{columns}: calibration error, the root mean square difference between scores and the share of hits, of all {labels} together (SMCE), of each "
-        "group of them, and the mean over the groups (GMCE)."
+        f"Lower is better. An error near the floor cannot be improved: perfectly calibrated scores would show it too.{quantile}"
     )
-    msg.text("Lower is better. An error near the floor cannot be improved: perfectly calibrated scores would show it too.")
     if not raw_only:
+        bias = "the debiased error is without this part, and the interval lies around it" if details else _BIAS
         msg.text(
-            f"The 95 % interval is for the calibrated error on unlimited data, {by}. Chance adds to the measured error; the debiased error is without "
-            "this part, and the interval lies around it."
+            f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the measured error; {bias}."
         )
+    for caveat in dict.fromkeys(caveat_of(**table["by"]) for table in tables):
+        if caveat:
+            msg.text(f"{caveat}.")
+
+
+def _resampled(tables: Iterable[Mapping[str, Any]]) -> str:
+    """Return what the intervals of all tables resample: "by document (20)"."""
+    # Answers about entities have no gold for tokens.
+    sampling = [table["entities"]["by"] if table.get("entities") and not table["by"]["n"] else table["by"] for table in tables]
+    return " or ".join(dict.fromkeys(by_unit(**by) for by in sampling))
 
 
 def _show_accepted(row: dict[str, Any] | None, units: str) -> None:
@@ -129,13 +162,13 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
         )
 
 
-def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool) -> None:
+def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
     """Print errors and scores. ece, labels (str): Titles of these. raw_only (bool): Whether there are no calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...pipe.registered import metrics
 
-    show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only))
+    show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only), details)
     names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}
     scores = [
         {"name": names[key], **row, **(table["change"].get(key) or {"value": None, "low": None})}
@@ -151,7 +184,7 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
     """Return the columns of the errors. labels (str): "tags". raw_only (bool): Whether there are no calibrated scores."""
     calibrated_columns = [
         TableColumn("Calibrated", "calibrated", number),
-        TableColumn("Debiased", "debiased", number),
+        TableColumn("Debiased", "debiased", number, is_detail=True),
         TableColumn("95 % interval", "", lambda row: _interval(row["true_low"], row["true_high"], number)),
     ]
     return [
@@ -161,7 +194,7 @@ def _error_columns(labels: str, raw_only: bool) -> list[TableColumn]:
         TableColumn("Raw", "raw", number),
         *([] if raw_only else calibrated_columns),
         TableColumn("Floor", "floor", number),
-        TableColumn("Floor 95 %", "floor95", number),
+        TableColumn("Floor 95 %", "floor95", number, is_detail=True),
     ]
 
 
@@ -192,16 +225,16 @@ _SLICE_COLUMNS = (
     TableColumn("Gap", "", lambda row: f"{row['gap']:+.3f}"),
     TableColumn("95 % interval", "", lambda row: "-" if row["low"] is None else f"{row['low']:+.3f} to {row['high']:+.3f}"),
     TableColumn("Error", "calibrated", _three_digits),
-    TableColumn("Floor 95 %", "floor95", _three_digits),
+    TableColumn("Floor 95 %", "floor95", _three_digits, is_detail=True),
 )
 
 
-def show_slices(table: Mapping[str, Any], units: str) -> None:
+def show_slices(table: Mapping[str, Any], units: str, details: bool) -> None:
     """Print how well scores are calibrated in each slice. units (str): Plural noun, "tokens"."""
     rows, n_small = table["rows"], table["too_small"]
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
-        show_rows(rows, _SLICE_COLUMNS)
+        show_rows(rows, _SLICE_COLUMNS, details)
         n_off = sum(row["off"] for row in rows)
         msg.text(
             f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so are not, on average. "

@@ -13,8 +13,8 @@ from ..shared.screen import TableColumn, msg, show_rows, whole
 SHOWN = 10
 _COLUMNS = (
     TableColumn("File", "file", lambda number: str(number + 1)),  # only if there are several gold files; the first is DATA
-    TableColumn("Predicted", "said", align="l"),
-    TableColumn("Gold", "gold", align="l"),
+    TableColumn("Predicted", "said", align="l", width=26),
+    TableColumn("Gold", "gold", align="l", width=26),
     TableColumn("Tokens", "tokens", whole),
     TableColumn("Of confident predictions", "of", whole),
 )

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Say whether the context of tokens or spans (words, tags, neighbours) is used, and its gain on held-out documents."""
+    """Say whether the context of tokens or spans (words, tags, neighbours) is used, and its gain; "" if it was not tried."""
     if context is None:
-        return "none"
+        return ""
     if context["why"]:
-        return f"none: {context['why']}"
+        return f"not used: {context['why']}"
     comparison = context["comparison"]
     loss_without, loss_with = comparison["without"], comparison["with_context"]
     verb = "lowers" if loss_with <= loss_without else "raises"
@@ -162,7 +162,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         )
     if info.context:
         msg.info(f"Context {context_line(info.context)}")
-        if info.spans is not None:
+        if info.spans is not None and info.spans.context:
             msg.info(f"Context of {span_words(info)[1]} {context_line(info.spans.context)}")
     print_fit_tables(info)
     show_conventions(info.conventions)

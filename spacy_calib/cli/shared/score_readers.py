@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.registered import fittable_events
 from .command import check_option
 from .examples import run_pipes
-from .screen import msg, number, print_table, warn
+from .screen import TableColumn, msg, number, print_table, show_rows, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 # What forecasts are compared with, if a pipe has no `rivals`.
 RIVALS = ("product of raw scores", "product of calibrated scores")
+_FORECAST_COLUMNS = (
+    TableColumn("Squared loss", "loss", number),
+    TableColumn("Calibration", "calibration", number),
+    TableColumn("Sharpness", "sharpness", number),
+    TableColumn("SMCE", "smce", number),
+    TableColumn("Floor", "floor", number),
+    TableColumn("Floor 95 %", "floor95", number, is_detail=True),
+)
 # Reads the gold again, into new Docs.
 ReadGold = Callable[[], "list[Example]"]
 
@@ -90,8 +98,8 @@ def show_info(name: str, reader: Any) -> None:
     print_table(rows, ("Forecast", "Squared loss"), ("l", "r"))
 
 
-def show_event_table(table: Mapping[str, Any]) -> None:
-    """Print the evaluation of the forecasts of a pipe. table (Mapping): Its `event_table`."""
+def show_event_table(table: Mapping[str, Any], details: bool) -> None:
+    """Print the evaluation of the forecasts of a pipe. table (Mapping): Its `event_table`. details (bool): As in `show_rows`."""
     singular, plural = table["called"]
     msg.divider(f"{table['name']}: whole {plural} (event: {table['event']})")
     if not table["rows"]:
@@ -100,10 +108,9 @@ def show_event_table(table: Mapping[str, Any]) -> None:
     msg.text(f"{table['units']:,} {plural}, {number(100 * table['right'], 2)} % right")
     rivals = table.get("rivals", RIVALS)
     names = dict(zip(("raw", "product"), rivals, strict=True))
-    columns = ("loss", "calibration", "sharpness", "smce", "floor", "floor95")
-    rows = [(names.get(row["name"], row["name"]), *(number(row.get(key)) for key in columns)) for row in table["rows"]]
-    header = ("P(yes)", "Squared loss", "Calibration", "Sharpness", "SMCE", "Floor", "Floor 95 %")
-    print_table(rows, header, ("l", *"rrrrrr"))
+    figures = ("loss", "calibration", "sharpness", "smce", "floor", "floor95")
+    rows = [{"name": row["name"], **{key: row.get(key) for key in figures}} for row in table["rows"]]
+    show_rows(rows, (TableColumn("P(yes)", "name", lambda name: names.get(name, name), "l"), *_FORECAST_COLUMNS), details)
     change = table.get("change")
     if change is not None and change["low"] is not None:
         msg.text(

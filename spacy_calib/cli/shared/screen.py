@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from wasabi import Printer
@@ -31,6 +33,8 @@ class Screen(Printer):
 
 
 msg = Screen()
+# Widest line of `print_facts`.
+_WIDTH = 100
 
 
 @contextlib.contextmanager
@@ -61,26 +65,48 @@ def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)
 
 
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print names and values in two columns; long values continue on the next line. None and "" are left out."""
+    rows = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
+    name_width = max(len(name) for name, _ in rows)
+    print_table(_wrap_cells(rows, (name_width, _WIDTH - name_width - 3)))
+
+
 class TableColumn(NamedTuple):
     """A column of a printed table. key (str): Of the value in a row; "" for the whole row. None is printed as a dash.
 
-    show (Callable): Formats the value. align (str): "l" or "r".
+    show (Callable): Formats the value. align (str): "l" or "r". width (int): Longer cells continue on the next line. is_detail
+    (bool): Whether the column is printed only on request.
     """
 
     title: str
     key: str
     show: Callable[[Any], str] = str
     align: str = "r"
+    width: int = sys.maxsize
+    is_detail: bool = False
 
 
-def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn]) -> None:
-    """Print a table with one line per row."""
-    columns = tuple(columns)
+def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn], details: bool = True) -> None:
+    """Print a table. details (bool): Whether columns with details are printed."""
+    columns = tuple(column for column in columns if details or not column.is_detail)
     values = [[row[column.key] if column.key else row for column in columns] for row in rows]
     cells = [
         ["-" if value is None else column.show(value) for column, value in zip(columns, line, strict=True)] for line in values
     ]
+    cells = _wrap_cells(cells, [column.width for column in columns])
     print_table(cells, [column.title for column in columns], [column.align for column in columns])
+
+
+def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Sequence[str]]:
+    """Split rows with a cell longer than the width of its column into several rows."""
+    lines: list[Sequence[str]] = []
+    for row in rows:
+        if all(len(cell) <= width for cell, width in zip(row, widths, strict=True)):
+            lines.append(row)
+        else:
+            lines += zip_longest(*(wrap(cell, width) for cell, width in zip(row, widths, strict=True)), fillvalue="")
+    return lines
 
 
 def shorten(text: str, width: int) -> str:

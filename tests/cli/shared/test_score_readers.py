@@ -60,11 +60,13 @@ def test_means(capsys):
 
 
 def test_a_table_of_few_columns(capsys):
-    shown.show_event_table({**CALLED, "name": "mean", "units": 4, "right": 0.75, "rows": [{"name": "best", "loss": 0.25}]})
+    shown.show_event_table(
+        {**CALLED, "name": "mean", "units": 4, "right": 0.75, "rows": [{"name": "best", "loss": 0.25}]}, details=False
+    )
     text = printed(capsys)
     assert "4 texts, 75.00 % right" in text
     assert "best 0.2500 -" in text
-    shown.show_event_table({**CALLED, "name": "mean", "units": 0, "right": None, "rows": []})
+    shown.show_event_table({**CALLED, "name": "mean", "units": 0, "right": None, "rows": []}, details=False)
     assert "Nothing to evaluate: no text has both scores and gold." in printed(capsys)
 
 
