@@ -24,7 +24,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 VIEWED = "Time flies like an arrow but fruit flies like a banana. I saw her duck. ur gonna luv dis vid, lol"
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
-WIDTH, SHOWN, LAST = 900, 640, "#view-0 .scores"
+WIDTH, SHOWN, LAST = 900, 640, "#view-0 .diagram"
 
 
 @contextmanager

@@ -41,9 +41,15 @@ def opened(browser: Any, address: str, width: int = 1000, **settings: Any) -> It
     assert faults == []
 
 
+def open_parts(page: Any) -> None:
+    """Open all parts of the page that are collapsed at first, but for the diagram as a table."""
+    page.evaluate("document.querySelectorAll('details.part').forEach((part) => { part.open = true; })")
+
+
 @pytest.fixture(scope="module")
 def page(browser, address) -> Iterator[Any]:
     with opened(browser, address) as held:
+        open_parts(held)
         yield held
 
 
@@ -188,9 +194,11 @@ def axe_faults(page: Any, impacts: tuple[str, ...] = ("serious", "critical")) ->
     return [f"{fault['id']}: {fault['nodes'][0]['target']}" for fault in found["violations"] if fault["impact"] in impacts]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 1000), ("light", 380)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1000), ("dark", 1000), ("light", 380), ("dark", 380)])
 def test_axe_finds_nothing_serious(browser, address, scheme, width):
     with opened(browser, address, width, color_scheme=scheme) as page:
+        assert axe_faults(page) == []
+        open_parts(page)
         assert axe_faults(page) == []
         page.click("button.switch >> nth=1")
         assert axe_faults(page) == []
@@ -209,6 +217,9 @@ def test_dark_is_dark(browser, address):
 
 def test_a_phone_does_not_scroll_sideways(browser, address):
     with opened(browser, address, 380) as page:
+        figures = page.locator("#view-0 .scroll:has(.figures)")
+        assert figures.evaluate("one => one.scrollWidth <= one.clientWidth")
+        open_parts(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
         box = page.locator("#view-0 .diagram svg").bounding_box()
         assert box["x"] + box["width"] <= 380
@@ -220,6 +231,8 @@ def test_a_phone_does_not_scroll_sideways(browser, address):
 def test_a_table_that_goes_on_sideways_says_so(browser, address):
     hints = "[...document.querySelectorAll('#view-0 .hint')].filter((one) => one.checkVisibility()).length"
     with opened(browser, address, 380) as page:
+        open_parts(page)
+        page.wait_for_timeout(100)
         wide = (
             "[...document.querySelectorAll('#view-0 .scroll')]"
             ".filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1).length"
@@ -230,11 +243,29 @@ def test_a_table_that_goes_on_sideways_says_so(browser, address):
         assert page.evaluate(hints) == page.evaluate(wide)
 
 
-def test_the_contents_lead_to_every_part(page):
-    links = page.eval_on_selector_all("#view-0 .toc a", "found => found.map((one) => one.getAttribute('href'))")
-    heads = page.eval_on_selector_all("#view-0 h3", "found => found.map((one) => '#' + one.id)")
-    assert links == heads
-    assert len(links) == 8
+def test_verdict_diagram_and_table_are_open_and_all_else_is_one_click_away(browser, address):
+    with opened(browser, address) as page:
+        seen = "found => found.filter((one) => one.checkVisibility()).map((one) => one.className)"
+        assert page.eval_on_selector_all("#view-0 :is(.verdict, svg, table)", seen)[1:] == [{}, "figures"]
+        parts = page.locator("#view-0 details.part")
+        titles = page.eval_on_selector_all("#view-0 .part > summary h3", "found => found.map((one) => one.textContent)")
+        assert (parts.count(), len(titles)) == (6, 6)
+        for i in range(6):
+            parts.nth(i).locator("summary").click()
+            assert parts.nth(i).locator("p").first.is_visible()
+        page.click("main > .part > summary")
+        assert page.is_visible("dl")
+
+
+def test_no_part_is_light_in_dark_mode(browser, address):
+    """Tables, pictures, code and fields have the dark ground of the page, or one nearly as dark."""
+    script = """() => [...document.querySelectorAll('body *')].filter((one) => one.checkVisibility()).map((one) => {
+        const [r, g, b, a = 1] = getComputedStyle(one).backgroundColor.match(/[\\d.]+/g).map(Number);
+        return [one.tagName, a * (r + g + b) / 3];
+    }).filter(([name, light]) => light > 110)"""
+    with opened(browser, address, color_scheme="dark") as page:
+        open_parts(page)
+        assert page.evaluate(script) == [["BUTTON", pytest.approx(241, abs=3)]]  # the view that is shown
 
 
 def test_the_likeliest_label_and_accuracy_against_coverage_are_drawn(page):
@@ -263,6 +294,7 @@ def test_without_javascript_the_tables_are_read(browser, address):
     with opened(browser, address, java_script_enabled=False) as page:
         assert page.is_visible("noscript p")
         assert page.is_visible("#view-0 .verdict")
+        page.click("#view-1 .part:has(.tags) > summary")
         assert page.is_visible("#view-1 .tags")
         assert page.locator("#view-0 .tags tbody tr").count() == 6
         assert not page.is_visible("#view-0 .which")

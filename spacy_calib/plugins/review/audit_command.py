@@ -20,7 +20,7 @@ from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, Gp
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
-from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue
+from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -193,5 +193,5 @@ _COLUMNS = (
         "l",
     ),
     TableColumn("P(that)", "suggestion_score", lambda score: number(score, 3)),
-    TableColumn("In", "text", lambda text: shorten(text, 60), "l"),
+    TableColumn("In", "", unit_in_text, "l"),
 )

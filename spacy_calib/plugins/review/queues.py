@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from ...cli.shared.examples import run_pipes, stream_examples
 from ...cli.shared.options import FORMATS
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, pipes_to_run
-from ...cli.shared.screen import msg
+from ...cli.shared.screen import msg, shorten
 from ...cli.shared.writing import json_pieces, print_exact, print_json, write_file, write_pieces, write_text
 from ...pairs.documents import DOCUMENT
 from ...types import OPEN, OUTSIDE
@@ -34,6 +35,9 @@ SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
 # Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
 MIN_WORDS = 3
 
+# Width of a unit in its text, in a printed table.
+_TEXT_WIDTH = 60
+_WHITE_SPACE = re.compile(r"\s+")
 
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
 FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
@@ -115,6 +119,22 @@ def deliver_queue(
         show()
         if queue.labels_file is not None:
             msg.good(f"Labeling config: {queue.labels_file}")
+
+
+def unit_in_text(record: Mapping[str, Any]) -> str:
+    """Return the text of a record of a queue around its unit, which is in brackets, on one line of limited width."""
+    text, focus = record["text"], record["focus"]
+    starts = [mark["start"] for mark in record["marks"] if text[mark["start"] : mark["end"]] == focus]
+    if not starts and text.count(focus) != 1:
+        return shorten(text, _TEXT_WIDTH)
+    start = starts[0] if starts else text.index(focus)
+    unit = f"[{shorten(focus, _TEXT_WIDTH * 2 // 3)}]"
+    before, after = (_WHITE_SPACE.sub(" ", part) for part in (text[:start], text[start + len(focus) :]))
+    room = _TEXT_WIDTH - len(unit)
+    width = max(room // 2, room - len(after))
+    before = before if len(before) <= width else f"…{before[len(before) - width + 1 :]}"
+    width = room - len(before)
+    return f"{before}{unit}{after if len(after) <= width else f'{after[: width - 1]}…'}".strip()
 
 
 def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequence[str]:

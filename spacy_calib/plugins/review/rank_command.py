@@ -35,7 +35,7 @@ from ...cli.shared.writing import write_picture
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
 from .queue.orders import REVIEW
-from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue
+from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue, unit_in_text
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -47,10 +47,15 @@ if TYPE_CHECKING:
 
 N_SHOWN = 20
 _CURVE_SHARES = tuple(share / 100 for share in range(101))
-_CURVE_ORDERS = ("calibrated", "raw", "margin", "entropy", "random")
+DEFAULT_ORDER = "calibrated"
+_CURVE_ORDERS = (DEFAULT_ORDER, "raw", "margin", "entropy", "random")
 _WIDTH = 70
 
 
+ORDER_HELP = (
+    "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
+)
+ALL_HELP = "With gold, show how soon every order finds the errors, not only the chosen one"
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
 
 
@@ -59,7 +64,8 @@ def rank(
     model: CalibratedModel,
     data: Texts,
     *,
-    order: Annotated[str, option("What units are ordered by", words=tuple(REVIEW))] = "calibrated",
+    order: Annotated[str, option(ORDER_HELP, words=tuple(REVIEW))] = DEFAULT_ORDER,
+    everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
     plot: Annotated[Path | None, option("PNG or SVG file: errors found against share reviewed; needs gold")] = None,
@@ -81,7 +87,7 @@ def rank(
 ) -> dict[str, Any]:
     """
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
-    With gold, report how soon each order finds the errors.
+    With gold, report how soon the order finds the errors, or every order (--all).
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
         the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
@@ -113,7 +119,7 @@ def rank(
     overlap, corpora = _score_texts(run, nlp, pipe, plan)
     queue, tasks, labels, result = rank_units(pipe, corpora, plan, order)
     result["seen"] = overlap
-    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_ranking(result, top, output))
+    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_ranking(result, top, output, everything))
     if plot is not None:
         draw_curves(queue, order, plot)
     return result
@@ -175,7 +181,7 @@ def draw_curves(queue: Queue, order: str, path: Path) -> None:
 # What is printed
 
 
-def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -> None:
+def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
@@ -187,17 +193,26 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None) -
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    rows = [("expected", "-", *map(in_percent, result["expected"]))]
-    rows += [
-        (row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in result["signals"] or ()
-    ]
-    header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
-    print_table(rows, header, ("l", *"r" * (len(header) - 1)))
+    _show_orders(result, everything)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
+
+
+def _show_orders(result: dict[str, Any], everything: bool) -> None:
+    """Print how soon the order finds the errors, as expected and, with gold, in fact. everything (bool): Also other orders."""
+    is_default = result["order"] == DEFAULT_ORDER
+    signals = [row for row in result["signals"] or () if everything or row["order"] == result["order"]]
+    rows = [("expected" if is_default else f"expected by {DEFAULT_ORDER}", "-", *map(in_percent, result["expected"]))]
+    rows += [(row["order"], number(row["average_precision"]), *map(in_percent, row["found"])) for row in signals]
+    header = ("% of errors in the first", "Avg. precision", *(f"{100 * part:g} %" for part in result["shares"]))
+    print_table(rows, header, ("l", *"r" * (len(header) - 1)))
+    if is_default and signals and not everything:
+        msg.text(
+            "Only this order, by the calibrated probability, predicts how many errors there are; --all compares the others."
+        )
 
 
 _LEFT_OUT = {
@@ -218,7 +233,7 @@ def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
         ),
         "Label": TableColumn("Label", "marks", lambda marks: ", ".join(mark["label"] for mark in marks), "l"),
         "Right": TableColumn("Right", "", _format_gold, "l"),
-        "In": TableColumn("In", "text", lambda text: shorten(text, 60), "l"),
+        "In": TableColumn("In", "", unit_in_text, "l"),
     }
     left_out = {"sentence": ("Label", "In"), DOCUMENT: ("In",)}.get(unit, ()) + (() if has_gold else ("Right",))
     return [column for title, column in columns.items() if title not in left_out]

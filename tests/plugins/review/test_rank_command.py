@@ -54,6 +54,18 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
     assert 0 < rows["calibrated"]["average_precision"] <= 1
 
 
+def test_only_the_chosen_order_is_printed_unless_all_are_asked_for(calibrated, test_file):
+    def printed_orders(*options):
+        lines = run(calibrated, test_file, *options).printed.splitlines()
+        table = lines[next(i for i, line in enumerate(lines) if line.startswith("% of errors")) + 2 :]
+        return [line[:22].strip() for line in table[: table.index("")]]
+
+    orders = ["calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"]
+    assert printed_orders() == ["expected", "calibrated"]
+    assert printed_orders("--all") == ["expected", *orders]
+    assert printed_orders("--order", "raw") == ["expected by calibrated", "raw"]
+
+
 def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tmp_path):
     (tmp_path / "texts.txt").write_text("the dog runs\nthe old cat sees a bird\n")
     outcome = run(calibrated, tmp_path / "texts.txt", "--format", "json")
