@@ -14,8 +14,7 @@ from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
-from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back
-from .fitting.fits_output import show_output
+from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back, show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import UNITS, argument, command, option

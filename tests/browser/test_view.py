@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.plugins.report.view_server import Server, Viewer
 from tests.conftest import revive
 
@@ -19,15 +20,21 @@ TEXT = "the red duck saw a light run ."
 EVIL = "<script>alert(1)</script> </textarea><img src=x onerror=alert(2)> \"onfocus=alert(3) autofocus='' javascript:alert(4)"
 
 
-@pytest.fixture(scope="module")
-def address(fitted_bytes) -> Iterator[str]:
-    """Where the page is served, of a pipeline with one calib pipe."""
-    with Server(Viewer(revive(fitted_bytes))) as server:
+@contextmanager
+def served(viewer: Viewer) -> Iterator[str]:
+    with Server(viewer) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server.address
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def address(fitted_bytes) -> Iterator[str]:
+    """Where the page is served, of a pipeline with one calib pipe."""
+    with served(Viewer(revive(fitted_bytes))) as its_address:
+        yield its_address
 
 
 @contextmanager
@@ -96,6 +103,26 @@ def test_the_cut_off_marks_what_is_below_it(page):
     assert page.get_attribute("#cut", "aria-valuetext") == "100 %"
 
 
+def test_text_and_result_come_before_what_explains_them(page):
+    tops = [
+        page.locator(selector).bounding_box()["y"] for selector in ("#text", "#shown", "#told", "#look", ".cb-legend", "#kept")
+    ]
+    assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4375])
+def test_the_cut_off_of_the_pipeline_is_where_the_slider_starts(browser, fitted_bytes, share):
+    viewer = Viewer(revive(fitted_bytes))
+    viewer.views[0] = viewer.views[0]._replace(cutoffs=Cutoffs(0.8, 0.95, "all", {"all": share}))
+    with served(viewer) as its_address, opened(browser, its_address) as page:
+        show(page, TEXT)
+        printed = f"{100 * share:.1f}".removesuffix(".0")
+        assert page.text_content("#at") == f"{printed} %, as set in the pipeline"
+        assert page.locator("#calibrated .below").count() == sum(score < share for score in scores(page, "calibrated"))
+        cut(page, 90)
+        assert page.text_content("#at") == "90 %"
+
+
 def test_alternatives_open_on_hover_and_on_keyboard_focus(page):
     tips = "#calibrated .cb-tip:visible"
     assert page.locator(tips).count() == 0
@@ -103,7 +130,7 @@ def test_alternatives_open_on_hover_and_on_keyboard_focus(page):
     assert "before calibration" in page.text_content(tips)
     page.mouse.move(0, 0)
     cut(page, 0)
-    page.focus("#cut")
+    page.focus("#ask button")
     page.keyboard.press("Tab")
     focused = "[...document.querySelectorAll('#calibrated [data-score]')].indexOf(document.activeElement)"
     assert (page.evaluate(focused), page.locator(tips).count()) == (0, 1)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..fitting.new_calib import insert_calib, merge_block, old_block, ready_to_read
 from ..fitting.settings import DEFAULTS
 from ..shared.evidence import report_dropped, unknown_sentence
-from ..shared.screen import number, warn
-from ..shared.shell import shell_line
+from ..shared.screen import number, shell_line, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -1,4 +1,4 @@
-"""Fits of one or several components in one run: insert new pipes, compare them with old ones, restore those that are better."""
+"""Fits of one or several components in one run: insert new pipes, compare them with old ones, print them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
-from ..shared.screen import inform
+from ..shared.score_readers import show_info
+from ..shared.screen import inform, msg, shell_line, warn
 from ..shared.which import names_with_gold
-from .comparison import FitOutcome, PresentPipe
+from ..shared.writing import print_exact, print_json
+from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
+from .fit_output import show_fit
 from .new_calib import block_to_fit, insert_calib, with_inline_recognizers
 from .settings import DEFAULTS, Block, translate_options
 
@@ -155,3 +158,53 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
     drop_performance(old_nlp, pipe.attr)
     remaining = old_nlp.meta.get("performance", {})
     set_performance(nlp, pipe.attr, {name: value for name, value in figures.items() if name not in remaining})
+
+
+# What is printed
+
+
+def show_output(
+    nlp: Language, fits: Sequence[ComponentFit], reader: Any | None, output: Path, format: str, gold_options: Mapping[str, Any]
+) -> None:
+    """Print the fits, as JSON or in words and with the next command.
+
+    reader: The event pipe, if one was fitted. gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
+    """
+    from ...pipe.score_readers import info_of
+
+    event_info = None if reader is None else info_of(reader)
+    states: dict[str, dict[str, Any]] = {}
+    for component_fit in fits:
+        calib: Any = nlp.get_pipe(component_fit.name)
+        component, outcome = calib.source.component, component_fit.outcome
+        if component and component not in nlp.pipe_names:
+            warn(
+                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
+            )
+        event_fields = {} if event_info is None else {"event": event_info}
+        comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
+        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **event_fields, **comparison_fields}
+    if format == "json":
+        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
+        return
+    for component_fit in fits:
+        _show_fit(nlp, component_fit, reader, output)
+    msg.text("Next, evaluate it on GOLD that is not in this fit:")
+    print_exact([f"{shell_line('evaluate', output, 'GOLD', options=gold_options)}\n"], json=False)
+
+
+def _show_fit(nlp: Language, component_fit: ComponentFit, reader: Any | None, output: Path) -> None:
+    calib: Any = nlp.get_pipe(component_fit.name)
+    component, outcome = calib.source.component, component_fit.outcome
+    if outcome is not None and not component_fit.is_written:
+        show_present(calib, outcome, output)
+        return
+    if component_fit.old_name is not None:
+        msg.info(f"Settings that were not given are those of the pipeline's calib pipe '{component_fit.old_name}'")
+    show_fit(calib, output, gains=None if outcome is None else outcome.gains)
+    if reader is not None:
+        show_info(reader.name, reader)
+    if outcome is not None:
+        show_comparison(outcome)
+    elif component and (line := card_line(nlp, component)):
+        msg.info(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -94,8 +95,11 @@ def show_rows(rows: Iterable[Mapping[str, Any]], columns: Iterable[TableColumn],
     cells = [
         ["-" if value is None else column.show(value) for column, value in zip(columns, line, strict=True)] for line in values
     ]
-    cells = _wrap_cells(cells, [column.width for column in columns])
-    print_table(cells, [column.title for column in columns], [column.align for column in columns])
+    print_table(
+        _wrap_cells(cells, [column.width for column in columns]),
+        [column.title for column in columns],
+        [column.align for column in columns],
+    )
 
 
 def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Sequence[str]]:
@@ -107,6 +111,22 @@ def _wrap_cells(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> list[Se
         else:
             lines += zip_longest(*(wrap(cell, width) for cell, width in zip(row, widths, strict=True)), fillvalue="")
     return lines
+
+
+def shell_line(command: str, *arguments: object, options: Mapping[str, Any]) -> str:
+    """Return a command that can be pasted into a shell.
+
+    options (Mapping): Flag -> value; True is a flag without a value, and None, False and "" are left out.
+
+    EXAMPLE:
+        >>> shell_line("evaluate", "./my model", "GOLD", options={"--map": "PERSON=PER", "--all-types": False})
+        "python -m spacy calib evaluate './my model' GOLD --map PERSON=PER"
+    """
+    words = ["python", "-m", "spacy", "calib", command, *map(str, arguments)]
+    for flag, value in options.items():
+        if value not in (None, False, ""):
+            words += [flag] if value is True else [flag, str(value)]
+    return shlex.join(words)
 
 
 def shorten(text: str, width: int) -> str:

@@ -19,6 +19,7 @@ from spacy.training import Example
 from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
+from ...calibration.cutoffs import Cutoffs
 from ...doc.attributes import RIGHT
 from ...doc.zones import memory_zone
 from ...errors import CalibError
@@ -58,12 +59,23 @@ _DISPLAY_OPTIONS = {
 
 
 class TextView(NamedTuple):
-    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc, raw: bool) -> MarkedText."""
+    """A way to show a text.
+
+    name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc, raw: bool) -> MarkedText. cutoffs (Cutoffs
+    | None): The scores from which the pipe accepts such units.
+    """
 
     name: str
     unit: str
     pipe: Calibrator
     read: Callable[..., MarkedText]
+    cutoffs: Cutoffs | None = None
+
+    def option(self, index: int) -> str:
+        """Return the view as an HTML option, with the cut-off in percent if there is one for all labels."""
+        cutoff = None if self.cutoffs is None or self.cutoffs.per != "all" else self.cutoffs.values.get("all")
+        attribute = "" if cutoff is None else f' data-cutoff="{100 * cutoff:.2f}"'
+        return f'<option value="{index}"{attribute}>{escape(self.name)}</option>'
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
@@ -78,13 +90,19 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
     annotation = get_annotation(layer)
     unit_word, unit_plural = annotation.span_words
     if marks_spans(layer):
-        yield TextView(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr))
+        yield TextView(
+            f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr), pipe.spans.cutoffs
+        )
     whole = unit_of(layer) == DOCUMENT
     title, unit = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
-    yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
+    label_cutoffs = pipe.tokens.label_cutoffs
+    yield TextView(
+        f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr), label_cutoffs if whole else None
+    )
     if annotation.span_event:
         name = f"{component}: {annotation.span_event}{suffix}"
-        yield TextView(name, unit_word, pipe, partial(read_units, units=annotation.spans_on, attr=attr, unit_word=unit_word))
+        read = partial(read_units, units=annotation.spans_on, attr=attr, unit_word=unit_word)
+        yield TextView(name, unit_word, pipe, read, label_cutoffs if annotation.spans_are_units else None)
     for reader_name, reader in score_readers(nlp, attr).items():
         info = info_of(reader)
         if info is not None and hasattr(reader, "event_units"):
@@ -127,7 +145,7 @@ class Viewer:
         text = files(__package__).joinpath(name).read_text(encoding="utf-8")
         if kind == "text/css":
             text = style() + text
-        views = "".join(f'<option value="{i}">{escape(view.name)}</option>' for i, view in enumerate(self.views))
+        views = "".join(view.option(i) for i, view in enumerate(self.views))
         pipeline = escape(f"{self._nlp.lang}_{self._nlp.meta['name']}")
         legend = legend_html(DisplayOptions(label_word="label"))
         for placeholder, value in (("views", views), ("pipeline", pipeline), ("legend", legend)):

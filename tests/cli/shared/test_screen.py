@@ -1,6 +1,9 @@
-"""Tables and facts as they are printed."""
+"""Tables, facts and commands as they are printed."""
 
-from spacy_calib.cli.shared.screen import TableColumn, print_facts, show_rows
+import shlex
+
+from spacy_calib.cli.shared.screen import TableColumn, print_facts, shell_line, show_rows
+from tests.docstrings import run_examples
 
 
 def test_facts_are_at_most_100_columns_wide_and_those_without_a_value_are_left_out(capsys):
@@ -27,3 +30,12 @@ def test_columns_with_details_are_printed_on_request(capsys):
     for details in (True, False):
         show_rows([{"raw": 1, "floor95": 2}], columns, details)
         assert ("Floor 95 %" in capsys.readouterr().out) == details
+
+
+def test_the_example_of_a_command():
+    run_examples(shell_line)
+
+
+def test_a_shell_reads_the_same_words():
+    line = shell_line("fit", "it's here", "a;b", options={"--map": "A B=C", "--force": True, "--code": None, "--doc-key": ""})
+    assert shlex.split(line) == ["python", "-m", "spacy", "calib", "fit", "it's here", "a;b", "--map", "A B=C", "--force"]

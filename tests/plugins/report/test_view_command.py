@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 import spacy
 
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.plugins.report.view_server import list_views
 from tests.cli.conftest import calib, refuses
 from tests.forked import alone
@@ -78,3 +79,10 @@ def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
         "ner: entities (calib_ent)",
         "ner: ner of each word (calib_ent)",
     ]
+
+
+def test_the_cut_off_that_a_pipe_accepts_from_goes_with_what_it_is_for(two_pipes):
+    nlp = spacy.load(two_pipes)
+    cutoffs = Cutoffs(0.8, 0.95, "all", {"all": 0.7})
+    nlp.get_pipe("calib_ent").spans.cutoffs = cutoffs
+    assert [way.cutoffs for way in list_views(nlp)] == [None, cutoffs, None]

@@ -12,6 +12,7 @@ import spacy
 from spacy.language import Language
 from spacy.util import is_compatible_version
 
+from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from spacy_calib.pipe.record.fit_record import read_record
@@ -91,6 +92,20 @@ def test_it_shows_what_the_attributes_say(viewer, fitted):
     assert first.startswith(f"the: {doc[0].tag_} {100 * best:.1f} %")
     assert "after calibration" in found["raw"]
     assert "before calibration" in found["calibrated"]
+
+
+@pytest.mark.parametrize(
+    ("cutoffs", "attribute"),
+    [
+        (None, ""),
+        (Cutoffs(0.8, 0.95, "all", {"all": 0.7512}), ' data-cutoff="75.12"'),
+        (Cutoffs(0.8, 0.95, "all", {"all": None}), ""),
+        (Cutoffs(0.8, 0.95, "label", {"PER": 0.75, "ORG": 0.9}), ""),  # no one number stands for two
+    ],
+)
+def test_a_view_has_the_cut_off_of_its_pipe_if_there_is_one_for_all_labels(viewer, cutoffs, attribute):
+    view = viewer.views[0]._replace(name="a < b", cutoffs=cutoffs)
+    assert view.option(3) == f'<option value="3"{attribute}>a &lt; b</option>'
 
 
 @pytest.mark.parametrize(
