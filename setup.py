@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 _RELATIVE = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)\s]+)\)")
-_LEFT = re.compile(r'\]\((?!https?:)[^)]*\)|^\[[^\]]+\]: *(?!https?:)\S+|\b(?:src|href)="(?!https?:)[^"]*"', re.M)
+_PICTURE = re.compile(r"^<picture>.*</picture>\n\n?", re.M)
+_LEFT = re.compile(r'\]\((?!https?:)[^)]*\)|^\[[^\]]+\]: *(?!https?:)\S+|\b(?:src|srcset|href)="(?!https?:)[^"]*"', re.M)
 
 
 def text_for_index(readme: str, address: str, tag: str, placeholder: bool) -> str:
@@ -21,7 +22,10 @@ def text_for_index(readme: str, address: str, tag: str, placeholder: bool) -> st
             return "" if picture else words
         return f"{picture}[{words}]({address}/{'raw' if picture else 'blob'}/{tag}/{path})"
 
-    text = _RELATIVE.sub(whole, readme)
+    def whole_picture(match: "re.Match[str]") -> str:
+        return "" if placeholder else re.sub(r'(src(?:set)?=")(?!https?:)', rf"\1{address}/raw/{tag}/", match[0])
+
+    text = _PICTURE.sub(whole_picture, _RELATIVE.sub(whole, readme))
     if left := _LEFT.search(text):
         raise SystemExit(
             f"README.md: {left[0]} is a relative link that setup.py cannot make whole; write [words](path) or ![words](path)."

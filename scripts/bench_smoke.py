@@ -84,6 +84,7 @@ SKIPPED = {
     "docs_docstrings.py": "runs inside mkdocstrings: make docs",
     "docs_site.py": "runs inside MkDocs: make docs",
     "first_screen.py": "runs a stock pipeline over four data sets in three forms, for minutes",
+    "thirty_documents.py": "adapts and fits a stock pipeline on five data sets, for minutes; docs/start/thirty-documents.md has the same steps",
     "fuzz_cli.py": "makes and loads pipelines for each of many command lines; tests/cli/test_fuzz_lines.py runs some of them",
     "name_lists.py": "needs packages of names in named versions; tests/plugins/pretrained/test_names.py reads what it made",
     "stale_words.py": "needs a fitted pipeline; its numbers are of millions of words",

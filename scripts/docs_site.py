@@ -4,6 +4,7 @@
 - `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/tools/house.py reads from the code, `<!-- made: registries -->` what is registered.
 - README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
 - Relative links to other files outside docs/ become whole addresses of the repository.
+- `<picture>` becomes two pictures, of which the theme shows one, as a reader can switch its colours.
 - A page that loads anything from outside is an error: the site is read offline.
 - `llms.txt` lists the pages of the sidebar with the first sentence of each, for language models (llmstxt.org).
 """
@@ -38,6 +39,7 @@ NOT_IN_SPACY = (
     "A score is a float, or `None` where no gold exists for the label."
 )
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
+_PICTURE = re.compile(r'<picture><source [^>]*srcset="([^"]+)"><img src="([^"]+)"([^>]*)></picture>')
 _LOADS = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*?\bsrc=["']?(?:https?:)?//[^"'\s>]+|<link\b[^>]*>""")
 _OUTSIDE = re.compile(r"""\bhref=["']?(?:https?:)?//""")
 _NOT_LOADED = re.compile(r"""\brel=["']?(?:canonical|next|prev|edit)\b""")
@@ -95,6 +97,7 @@ def links_of_site(markdown: str, page: str) -> str:
             return f"]({os.path.relpath(uri, Path(page).parent)}"
         return f"]({__url__}/{'tree' if target.is_dir() else 'blob'}/main/{path}"
 
+    markdown = _PICTURE.sub(r'<img src="\2#only-light"\3><img src="\1#only-dark"\3>', markdown)
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
     return "".join(part if part.startswith("```") else _LINK.sub(replace, part) for part in parts)
 

