@@ -38,6 +38,7 @@ def test_fit_says_what_it_fitted_and_marks_the_table_as_fit_data(model, dev, tmp
     assert f"Calibrated tagger on {n_tokens} tokens" in outcome.text
     assert "Tag frequencies were counted on the fit data (no --train-data was given)" in outcome.text
     assert "on the FIT data" in outcome.text
+    assert "120 sentences stand for documents, as nothing tells which document each is from" in outcome.text
     assert "Group Tags % gold Pairs Raw Calibrated Map" in outcome.text
     assert "all 5 100.0" in outcome.text
 

@@ -178,6 +178,9 @@ def test_spans_are_adapted_and_their_cut_offs_dropped(layer):
     assert made["cutoffs_dropped"]
     assert calib.spans.cutoffs is None
     assert made["spans"]["entries"] > 0
+    fit = calib.held_out_spans
+    hits = fit.data.hits[fit.data.known_indices] == 1
+    assert made["spans"]["after"]["log_loss"] == pytest.approx(log_losses(fit.held_out, hits).mean())
     assert len(calib.spans.adaptations) == 1
     learned = calib.spans.adaptations[0].leading.line
     again = calib.from_bytes(calib.to_bytes())
