@@ -169,7 +169,7 @@ def test_fit_and_annotate(settings):
             assert ent._.calib_raw == pytest.approx(np.prod([token._.calib_raw for token in ent]))
         assert {(e.start, e.end, e.label) for e in doc._.calib.ents} == set(entity_keys(doc))
         assert doc[0:1]._.calib_score is None or doc.ents[0].end == 1
-    assert nlp.evaluate(gold_examples(nlp, 20, 8))["calib_brier"] < 0.1
+    assert nlp.evaluate(gold_examples(nlp, 20, 8))["calib_brier"] < 0.15
 
 
 def test_inside_tokens_carry_what_the_first_said():
