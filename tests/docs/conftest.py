@@ -9,9 +9,9 @@ from pathlib import Path
 
 import catalogue
 import pytest
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
-from spacy.util import registry
 
 from tests.catalogue_tables import find_transformers
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
@@ -44,7 +44,7 @@ def add_recognizer(nlp: Language) -> None:
 @pytest.fixture(autouse=True)
 def registered_here() -> Iterator[None]:
     """What a page registers is forgotten behind it."""
-    registry.ensure_populated()  # spaCy registers its own functions once, when they are first needed
+    spacy.blank("en")  # spaCy registers its own functions and factories once, when they are first needed
     before = dict(catalogue.REGISTRY)
     yield
     catalogue.REGISTRY.clear()
