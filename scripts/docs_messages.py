@@ -115,7 +115,8 @@ def index() -> str:
 
 def read_messages() -> tuple[dict[str, str], dict[str, str]]:
     """Code -> subject of all errors, and of all warnings."""
-    errors, warnings = {}, {}
+    errors: dict[str, str] = {}
+    warnings: dict[str, str] = {}
     subject = ""
     source = (PACKAGE / "errors" / "messages.py").read_text(encoding="utf8")
     for heading, code in re.findall(r'^    (?:# (.+)|"(CW?\d+)":)', source, flags=re.M):
