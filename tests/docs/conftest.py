@@ -9,6 +9,7 @@ from pathlib import Path
 
 import catalogue
 import pytest
+import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
@@ -42,7 +43,8 @@ def add_recognizer(nlp: Language) -> None:
 
 @pytest.fixture(autouse=True)
 def registered_here() -> Iterator[None]:
-    """What a page registers is forgotten behind it."""
+    """What a page registers is forgotten behind it; what spaCy registers when it is first needed stays."""
+    spacy.blank("xx")
     before = dict(catalogue.REGISTRY)
     yield
     catalogue.REGISTRY.clear()
