@@ -65,13 +65,15 @@ def test_a_page_runs(name, provide, reader, made_by):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("docs/start/")])
 def test_figures_in_the_text_of_a_tutorial_are_printed_there(name):
-    """Rounded, and as a share or in percent."""
+    """Rounded, as a share or in percent; printed by a block, or in a table of the page or of the cards."""
     page = ROOT / name
+    cards = (DOCS / "reference" / "cards.md").read_text(encoding="utf8")
+    tables = "\n".join(re.findall(r"^\|.*$", page.read_text(encoding="utf8"), flags=re.M))
     text = re.sub(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
     shown = [
         float(number.replace(",", ""))
-        for block in blocks_of(page)
-        for number in re.findall(r"\d[\d,]*\.?\d*|\.\d+", block.text)
+        for shown_text in (*(block.text for block in blocks_of(page)), tables, cards)
+        for number in re.findall(r"\d[\d,]*\.?\d*|\.\d+", shown_text)
     ]
     for figure in re.findall(r"(?<![\w.])(\.\d+|\d[\d,.]*(?= %))(?!\w)", text):
         digits, wanted = len(figure.partition(".")[2]), float(figure)

@@ -15,10 +15,8 @@ LINKS = {
     ("how-to/a.md", "[p](../../configs/train_morphologizer.cfg#x)"): f"[p]({HOME}/blob/main/configs/train_morphologizer.cfg#x)",
     ("how-to/a.md", "[p](../../configs)"): f"[p]({HOME}/tree/main/configs)",
     ("how-to/a.md", "[p](../../CONTRIBUTING.md#tests)"): "[p](../contributing.md#tests)",
-    ("index.md", "[p](../README.md#install)"): "[p](install.md#install)",
     ("index.md", "[p](how-to/adapt.md#x) ![p](view.png)"): "[p](how-to/adapt.md#x) ![p](view.png)",
     ("contributing.md", "[p](docs/how-it-works.md)"): "[p](how-it-works.md)",
-    ("install.md", "![p](docs/view.png) [c](CITATION.cff)"): f"![p](view.png) [c]({HOME}/blob/main/CITATION.cff)",
     ("index.md", "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)"): "[p](https://spacy.io) [q](#a) [r](mailto:a@b.c)",
     ("index.md", "[p](gone.md) [q](../scripts/gone.py)"): "[p](gone.md) [q](../scripts/gone.py)",
     (
