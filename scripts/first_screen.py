@@ -63,7 +63,7 @@ def n_right_of_top(scores: Floats, right: Floats, n: int) -> float:
 
 def top_table(pool: ScoredEntities) -> str:
     """Return a Markdown table with a row for each number of accepted entities."""
-    lines = ["| most confident | raw: right | pretrained: right | of all right ones: raw | pretrained |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    lines = ["| most confident | right, by raw score | right, by pretrained | share of all right entities, by raw | by pretrained |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     n_right = pool.right.sum()
     for n in TOP:
         counts = [n_right_of_top(scores, pool.right, n) for scores in (pool.raw, pool.pretrained)]
