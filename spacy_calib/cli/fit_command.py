@@ -83,7 +83,7 @@ Unit = Annotated[
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); by default one that also keeps scores replaces it"
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run its model a second time for scores (default: replace it by one that keeps its scores, which is faster)"
 SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
