@@ -133,7 +133,7 @@ def first_sentence(page: Path) -> str:
     """Return the first sentence of the first paragraph of a page, without marks of Markdown."""
     text = re.sub(r"<!--.*?-->|<picture>.*?</picture>|^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
     paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
-    paragraph = next((one for one in paragraphs if one and one[0] not in "#|<!-:["), "")
+    paragraph = next((one for one in paragraphs if one and one[0] not in "#|<!-:["), "").partition("<br>")[0]
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", paragraph).replace("**", "").replace("`", "").replace("*", "")
     return re.split(r"(?<=[.!?:]) (?=[A-Z(])", plain)[0]
 

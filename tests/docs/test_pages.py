@@ -63,16 +63,18 @@ def test_a_page_runs(name, provide, reader, made_by):
         reader(page).page(page)
 
 
-@pytest.mark.parametrize("name", ["first-fit", "thirty-documents"])
+@pytest.mark.parametrize("name", ["docs/start/first-fit.md", "docs/start/thirty-documents.md"])
 def test_figures_in_the_text_of_a_tutorial_are_printed_there(name):
-    """Rounded, and as a share or in percent; tables are of the command beside them."""
-    page = DOCS / "start" / f"{name}.md"
+    """Rounded, as a share or in percent; printed by a block, or in a table of the page or of the cards."""
+    page = ROOT / name
+    cards = (DOCS / "reference" / "cards.md").read_text(encoding="utf8")
+    tables = "\n".join(re.findall(r"^\|.*$", page.read_text(encoding="utf8"), flags=re.M))
     text = re.sub(r"^```.*?^```$|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(encoding="utf8"), flags=re.M | re.S)
     text = re.sub(r"^\|.*$", "", text, flags=re.M)
     shown = [
         float(number.replace(",", ""))
-        for block in blocks_of(page)
-        for number in re.findall(r"\d[\d,]*\.?\d*|\.\d+", block.text)
+        for shown_text in (*(block.text for block in blocks_of(page)), tables, cards)
+        for number in re.findall(r"\d[\d,]*\.?\d*|\.\d+", shown_text)
     ]
     for figure in re.findall(r"(?<![\w.])(\.\d+|\d[\d,.]*(?= %))(?!\w)", text):
         digits, wanted = len(figure.partition(".")[2]), float(figure)
@@ -203,17 +205,10 @@ def test_the_readme_shows_what_the_first_fit_prints():
         assert re.search(rf"^{name}.* {raw} +{calibrated} ", page, flags=re.M), name
 
 
-def test_the_example_of_the_universe_runs(provide):
-    """Its commands stand in comments."""
-    provide()
-    example = srsly.read_json(DOCS / "universe.json")["code_example"]
-    run = Run()
-    for line in example:
-        if line.startswith("# python -m spacy "):
-            run.command(Block(DOCS / "universe.json", "bash", "", "", line, 1), line.removeprefix("# "))
-    run.python(Block(DOCS / "universe.json", "python", "", "", "\n".join(example), 0))
-    assert [line.split()[0] for line in run.printed.splitlines()][:3] == ["Time", "flies", "like"]
-    assert run.names["doc"][0]._.calib_score is not None
+def test_the_example_of_the_universe_is_the_block_of_the_readme():
+    """Which tests/test_packaging.py runs."""
+    block = next(block for block in blocks_of(ROOT / "README.md") if block.language == "python")
+    assert srsly.read_json(DOCS / "universe.json")["code_example"] == block.text.splitlines()
 
 
 def test_the_config_page_shows_the_default_config():
