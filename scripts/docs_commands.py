@@ -63,9 +63,10 @@ def section(name: str, command: Any, shared: list[str]) -> str:
     ]
     lines += ["| argument | meaning |", "| --- | --- |"]
     lines += [f"| `{one.metavar or one.name.upper()}` | {_cell(one.help)} |" for one in arguments]
-    lines += ["", *_table([row for row in rows if row not in shared])]
+    if own_rows := [row for row in rows if row not in shared]:
+        lines += ["", *_table(own_rows)]
     if names := [row.split(" | ")[0].removeprefix("| ").split(",")[0] for row in shared if row in rows]:
-        lines += ["", f"And [options of several commands](#options-of-several-commands): {', '.join(names)}."]
+        lines += ["", f"Also: {', '.join(names)} ([options of several commands](#options-of-several-commands))."]
     return "\n".join(lines) + "\n"
 
 
@@ -162,7 +163,7 @@ def _figures() -> str:
     from spacy_calib.pipe.scorer import score_names
 
     found = [f"calib_{name}" for name in (*score_names(), "gmce_per_group")]
-    return f"{_named(found)}, each also with `_raw` but for the last, of entities with `calib_ent_`, and of other spans with `calib_span_`."
+    return f"{_named(found)}, all but the last also with `_raw` at the end. Figures of entities begin with `calib_ent_`, those of other spans with `calib_span_`."
 
 
 def _entry_points() -> dict[str, str]:

@@ -23,9 +23,9 @@ python -m spacy calib pretrained --list
 python -m spacy calib pretrained en_core_web_sm ./calibrated
 ```
 
-Each table row is a source whose texts and gold the fit did not see, with raw / calibrated figures. Lower is better. *Bias* is the mean score minus the share that is right: above 0, scores are too high. *Log loss*, *ECE*: [metrics](../how-it-works.md#metrics). "Other sources" were not used to choose anything either. "Older release" means that the pipeline was trained on an older release of the source.
+Each table row is one source, with raw / calibrated figures. The fit for a row used no texts and no gold of its source. Lower is better. *Bias* is the mean score minus the share that is right: above 0, scores are too high. *n* is the number of predictions. *Log loss* and *ECE* are [metrics](../how-it-works.md#metrics). "Other source" means that the method was not chosen on it either. "Older release" means that the pipeline was trained on an older release of the source.
 
-The code is MIT; each card has the licence that its sources ask for. `python scripts/pretrained.py --tables CARD` prints all tables of a card: by exact spans, cut-offs, text in capitals or without, names by origin, labels, and what `calib adapt` adds.
+The code is MIT; each card has the licence that its sources ask for. `python scripts/pretrained.py --tables CARD` prints all tables of a card: exact spans, cut-offs, texts in capitals or without any, names by origin, labels, and what `calib adapt` adds.
 """
 
 
@@ -38,21 +38,21 @@ def _section(card: Mapping[str, Any]) -> str:
     lines = [f"## {card['name']}", ""]
     lines += [
         f"- `{card['component']}` of {card['pipeline']}, prefix `{card['settings']['attr']}`. Licence {card['licence']}. Made on {card['date']} by `{card['command']}`.",
-        f"- Event: {card['event']}",
+        f"- Counted as right: {card['event']}",
         f"- Fitted on {_sources(card)}. Each source weighs the same.",
-        f"- No score for lack of gold: {_some_names(card['without_gold'])}. Raw scores kept, which were better: {_some_names(card['failing'])}.",
+        f"- No gold, so no score: {_some_names(card['without_gold'])}. Raw scores were better and are kept: {_some_names(card['failing'])}.",
         f"- {Card(Path(), card).expected_bias_words}",
     ]
     if card["cutoffs"]:
         chosen = Card(Path(), card).choose_cutoff(None) or {}
         lines.append(
-            f"- Default cut-off `Span._.{card['settings']['attr']}_accept`: {card['cutoffs']['cutoff']:.2f}. On sources left out, the mean precision is {chosen['mean']:.2f}, "
+            f"- Default cut-off `Span._.{card['settings']['attr']}_accept`: {card['cutoffs']['cutoff']:.2f}. On the sources left out, the mean precision is {chosen['mean']:.2f}, "
             f"the lowest {chosen['worst']:.2f}, and {chosen['kept']:.2f} of the right entities are kept."
         )
     if card.get("fairness"):
         low, high = (choose(card["fairness"], key=lambda row: row["score"]) for choose in (min, max))
         lines.append(
-            f"- Mean score of right persons by the origin of their names: from {low['score']:.2f} ({low['name']}) to {high['score']:.2f} ({high['name']})."
+            f"- Mean score of persons that are right, by the origin of their names: from {low['score']:.2f} ({low['name']}) to {high['score']:.2f} ({high['name']})."
         )
     return "\n".join([*lines, "", *_left_out(card), ""])
 

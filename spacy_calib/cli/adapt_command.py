@@ -63,8 +63,8 @@ def adapt(
 ) -> Calibrator:
     """
     Adapt a calibrated pipeline to a new domain with 5 to 50 labelled documents, and write the whole pipeline to OUTPUT. The
-    fitted maps stay; the adaptation on top of them is as large as the documents support, and none if the scores are well
-    calibrated already. Can be repeated.
+    fitted maps stay. The adaptation is added on top of them: its size depends on the evidence in the documents, and it is zero
+    if the scores are well calibrated already. Can be repeated.
 
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.

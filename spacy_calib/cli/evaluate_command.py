@@ -34,7 +34,7 @@ BY_HELP = "Also evaluate each slice of documents that share a value of this key,
 AGAINST_HELP = "Another pipeline, calibrated or not, to compare with on this gold"
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
-Bins = Annotated[int | None, option("Number of equal-mass bins (default: as in the fit)", "-b", show_default="10")]
+Bins = Annotated[int | None, option("Number of bins with equally many scores each", "-b", show_default="as in the fit, 10")]
 
 
 @command(example="./calibrated test.spacy -o page.html -o curve.png -o numbers.json", added=option_functions)
@@ -64,12 +64,12 @@ def evaluate(
 ) -> dict[str, Any]:
     """
 
-    Show on gold how well the probabilities of a pipeline are calibrated (are nine in ten right of those scored .9?): the
-    calibration errors of raw and calibrated scores, over all tags and by group, with 95 % intervals by document, and the error
-    that perfectly calibrated scores would show on as little data (the floor). --output writes the same as numbers, as a page
-    that opens offline, or as pictures.
+    Show on gold how well the probabilities of a pipeline are calibrated: are nine in ten of the labels scored .9 right? The
+    table has the calibration errors of raw and calibrated scores, over all tags and by group, with 95 % intervals from a
+    bootstrap of documents, and the floor: the error that perfectly calibrated scores would show on so little data. --output
+    writes the same as numbers, as a page that opens offline, or as pictures.
 
-    For a pipeline that is not calibrated yet it shows the errors of its raw scores.
+    For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
     RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "events": the
         `pipe.evaluation.event_table` of each event pipe; "misaligned": number of tokens that align with no single gold token;

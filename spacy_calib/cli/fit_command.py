@@ -83,7 +83,7 @@ Unit = Annotated[
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser and run its model a second time for scores (slower); by default one that also keeps scores replaces it"
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run its model a second time for scores (default: replace it by one that keeps its scores, which is faster)"
 SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
@@ -123,7 +123,7 @@ def fit(
     Calibrate the scores of a component of a trained pipeline on gold, and write the whole pipeline, with calibrated
     probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
 
-    Any setting of the pipe can be given as in `spacy train`, for instance --components.calib.grouping.n_groups 3. Precedence,
+    Any setting of the pipe can be given as in `spacy train`, for instance `--components.calib.grouping.n_groups 3`. Precedence,
     highest first: options, such settings, --config, the calib pipe of the pipeline, the defaults named here.
 
     A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
-RECALL_HELP = "Share of the tokens of gold entities to be flagged"
+RECALL_HELP = "Required share of the tokens in gold entities that are flagged"
 
 
 @command(example="./calibrated test.spacy --precision 0.9")
@@ -49,7 +49,7 @@ def threshold(
     model: CalibratedModel,
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     *,
-    precision: Annotated[float | None, option("Share of the accepted entities to be right", "-p")] = None,
+    precision: Annotated[float | None, option("Required share of the accepted entities that are right", "-p")] = None,
     recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
     per: Annotated[str, option("One cut-off for all, or one for each label or group", words=PER)] = "all",
     confidence: Annotated[float, option("Confidence that the precision or recall is reached")] = 0.95,
@@ -71,9 +71,9 @@ def threshold(
 ) -> dict[str, Any]:
     """
 
-    Find the lowest score cut-offs at which the accepted entities have a precision (--precision), or the highest at which the
-    flagged tokens have a recall (--recall), with the stated confidence; or both, with the tokens between them for review. Use
-    gold that was not used for `calib fit`.
+    With --precision, find the lowest score from which to accept entities so that the required share is right. With --recall,
+    find the highest score from which to flag tokens so that the required share of the tokens in entities is flagged. With both,
+    the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`.
 
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;

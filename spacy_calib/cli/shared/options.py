@@ -50,7 +50,7 @@ Method = Annotated[
 LabelMap = Annotated[
     str | None,
     option(
-        "Map the component's labels to the data's: PERSON=PER,GPE=LOC,DATE= (nothing if the data lack it), or a .json or .tsv file",
+        "Map labels of the component to labels of the gold: PERSON=PER,GPE=LOC,DATE= (empty if the gold has no such label), or a .json or .tsv file",
         "--map",
     ),
 ]
@@ -77,7 +77,7 @@ RawCells = Annotated[
     option("In CSV, do not put an apostrophe before cells that a spreadsheet takes for formulas", "--raw-cells"),
 ]
 AllTypes = Annotated[
-    bool, option("Count also predictions of types that the gold never uses, as wrong (default: leave them out)", "--all-types")
+    bool, option("Count predictions of types that the gold never uses as wrong (default: leave them out)", "--all-types")
 ]
 AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]

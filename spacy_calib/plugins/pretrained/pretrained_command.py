@@ -47,8 +47,8 @@ def pretrained(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Write a stock pipeline with calibrated scores, without gold of yours. A card
-    reports what they were fitted on, and their quality on other sources.
+    Write a stock pipeline with calibrated scores; you need no gold. Each score comes from a card, which lists the gold that it
+    was fitted on and its errors on other sources.
 
     RETURNS (dict): "cards": the available cards, or the ones used; "output": the folder.
     RAISES C830: neither both folders nor --list. CalibError: any other bad input.

@@ -87,7 +87,7 @@ def rank(
 ) -> dict[str, Any]:
     """
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
-    With gold, report how soon the order finds the errors, or every order (--all).
+    With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
         the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":

@@ -54,8 +54,8 @@ RARE_SHARE = 0.01
 
 SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 PURPOSE_HELP = (
-    "Purpose of the labels. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one sampled at "
-    "random from each of --top equal parts of all documents, sorted by doubt (without the shortest ones, a tenth of the words)"
+    "Purpose of the labels. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`. All documents "
+    "but the shortest (a tenth of the words) are sorted by doubt and cut into --top equal parts, and one of each is sampled at random"
 )
 OUTPUT_HELP = "File for the batch; without --format its suffix decides: .json (all results), .jsonl, .csv, or .spacy (with the predicted annotation)"
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
