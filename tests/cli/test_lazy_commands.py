@@ -14,7 +14,7 @@ import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from spacy_calib.cli import COMMANDS, ORDER, ENTRY_POINTS, calib_cli
+from spacy_calib.cli import COMMANDS, ENTRY_POINTS, ORDER, calib_cli
 from tests.cli.conftest import calib, install, refuses
 from tests.forked import alone
 
