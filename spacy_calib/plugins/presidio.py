@@ -124,7 +124,9 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
-            raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
+            raise calib_error(
+                "C001", name="attr", wanted=f"the prefix of a fitted calib pipe ({prefixes})", given=repr(self.attr)
+            )
         if all(pipe.spans.groups is None for _, pipe in chosen_pipes):
             raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
         if self.flagged and self.accepted_only:
@@ -199,6 +201,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
 
     def _factor(self, label: str) -> float:
+        """Return the factor of the scores of a label: Presidio's multiplier for low-score labels if `use_multiplier`, else 1."""
         settings: Any = self.ner_model_configuration
         is_low = self.use_multiplier and label in settings.low_score_entity_names
         return settings.low_confidence_score_multiplier if is_low else 1.0

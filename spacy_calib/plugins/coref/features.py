@@ -47,7 +47,11 @@ def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
 
 @dataclass(frozen=True, eq=False)
 class MentionWords:
-    """Properties of n mentions: columns of numbers, the words of each (n, n_words), and the column of its head's word."""
+    """Properties of n mentions.
+
+    columns (dict): Name of a property -> its value for each mention, (n,). words (csr_matrix): 1 if a mention contains a word,
+    (n, n_words). of_head (Ints): Column of each head's word in `words`, (n,).
+    """
 
     mentions: Mentions
     columns: dict[str, Hashes]
@@ -109,6 +113,7 @@ class MentionWords:
             _bucket(self.mentions.sentences),
             np.zeros(len(met_head), dtype=np.uint64),
         ]
+        # The numbers from 1000, 2000 ... on keep equal values of different templates apart.
         return np.stack(
             [hash_columns(np.full(len(met_head), 1000 + i), columns["type"], column) for i, column in enumerate(simple)], axis=1
         )
@@ -176,6 +181,7 @@ class MentionWords:
 
 
 def _bucket(distances: Ints) -> Hashes:
+    """Return the number of the bin, of those between _STEPS, that each distance is in."""
     return np.searchsorted(_STEPS, distances, side="right").astype(np.uint64)
 
 
@@ -203,7 +209,10 @@ def _agreement(head: Token, span: Any) -> tuple[int, int, int]:
 
 
 def option_rows(index: FeatureIndex, new: Hashes, links: Hashes, candidates: Candidates) -> Any:
-    """Return the known features of each option as a csr matrix: NEW, then the candidates, for each mention."""
+    """Return the known features of the options of each mention, NEW, then its candidates, as a csr matrix (n_options, n_features).
+
+    new, links (Hashes): Of `MentionWords.new_hashes` and `link_hashes`.
+    """
     from scipy.sparse import csr_matrix
 
     is_new = np.zeros(len(new) + len(links), dtype=bool)

@@ -106,7 +106,7 @@ class LabelDraws(AnnotationDraws):
     layer (str): Name of the annotation. labels (tuple[str, ...]): The sampled labels.
     codes (Ints): Index of each token's label in `labels`, -1 for none, shape (n, n_tokens).
     has_scores (NDArray[bool]): Which tokens have scores, shape (n_tokens,); the others keep their labels.
-    gap (float): Maximum error of a label's probability; above 0 only for draws of a sequence model.
+    gap (float): Maximum distance of a sampling probability from the calibrated score; above 0 only for sequence models.
     """
 
     layer: str

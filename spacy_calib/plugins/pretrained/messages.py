@@ -14,7 +14,7 @@ ADVICE = {
         (
             ANY,
             ANY,
-        ): "without gold call `spacy_calib.pretrained`, if there is a card (`python -m spacy calib pretrained MODEL OUTPUT`, which --list lists)"
+        ): "without gold, use a pretrained calibration if there is a card for the pipeline: `python -m spacy calib pretrained MODEL OUTPUT` (`--list` lists the cards), or `spacy_calib.pretrained`"
     },
     SECOND_PASS: {
         (ANY, PRETRAINED): "run `python -m spacy calib pretrained` on its folder",

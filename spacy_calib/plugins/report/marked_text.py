@@ -25,7 +25,11 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show: the white space after it, tag or "", raw and calibrated score, (tag, probability) of each tag."""
+    """A token to show.
+
+    space (str): White space after it. tag (str): Predicted label, or "". raw, score (float | None): Score in the tip, and score
+    that decides the shade; None without scores. scores (tuple): (tag, probability) of each tag, highest first.
+    """
 
     text: str
     space: str
@@ -69,7 +73,7 @@ class DisplayOptions:
     """How texts are shown; the first four are options of `render`.
 
     doubtful (float): The tab key and taps reach words with a lower score. tags (str): Words that show their tag: "doubtful",
-    "all" or "none". alternatives (int): Maximum on hover. label_word (str): "tag", "category" or "entity", in the legend.
+    "all" or "none". alternatives (int): Maximum number on hover. legend (bool): Whether there is a legend. label_word (str): "tag", "category" or "entity", in the legend.
     raw_caption (str): Description of the score in the tip. scores (bool): Whether elements have their score as an attribute,
     for scripts.
     """
@@ -113,6 +117,7 @@ def _page(body: str, texts: Sequence[MarkedText], gap: str) -> str:
 
 @cache
 def style(minify: bool = False) -> str:
+    """Return the CSS of marked texts."""
     text = files(__package__).joinpath("marked_text.css").read_text(encoding="utf-8")
     return " ".join(text.split()) if minify else text
 
@@ -132,6 +137,7 @@ def percent(score: float) -> str:
 
 
 def legend_html(options: DisplayOptions) -> str:
+    """Return the legend: the shades with their ranges of scores, and how to see alternatives."""
     steps = " ".join(f'<span class="cb-w cb-d{i}">{name}</span>' for i, name in enumerate(STEP_NAMES))
     return (
         f'<div class="cb-legend" lang="en" dir="ltr"><p>Probability that the {options.label_word} is right: {steps} <span class="cb-none">no score</span></p>'

@@ -41,7 +41,11 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How weights change after a sequence. start: Initial variance. by_distance: Only if a margin is below the distance."""
+    """How weights change after a sequence.
+
+    n_rivals (int): Number of best labellings that are compared with the right one. start (float): Initial variance. by_distance
+    (bool): Weights change only if a rival scores less than its number of wrong labels below the right labelling.
+    """
 
     short: ClassVar[str] = ""
     n_rivals: ClassVar[int] = 1
@@ -69,7 +73,10 @@ class Perceptron(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005); C: `most`."""
+    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005).
+
+    k (int): Number of rivals. most (float): Maximum weight of a rival, C. rounds (int): Maximum number of rounds over the rivals.
+    """
 
     short = "pa"
     by_distance = True
@@ -257,7 +264,7 @@ class OnlineLabeller(FeatureLabeller):
     """A labeller that learns online, and predicts with the average of its weights over all updates.
 
     rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, as {"phi": 1.0} for cw. Other
-    settings: Those of FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    settings: See `FeatureLabeller`. RAISES C001: no such rule, or a setting out of range.
     """
 
     kind = "calib_online"
@@ -272,7 +279,7 @@ class OnlineLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Learn labels and features. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
+        """Learn labels and features. labels: From `spacy init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "OnlineLabeller.initialize")
         self.learn_features(get_examples, labels)
         self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)

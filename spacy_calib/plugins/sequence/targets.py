@@ -46,6 +46,8 @@ class Target(ABC):
 
 
 class Tags(Target):
+    """Fine-grained part-of-speech tags, token.tag."""
+
     assigns = ["token.tag"]
     score_weights = {"tag_acc": 1.0}
 

@@ -163,14 +163,18 @@ def judged(nlp, examples) -> dict[str, float]:
     return next(row for row in table["rows"] if row["name"] == "forecast")
 
 
-@pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])
-def test_sentences_of_other_components(nlp, component):
+@pytest.mark.parametrize(("component", "layer"), [("morphologizer", "morph"), ("trainable_lemmatizer", "lemma")])
+def test_sentences_get_a_probability_for_morphologizer_and_lemmatizer(nlp, component, layer):
     nlp.add_pipe("calib", after=component, config={"source": {"component": component}})
-    calib, pipe = fit_both(nlp, 60)
-    assert pipe.info.layer == calib.fit_info.layer
+    _, pipe = fit_both(nlp, 60)
+    assert pipe.info.layer == layer
     assert 0 < pipe.info.right < pipe.info.units
-    (example,) = run_upstream(nlp, examples_for(nlp, 1, seed=5))
-    assert all(0 <= value <= 1 for value in rights(example.predicted))
+    examples = run_upstream(nlp, examples_for(nlp, 60, seed=5))
+    values = [value for example in examples for value in rights(example.predicted)]
+    assert values
+    assert all(value is not None and 0 <= value <= 1 for value in values)
+    hits = pipe.gather(examples)[0].hits
+    assert np.mean(values) == pytest.approx(hits.mean(), abs=0.15)
 
 
 def test_before_the_fit_it_gives_the_product_and_says_so(fitted):

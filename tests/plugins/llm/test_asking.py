@@ -56,7 +56,7 @@ def test_categories_are_what_the_answer_begins_with():
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
     own = {key: doc.user_data[key] for key in doc.user_data if "answers" in key}
     assert own == pytest.approx({"answers_product": 0.6, "answers_margin": 0.4})
-    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
+    with pytest.raises(CalibError, match=r"\[C001\] types must be given if into is 'cats'"):
         asking(into="cats", types=None)
 
 

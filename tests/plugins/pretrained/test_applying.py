@@ -406,6 +406,6 @@ def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
     nlp = stock()
     nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
     with pytest.warns(
-        UserWarning, match=r"CW01.*its method fit\(examples\); without gold call `spacy_calib.pretrained`, if there"
+        UserWarning, match=r"CW01.*its method fit\(examples\); without gold, use a pretrained calibration if there is a card"
     ):
         nlp("Anna left .")

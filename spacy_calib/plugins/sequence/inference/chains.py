@@ -22,7 +22,10 @@ from ..messages import calib_error
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """Log weights of a chain that do not depend on the text; -inf forbids. transitions: From row to column, shape (K, K)."""
+    """Log weights of a chain that do not depend on the text; -inf forbids.
+
+    transitions (array): From label (row) to label (column), shape (K, K). starts, ends (array): Of first and last labels, (K,).
+    """
 
     transitions: Any
     starts: Any
@@ -225,7 +228,7 @@ def fit_joints(joints: Floats, first_margins: Floats, second_margins: Floats) ->
     """Return P(label at t + 1 | label at t) with the given margins.
 
     joints (Floats): P(labels at t and t + 1), shape (E, K, K). first_margins, second_margins (Floats): Shape (E, K), rows of
-    sum 1; nearest ones where a forbidden transition bars them. RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of
+    sum 1; if forbidden transitions make them impossible, only approached. RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of
     an impossible label is 0.
     """
     columns, remaining = np.ones_like(second_margins), np.arange(len(joints))
