@@ -155,10 +155,7 @@ class _GoldOptions:
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right, (n,): 1 or 0; 1 - share if the gold only rejects the option.
-
-        shares (Sequence[float]): Share of entities whose gold is among the options, [with candidates, without].
-        """
+        """Return the likelihood of the gold if each option were right, (n,). shares: P(the gold is an option), [with candidates, without]."""
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
         if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)

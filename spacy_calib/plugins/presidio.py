@@ -124,9 +124,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
-            raise calib_error(
-                "C001", name="attr", wanted=f"the prefix of a fitted calib pipe ({prefixes})", given=repr(self.attr)
-            )
+            raise calib_error("C001", name="attr", wanted=f"a fitted calib pipe's prefix ({prefixes})", given=repr(self.attr))
         if all(pipe.spans.groups is None for _, pipe in chosen_pipes):
             raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
         if self.flagged and self.accepted_only:

@@ -130,8 +130,7 @@ def infer_classes_from_tags(tags: NDArray[Any]) -> list[Any]:
 class Gold:
     """Gold labels of n units. columns (Ints): Column of each label, -1 if no column has it, -2 without gold, shape (n,).
 
-    counts (Counter): Frequency of each label, unknown ones included. unknown (Counter): Frequency of each label that no column
-    has.
+    counts (Counter): Frequency of each label, also of those that no column has. unknown (Counter): Only these.
     """
 
     columns: Ints
@@ -224,17 +223,14 @@ STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold", 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArraySteps:
-    """The calibration steps that the parameters of a `TagCalibrator` select; fields are named as in a pipe's `StepSettings`.
-
-    pooling (TagOffsets | None): A correction for each tag. selection (Selector | None): The comparison of method "auto".
-    """
+    """The calibration steps that the parameters of a `TagCalibrator` select; fields are named as in a pipe's `StepSettings`."""
 
     threshold: float
     grouping: Grouping
     scaling: Scaling | None
     recalibrator: Recalibrator
-    pooling: TagOffsets | None
-    selection: Selector | None
+    pooling: TagOffsets | None  # a correction for each tag
+    selection: Selector | None  # the comparison of method "auto"
     sets: ConformalSets | None
 
 

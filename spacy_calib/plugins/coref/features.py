@@ -47,16 +47,12 @@ def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
 
 @dataclass(frozen=True, eq=False)
 class MentionWords:
-    """Properties of n mentions.
-
-    columns (dict): Name of a property -> its value for each mention, (n,). words (csr_matrix): 1 if a mention contains a word,
-    (n, n_words). of_head (Ints): Column of each head's word in `words`, (n,).
-    """
+    """Properties and words of n mentions."""
 
     mentions: Mentions
-    columns: dict[str, Hashes]
-    words: Any
-    of_head: Ints
+    columns: dict[str, Hashes]  # name of a property -> its value for each mention, (n,)
+    words: Any  # csr matrix (n, n_words): 1 if a mention contains a word
+    of_head: Ints  # column of the head's word in `words`, (n,)
 
     @classmethod
     def from_doc(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
@@ -181,7 +177,6 @@ class MentionWords:
 
 
 def _bucket(distances: Ints) -> Hashes:
-    """Return the number of the bin, of those between _STEPS, that each distance is in."""
     return np.searchsorted(_STEPS, distances, side="right").astype(np.uint64)
 
 
@@ -209,10 +204,7 @@ def _agreement(head: Token, span: Any) -> tuple[int, int, int]:
 
 
 def option_rows(index: FeatureIndex, new: Hashes, links: Hashes, candidates: Candidates) -> Any:
-    """Return the known features of the options of each mention, NEW, then its candidates, as a csr matrix (n_options, n_features).
-
-    new, links (Hashes): Of `MentionWords.new_hashes` and `link_hashes`.
-    """
+    """Return the known features of each mention's options as a csr matrix: NEW (hashes `new`), then the candidates (`links`)."""
     from scipy.sparse import csr_matrix
 
     is_new = np.zeros(len(new) + len(links), dtype=bool)

@@ -112,10 +112,7 @@ def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and the objects nested in it, at most two levels deep.
-
-    Servers put the log-probabilities and the finish reason in any of them.
-    """
+    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities and finish reason in any."""
     yield choice
     for name in _NESTED if depth else ():
         if get(choice, name) is not None:

@@ -173,9 +173,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the result of the lowest cut-off with at least this mean and worst precision over the sources; None if none has.
-
-    sources (Sequence): As in `evaluate_cutoffs`. step (int): Only multiples of this many hundredths are tried.
-    """
+    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: Of cut-offs, in hundredths."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

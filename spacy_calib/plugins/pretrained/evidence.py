@@ -321,14 +321,8 @@ def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
     form_names = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
     tagger_names = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
     parser_names = [
-        *by_type["noun after"],
-        *by_type["preposition before"],
-        "article",
-        "possessive",
-        "argument",
-        "path",
-        "address",
-    ]
+        *by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address",
+    ]  # fmt: skip
     return {
         "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names], "ner, tagger": [*simple, *form_names, *tagger_names],
         "ner": [*simple, *form_names, *by_type["log-odds"]],

@@ -117,10 +117,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row of `figures`. row (Mapping): Row of the table of errors or scores. raw, calibrated: Intervals of its values.
-
-    If `calibrated` is None, the interval of the calibrated value is that in `row`, if there is one.
-    """
+    """Return one row of `figures`. row (Mapping): Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}

@@ -24,11 +24,8 @@ def slice_sections(
     *,
     find_slices: Annotated[bool, option("Search for slices of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
-    """Search for slices with miscalibrated scores, and yield a section for each pipe and unit; its rows have "examples".
-
-    A `Writer` calls it only if --find-slices was given, so it reads neither `paths` nor `find_slices`. RAISES C610: too few
-    documents.
-    """
+    """Search for slices with miscalibrated scores, and yield a section for each pipe and unit; its rows have "examples". RAISES C610."""
+    # A `Writer` calls this only if --find-slices was given, so it reads neither `paths` nor `find_slices`.
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])
@@ -41,10 +38,7 @@ FOUND_SLICES = Writer(slice_sections, fitted_only=True)
 
 
 def _search_view(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str | None]]) -> dict[str, Any]:
-    """Find the miscalibrated slices of a view; return their table (`metrics.slices.judge_slices`), each row with "examples".
-
-    fields (Mapping): Key of metadata -> its value of each Doc, or None.
-    """
+    """Return the table of a view's miscalibrated slices, rows with "examples". fields: Key of metadata -> its value of each Doc."""
     from ...metrics.judged_view import predicted_units
     from ...metrics.slices import Slice, judge_slices
     from .properties import SearchUnits, properties_of

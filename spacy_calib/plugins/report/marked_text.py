@@ -25,18 +25,14 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show.
-
-    space (str): White space after it. tag (str): Predicted label, or "". raw, score (float | None): Score in the tip, and score
-    that decides the shade; None without scores. scores (tuple): (tag, probability) of each tag, highest first.
-    """
+    """A token to show."""
 
     text: str
-    space: str
-    tag: str
-    raw: float | None
-    score: float | None
-    scores: tuple[tuple[str, float], ...]
+    space: str  # white space after it
+    tag: str  # predicted label, or ""
+    raw: float | None  # score in the tip
+    score: float | None  # score that decides the shade
+    scores: tuple[tuple[str, float], ...]  # (tag, probability), highest first
 
 
 class TextMark(NamedTuple):
@@ -117,7 +113,6 @@ def _page(body: str, texts: Sequence[MarkedText], gap: str) -> str:
 
 @cache
 def style(minify: bool = False) -> str:
-    """Return the CSS of marked texts."""
     text = files(__package__).joinpath("marked_text.css").read_text(encoding="utf-8")
     return " ".join(text.split()) if minify else text
 

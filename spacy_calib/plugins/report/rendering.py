@@ -139,10 +139,7 @@ def _frame(doc: Doc) -> dict[str, Any]:
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095: no scores.
-
-    raw (bool): Whether raw scores decide the shades, and calibrated ones are in the tips.
-    """
+    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095. raw: Shade by raw scores."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is not None and view.unit != TOKEN:
@@ -180,7 +177,7 @@ def _read_word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the text with its entities or categorized spans marked. raw: As in `read_words`. RAISES C095, C096: no scores of spans."""
+    """Return the text with its entities or categorized spans marked. raw: Shade by raw scores. RAISES C095, C096: no scores of spans."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is None:

@@ -27,15 +27,12 @@ Part = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class UnitGaps:
-    """n units. gaps: Score minus hit. variances: score (1 - score). documents: Number of each unit's document, (n,) each.
+    """Gaps of n units; arrays of shape (n,)."""
 
-    overdispersion (float): Variance of the documents' gaps over that of independent calibrated scores, at least 1.
-    """
-
-    gaps: Floats
-    variances: Floats
-    documents: Ints
-    overdispersion: float
+    gaps: Floats  # score minus hit
+    variances: Floats  # score (1 - score)
+    documents: Ints  # number of the document
+    overdispersion: float  # variance of the documents' gaps over that of independent calibrated scores, at least 1
 
     @classmethod
     def from_scores(cls, scores: Floats, hits: NDArray[np.bool_], documents: Ints) -> UnitGaps:

@@ -80,10 +80,7 @@ def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Seque
 
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
-    """Return the features of the tokens of some Docs, one Doc after the other, shape (n_tokens, n_templates).
-
-    bounds: (start, end) of the chains of each Doc; tokens beyond its chain are all alike to a token.
-    """
+    """Return the features of the tokens of some Docs, shape (n_tokens, n_templates). bounds: (start, end) of each Doc's chains."""
     names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])

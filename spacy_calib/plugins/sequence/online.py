@@ -41,16 +41,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How weights change after a sequence.
-
-    n_rivals (int): Number of best labellings that are compared with the right one. start (float): Initial variance. by_distance
-    (bool): Weights change only if a rival scores less than its number of wrong labels below the right labelling.
-    """
+    """How weights change after a sequence."""
 
     short: ClassVar[str] = ""
-    n_rivals: ClassVar[int] = 1
-    start: ClassVar[float] = 1.0
-    by_distance: ClassVar[bool] = False
+    n_rivals: ClassVar[int] = 1  # number of best labellings that are compared with the right one
+    start: ClassVar[float] = 1.0  # initial variance
+    by_distance: ClassVar[bool] = False  # whether a rival counts only if its score is above the right one's minus its errors
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
@@ -73,16 +69,13 @@ class Perceptron(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005).
-
-    k (int): Number of rivals. most (float): Maximum weight of a rival, C. rounds (int): Maximum number of rounds over the rivals.
-    """
+    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005)."""
 
     short = "pa"
     by_distance = True
-    k: int = 5
-    most: float = 1.0
-    rounds: int = 20
+    k: int = 5  # number of rivals
+    most: float = 1.0  # maximum weight of a rival, C
+    rounds: int = 20  # maximum number of rounds over the rivals
 
     @property
     def n_rivals(self) -> int:  # type: ignore[override]

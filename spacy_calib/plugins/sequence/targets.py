@@ -46,8 +46,6 @@ class Target(ABC):
 
 
 class Tags(Target):
-    """Fine-grained part-of-speech tags, token.tag."""
-
     assigns = ["token.tag"]
     score_weights = {"tag_acc": 1.0}
 

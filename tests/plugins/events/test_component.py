@@ -71,7 +71,7 @@ def test_the_page_of_view_marks_the_sentences(asking):
         assert [mark.raw if raw else mark.score for mark in marks] == rights(doc)
 
 
-def test_it_stays_with_its_sentence(asking):
+def test_a_forecast_stays_with_its_sentence(asking):
     docs = [example.predicted for example in run_upstream(asking, examples_for(asking, 3, seed=5))]
     before = [rights(doc) for doc in docs]
     joined = Doc.from_docs(docs)
@@ -87,7 +87,7 @@ def test_it_stays_with_its_sentence(asking):
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="pickle.py of Python 3.10 fails on two empty arrays, which old srsly runs into"
 )
-def test_it_stays_with_its_sentence_in_a_pickle(asking):
+def test_a_forecast_stays_with_its_sentence_in_a_pickle(asking):
     (doc,) = [example.predicted for example in run_upstream(asking, examples_for(asking, 1, seed=5))]
     assert rights(pickle.loads(pickle.dumps(doc))) == rights(doc)
 
@@ -121,7 +121,7 @@ def test_state_that_is_not_of_its_form_is_refused(asking):
             pipe.from_bytes(pack(state, "spacy-calib", version))
 
 
-def test_it_learns_from_scores_that_did_not_see_the_document(asking):
+def test_the_pipe_learns_from_cross_validated_scores(asking):
     calib = asking.get_pipe("calib")
     examples = run_upstream(asking, examples_for(asking, 80, seed=2))
     held = HeldOutScores(calib)
@@ -177,7 +177,7 @@ def test_sentences_get_a_probability_for_morphologizer_and_lemmatizer(nlp, compo
     assert np.mean(values) == pytest.approx(hits.mean(), abs=0.15)
 
 
-def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
+def test_before_the_fit_the_pipe_writes_the_product_and_warns(fitted):
     pipe = fitted.add_pipe("calib_event", last=True)
     examples = examples_for(fitted, 1, seed=5)
     with pytest.warns(UserWarning, match="CW01.*calib_event"):

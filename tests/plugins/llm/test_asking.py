@@ -259,7 +259,7 @@ def test_files_that_are_no_cache(tmp_path):
         ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
     ],
 )
-def test_the_source_that_is_found_for_it(settings, source, wanted):
+def test_the_source_of_the_scores_of_a_component(settings, source, wanted):
     block = source_block(asking(**settings).get_pipe("names"), "names")
     assert block == {"@calib_sources": f"spacy-calib.{source}.v1", "component": "names", **wanted}
 

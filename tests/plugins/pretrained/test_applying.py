@@ -75,7 +75,7 @@ def test_calling_it_twice_is_harmless(calibrated):
     assert (calibrated.pipe_names, entity_scores(calibrated)) == before
 
 
-def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
+def test_a_calibrated_pipeline_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
     calibrated.to_disk(tmp_path / "saved")
     monkeypatch.setattr(cards, "all_cards", lambda: iter(()))
     monkeypatch.setattr(cards, "card_folder", lambda: Path("gone"))

@@ -22,14 +22,11 @@ from ..messages import calib_error
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """Log weights of a chain that do not depend on the text; -inf forbids.
+    """Log weights of a chain that do not depend on the text; -inf forbids."""
 
-    transitions (array): From label (row) to label (column), shape (K, K). starts, ends (array): Of first and last labels, (K,).
-    """
-
-    transitions: Any
-    starts: Any
-    ends: Any
+    transitions: Any  # from label (row) to label (column), shape (K, K)
+    starts: Any  # of first labels, (K,)
+    ends: Any  # of last labels, (K,)
 
     @property
     def n_labels(self) -> int:
