@@ -128,9 +128,9 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
 class _GoldOptions:
     """Gold of the n options of m entities.
 
-    starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,). is_rejected (NDArray[bool]): Whether the
-    gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]): Whether an entity has a gold link, has only
-    rejected links, has candidates, (m,).
+    starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
+    is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]):
+    Whether an entity has a gold link, has only rejected links, has candidates, (m,).
     """
 
     starts: Ints

@@ -35,7 +35,7 @@ GoldMentions = dict[tuple[int, int], int]
 def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMentions]) -> dict[str, float | None]:
     """Return F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions, and SMCE of the pairs, raw and calibrated.
 
-    gold_of (Callable): Example -> {(start, end) of a gold mention: cluster}. RETURNS (dict): "coref_muc" ...; None without gold.
+    gold_of (Callable): Example -> {(start, end) of gold mention: cluster}. RETURNS (dict): "coref_muc" ...; None without gold.
     """
     totals = dict.fromkeys(FIGURES, NOTHING)
     raw, calibrated, hits = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=bool)]

@@ -42,8 +42,8 @@ class CorefSettings:
     learn_on (str): Learn from the "gold" mentions, or those that are "found".
     clusters (str): "best" takes the top antecedent of each mention, "sample" the one of 100 samples nearest to all pairs.
     threshold (float): Pairs of lower probability are not stored. recalibrator (Recalibrator | None): Calibrates pairs, by kind,
-    fitted on cross-validated documents; None leaves them raw. context (bool): Use a logistic regression on kinds, distance and expected
-    cluster sizes instead, from ten documents on.
+    fitted on cross-validated documents; None leaves them raw. context (bool): Use a logistic regression on kinds, distance and
+    expected cluster sizes instead, from ten documents on.
     """
 
     mentions: str = "coref_mentions"

@@ -28,7 +28,8 @@ class EventInfo(Serializable):
     event (str): When the answer is yes. called (tuple): Name of a unit, and plural. layer (str): Annotation of the labels.
     units, right, documents (int): Counts of the fit data. unit (str): What a document is. chosen (str): The forecaster, "" if
     none beat the product of token scores. product (float): Mean squared loss of the product. loss (float): Of the
-    cross-validated forecasts, or of the product if none beat it. calibration, sharpness (float): Parts of `loss`. trials (list[Trial]): All forecasters that were compared.
+    cross-validated forecasts, or of the product if none beat it. calibration, sharpness (float): Parts of `loss`. trials
+    (list[Trial]): All forecasters that were compared.
     """
 
     event: str = saved_field(text)

@@ -45,7 +45,8 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that there are cards
     for.
-    card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of speech, "" only others.
+    card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
+    speech, "" only others.
     RETURNS (tuple): (matches; name -> reason of each component that has labels of a card and gets none).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
         component or other labels.
@@ -119,7 +120,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
-    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why (str): Or ""."""
+    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why: Reason, or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"

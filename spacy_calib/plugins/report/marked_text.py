@@ -69,7 +69,8 @@ class DisplayOptions:
     """How texts are shown; the first four are options of `render`.
 
     doubtful (float): The tab key and taps reach words with a lower score. tags (str): Words that show their tag: "doubtful",
-    "all" or "none". alternatives (int): Maximum number on hover. legend (bool): Whether there is a legend. label_word (str): "tag", "category" or "entity", in the legend.
+    "all" or "none". alternatives (int): Maximum number on hover. legend (bool): Whether there is a legend. label_word (str):
+    "tag", "category" or "entity", in the legend.
     raw_caption (str): Description of the score in the tip. scores (bool): Whether elements have their score as an attribute,
     for scripts.
     """

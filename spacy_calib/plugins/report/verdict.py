@@ -75,8 +75,8 @@ class VerdictFigures:
 
     error (float): Calibration error after calibration. floor95 (float): Its 95 % noise floor, for independent pairs. low, high
     (float | None): Interval of the true error by document. has_few (bool): Fewer pairs than a verdict needs. percent_right (int
-    | None): Percentage right of pairs scored 90 %. leaning (str): "sure", "modest" or "off" (`leaning_of`). is_uneven (bool): Rare labels are miscalibrated. was_fitted (bool):
-    The fit saw the data.
+    | None): Percentage right of pairs scored 90 %. leaning (str): "sure", "modest" or "off" (`leaning_of`). is_uneven (bool):
+    Rare labels are miscalibrated. was_fitted (bool): The fit saw the data.
     """
 
     error: float
