@@ -101,7 +101,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             self._set_pipelines({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
 
     def load(self) -> None:
-        """Load the pipelines of `models`. RAISES C001, C027, C065: As the class does. C050: a pipeline is not installed."""
+        """Load the pipelines of `models`. RAISES C001, C027, C065: See the class. C050: a pipeline is not installed."""
         if not self.models:
             return
         for model in self.models:
@@ -113,7 +113,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
-        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: As the class does."""
+        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: See the class."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:

@@ -271,7 +271,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        """Return what `__sklearn_tags__` returns, for scikit-learn before 1.6."""
+        """Return the tags of the estimator as a dict, for scikit-learn before 1.6."""
         return {"requires_positive_X": True, "X_types": ["2darray", "sparse"]}
 
 

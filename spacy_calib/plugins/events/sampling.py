@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotationDraws(Sequence["Draw"]):
-    """n sampled annotations of a Doc, a sequence of Draw; the subclasses hold them as arrays.
+    """n sampled annotations of a Doc, a sequence of Draw; subclasses have them as arrays.
 
     doc (Doc): The Doc, which is not changed.
     scale (Floats): Factor of the probabilities of each unit or span, below 1 if those of exclusive events sum to more than 1.
@@ -319,7 +319,7 @@ def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws
 def _sample_categories(
     view: DocCalib, overlapping: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
 ) -> CategoryDraws:
-    """Sample categories: each by itself where several may hold, else one of all."""
+    """Sample categories: each independently if several may be right, else at most one of all."""
     scores = np.zeros(len(names))
     scores[codes] = view.calibrated
     if overlapping:

@@ -140,7 +140,7 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     """Return the raw log-odds of each token's top label, or of each entity, that a component predicts, (n_predictions,).
 
-    pipe (Calibrator): Fitted or not: only its source is read. docs (Sequence[Doc]): By `run_upstream`.
+    pipe (Calibrator): Fitted or not: only its source is read. docs (Sequence[Doc]): After the component (`run_upstream`).
     """
     source, component = pipe.source, pipe.lookup.component_to_fit()
     scores = source.read(component, docs)

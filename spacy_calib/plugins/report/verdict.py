@@ -130,8 +130,8 @@ def verdict(
 ) -> dict[str, Any]:
     """Summarize the evaluation of a view in sentences.
 
-    table (dict): By `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap with
-    the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
+    table (dict): From `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap
+    with the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
     `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings"
     (lists of sentences).
     """

@@ -279,7 +279,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 
 
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
-    """A labeller whose state is one file. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
+    """A labeller whose state is one file. kind (str): Name of its factory. form: Saved form of its settings ("cfg") and fitted fields."""
 
     state_format = LABELLER
     kind: ClassVar[str]

@@ -170,8 +170,8 @@ class ConfidenceSource(Source):
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
     way (str): kd_pc: samples of the weights from N(mu, s Sigma), by an online learner with variances; kd_fixed: from N(mu, s
     I); kbv, wkbv: the k best labellings, equal or weighted by scores; delta: the best one's lead.
-    k (int | None): Samples (50 in the paper) or labellings (30); None for these. seed (int): Of the samples. scale (float |
-    None): s; with None the fit chooses it (`choose_scale`). RAISES C001: a setting out of range.
+    k (int | None): Number of samples (None: 50, as in the paper) or labellings (None: 30). seed (int): Of the samples. scale
+    (float | None): s; with None the fit chooses it (`choose_scale`). RAISES C001: a setting out of range.
     """
 
     reads = ("calib_online",)

@@ -94,7 +94,7 @@ def ceaf(predicted_clusters: Clusters, gold: Clusters) -> Shares:
 
 
 def lea(predicted_clusters: Clusters, gold: Clusters) -> Shares:
-    """Compute LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
+    """Compute LEA (Moosavi & Strube 2016): share of a cluster's links in the other, weighted by size; singletons link to themselves."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
         """Return the sum over clusters of size times share of links kept in the reference, and the sum of sizes."""
