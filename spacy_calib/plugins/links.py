@@ -29,7 +29,7 @@ _LABELS = (NIL, NO_CANDIDATE, *(f"candidate {i + 1}" for i in range(_MAX_CANDIDA
 # Lower priors and scores count as this before the logarithm is taken.
 _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
-# Shares and weights are learned in turns, so often.
+# Number of rounds in which shares, then weights, are learned.
 _ROUNDS = 20
 # Strength of the ridge penalty on the distance of each weight from that of spaCy's score; similarities differ little, so their weight may move more.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
@@ -128,9 +128,9 @@ def _similarities(pipe: Any, vectors: Sequence[Floats], windows: Sequence[tuple[
 class _GoldOptions:
     """Gold of the n options of m entities.
 
-    starts (Ints): As in Options. right (Floats): 1 for the gold option, else 0, (n,). is_rejected (NDArray[bool]): Whether the
-    gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]): Whether an entity has a gold link, has only
-    rejected links, has candidates, (m,).
+    starts (Ints): First option of each entity, and n, (m + 1,). right (Floats): 1 for the gold option, else 0, (n,).
+    is_rejected (NDArray[bool]): Whether the gold rejects an option, (n,). has_gold, is_open, has_candidates (NDArray[bool]):
+    Whether an entity has a gold link, has only rejected links, has candidates, (m,).
     """
 
     starts: Ints
@@ -155,7 +155,7 @@ class _GoldOptions:
         )
 
     def likelihoods(self, shares: Sequence[float]) -> Floats:
-        """Return the likelihood of the gold if each option were right, (n,). shares (Sequence[float]): By `estimate_shares`."""
+        """Return the likelihood of the gold if each option were right, (n,). shares: P(the gold is an option), [with candidates, without]."""
         p_missing = 1 - np.where(self.has_candidates, *shares)
         lengths = np.diff(self.starts)
         if_open = np.where(self.is_rejected, np.repeat(p_missing, lengths), 1.0)
@@ -252,7 +252,7 @@ class EntityLinkerSource(OutputSource):
     def resolve_auto_settings(
         self, pipe: Any, examples: Sequence[Example], progress: Callable[[Iterable[int]], Iterable[int]] = iter
     ) -> dict[str, Any]:
-        """Learn shares and weights from gold; entities with only rejected links count by the likelihood of the rejection."""
+        """Learn and return "weights" and "covered"; entities with only rejected links count by the likelihood of the rejection."""
         readable = [
             example for example in examples if len(example.predicted) and not self._why_missing(pipe, example.predicted)
         ]
@@ -284,7 +284,7 @@ class EntityLinkerSource(OutputSource):
 def _learn(
     options: Options, gold_options: _GoldOptions, centre: Floats, weights: list[float] | None, fixed_shares: list[float] | None
 ) -> tuple[list[float], list[float]]:
-    """Learn weights, shrunk towards `centre`, and shares, in turns; weights and shares that are not None stay."""
+    """Learn weights, shrunk towards `centre`, and shares, in turn; `weights` or `fixed_shares` that are given stay."""
     features, shares, learned_weights = options.features(), fixed_shares or [], centre if weights is None else np.array(weights)
     for _ in range(_ROUNDS if gold_options.is_open.any() else 1):
         if fixed_shares is None:
@@ -300,7 +300,7 @@ def _score_weights(pipe: Any) -> Floats:
 
 
 def _select_options(options: Options, probabilities: Floats) -> tuple[Ints, Ints]:
-    """Return (indices of the options to read, entity by entity, NIL first; the column of each)."""
+    """Return (indices of NIL and the 30 top candidates of each entity, these by descending prior; the column of each)."""
     indices: list[int] = []
     columns: list[int] = []
     for start, nil in zip(options.starts[:-1].tolist(), options.nil.tolist(), strict=True):

@@ -101,7 +101,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
             self._set_pipelines({str(nlp.lang): nlp} if isinstance(nlp, Language) else dict(nlp))
 
     def load(self) -> None:
-        """Load the pipelines of `models`. RAISES C001, C027, C065: As the class does. C050: a pipeline is not installed."""
+        """Load the pipelines of `models`. RAISES C001, C027, C065: See the class. C050: a pipeline is not installed."""
         if not self.models:
             return
         for model in self.models:
@@ -113,7 +113,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         self._set_pipelines(pipelines)
 
     def _set_pipelines(self, pipelines: dict[str, Language]) -> None:
-        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: As the class does."""
+        """Use some pipelines, by language code, if one has the requested scores. RAISES C001, C027, C065: See the class."""
         all_pipes = [(name, pipe) for nlp in pipelines.values() for name, pipe in nlp.pipeline]
         calib_pipes = [(name, pipe) for name, pipe in all_pipes if isinstance(pipe, Calibrator) and pipe.fitted]
         if not calib_pipes:
@@ -124,7 +124,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         chosen_pipes = [(name, pipe) for name, pipe in calib_pipes if pipe.attr == self.attr]
         if not chosen_pipes:
             prefixes = ", ".join(dict.fromkeys(pipe.attr for _, pipe in calib_pipes))
-            raise calib_error("C001", name="attr", wanted=f"that of a fitted calib pipe ({prefixes})", given=repr(self.attr))
+            raise calib_error("C001", name="attr", wanted=f"a fitted calib pipe's prefix ({prefixes})", given=repr(self.attr))
         if all(pipe.spans.groups is None for _, pipe in chosen_pipes):
             raise calib_error("C065", name=chosen_pipes[0][0], component=chosen_pipes[0][1].source.component or "the source")
         if self.flagged and self.accepted_only:
@@ -199,6 +199,7 @@ class CalibratedSpacyNlpEngine(SpacyNlpEngine):
         return [(span, score_by_span[span.start, span.end] * self._factor(span.label_)) for span in mapped_spans]
 
     def _factor(self, label: str) -> float:
+        """Return the factor of the scores of a label: Presidio's multiplier for low-score labels if `use_multiplier`, else 1."""
         settings: Any = self.ner_model_configuration
         is_low = self.use_multiplier and label in settings.low_score_entity_names
         return settings.low_confidence_score_multiplier if is_low else 1.0

@@ -84,7 +84,7 @@ def read_triple(P: tuple[Any, Any, Any], labels: Sequence[Any], n_units: int | N
 
 
 def index_labels(labels: Sequence[Any]) -> dict[Any, int]:
-    """Return label -> column, and column -> column too if no label is a number."""
+    """Map each label to its column and, if no label is a number, each column number to itself."""
     by_label = {label: column for column, label in enumerate(labels)}
     numbers = any(isinstance(label, (int, float)) for label in labels)
     return by_label if numbers else {**{column: column for column in range(len(labels))}, **by_label}
@@ -104,9 +104,9 @@ def is_missing(value: Any) -> bool:
 
 
 def infer_classes(y: NDArray[Any], n_tags: int) -> list[Any]:
-    """Label columns without names: the sorted labels of y if there are n_tags, else numbers. RAISES C295: neither fits.
+    """Return labels for columns without names: the sorted labels of y if there are n_tags, else column numbers.
 
-    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,).
+    y (NDArray): Gold label of each unit, or a missing value, shape (n_units,). RAISES C295: its labels fit neither.
     """
     values = set(y.tolist())
     labels = {value for value in values if not is_missing(value)}
@@ -130,7 +130,7 @@ def infer_classes_from_tags(tags: NDArray[Any]) -> list[Any]:
 class Gold:
     """Gold labels of n units. columns (Ints): Column of each label, -1 if no column has it, -2 without gold, shape (n,).
 
-    counts (Counter): Label -> frequency. unknown (Counter): The same of labels that no column has.
+    counts (Counter): Frequency of each label, also of those that no column has. unknown (Counter): Only these.
     """
 
     columns: Ints
@@ -223,19 +223,19 @@ STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold", 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArraySteps:
-    """The calibration steps that the parameters of an estimator stand for; field names are those of a pipe's `StepSettings`."""
+    """The calibration steps that the parameters of a `TagCalibrator` select; fields are named as in a pipe's `StepSettings`."""
 
     threshold: float
     grouping: Grouping
     scaling: Scaling | None
     recalibrator: Recalibrator
-    pooling: TagOffsets | None
-    selection: Selector | None
+    pooling: TagOffsets | None  # a correction for each tag
+    selection: Selector | None  # the comparison of method "auto"
     sets: ConformalSets | None
 
 
 def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float, sets: Any) -> ArraySteps:
-    """Make steps of the parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
+    """Build the steps from parameters of `TagCalibrator`. RAISES C001: one out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
     scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]

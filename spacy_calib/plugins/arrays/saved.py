@@ -36,7 +36,7 @@ _KIND_OF = {
 
 
 def _setting(value: Any, where: str) -> Any:
-    """Return a parameter's saved value, plain or the state of a part. RAISES InvalidState: it is neither."""
+    """Check the saved value of a parameter: plain data, or the state of a step. RAISES InvalidState: it is neither."""
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
@@ -51,6 +51,7 @@ def _label(value: Any, where: str) -> Any:
 
 
 def _find_contradiction(state: dict[str, Any]) -> str:
+    """Return why the groups do not have one entry for each class, or ""."""
     n = len(state["classes"])
     sizes = (len(state["judged_by"].of_tag), len(state["maps"]["groups"].of_tag)) if state["maps"] else (-1,)
     return "" if set(sizes) == {n} else f"there are {n} classes, but groups of {sizes[-1]} tags"

@@ -212,7 +212,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
         y, groups: As in `fit`; intervals resample documents. n_bins (int): Number of adaptive bins. n_groups (int | None):
         Number of tag frequency groups; None takes the groups of the fit. seed (int): Seed of floors and intervals.
-        RETURNS (dict): As from `metrics.table.calibration_table`.
+        RETURNS (dict): "tokens" (units), "pairs", "accuracy"; "errors": rows for all tags, each group and their mean; "scores":
+            raw and calibrated value of each metric; "change" of the losses with intervals, and "by": what these resample.
         RAISES C001, C002, C071, C294, C296: as `fit`.
         """
         predictions = self.judge(P, y, groups)
@@ -270,7 +271,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        """Return what `__sklearn_tags__` returns, for scikit-learn before 1.6."""
+        """Return the tags of the estimator as a dict, for scikit-learn before 1.6."""
         return {"requires_positive_X": True, "X_types": ["2darray", "sparse"]}
 
 

@@ -35,7 +35,7 @@ GoldMentions = dict[tuple[int, int], int]
 def score_coref(examples: Iterable[Example], gold_of: Callable[[Example], GoldMentions]) -> dict[str, float | None]:
     """Return F of MUC, B3, CEAF-e and LEA over clusters of two or more mentions, and SMCE of the pairs, raw and calibrated.
 
-    gold_of (Callable): Gold mentions in tokens of the predicted Doc -> clusters. RETURNS (dict): All None without gold.
+    gold_of (Callable): Example -> {(start, end) of gold mention: cluster}. RETURNS (dict): "coref_muc" ...; None without gold.
     """
     totals = dict.fromkeys(FIGURES, NOTHING)
     raw, calibrated, hits = [np.zeros(0)], [np.zeros(0)], [np.zeros(0, dtype=bool)]
@@ -96,7 +96,7 @@ class _LinkModel:
 
 @dataclass(frozen=True, eq=False)
 class _Document:
-    """A document to learn from. clusters (Ints): The gold cluster of each mention."""
+    """A document to learn from. words: Its mentions. candidates: Possible antecedents. clusters (Ints): Gold cluster of each mention."""
 
     words: MentionWords
     candidates: Candidates
@@ -107,7 +107,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
     """Clusters the mentions of a Doc by the probability of each possible antecedent.
 
     P(a_j = k) is proportional to exp(weights · features of mention j and antecedent k), an earlier mention or NEW.
-    settings: Those of CorefSettings. RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
+    settings: Fields of CorefSettings. RAISES C001: a setting out of range. C358: another package owns Doc._.coref.
     """
 
     def __init__(self, nlp: Language, name: str = "calib_coref", **settings: Any):
@@ -178,7 +178,7 @@ class CoreferenceResolver(AnnotatingPipe, CorefSettings):
         return doc
 
     def gold_of(self, example: Example) -> dict[tuple[int, int], int]:
-        """Return gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
+        """Return (start, end) of each gold mention, in tokens of the predicted Doc -> number of its cluster. RAISES C359: two clusters."""
         return aligned_gold(example, self.prefix, self.mentions)
 
     def _candidates(self, words: MentionWords) -> Candidates:

@@ -36,14 +36,14 @@ class CorefSettings:
     mentions (str): Key of `doc.spans` whose spans are the mentions; without it: entities, noun chunks and pronouns.
     prefix (str): Clusters of two or more mentions are in `doc.spans` under prefix_1 and so on, also in gold Docs.
     speakers (str): Key of `doc.spans` whose spans' labels name the speakers, if known.
-    window (int): Candidates before a mention, and as many further back whose head is the same word.
-    least (int): Features of fewer documents are left out. penalty (float | None): Of the squared weights; None lets
-    cross-validation choose.
+    window (int): Number of candidates right before a mention, and maximum number of earlier ones with the same head word.
+    least (int): Minimum number of documents with a feature; rarer ones are left out. penalty (float | None): Strength of the
+    L2 penalty on the weights; None lets cross-validation choose.
     learn_on (str): Learn from the "gold" mentions, or those that are "found".
-    clusters (str): "best" takes the top antecedent of each mention, "sample" the one of 100 clusterings nearest to the pairs.
-    threshold (float): Pairs of lower probability are not kept. recalibrator (Recalibrator | None): Of pair probabilities, by
-    kind of pair, from cross-validated documents. context (bool): Use a logistic regression on kinds, distance and expected
-    cluster sizes instead, from ten documents on.
+    clusters (str): "best" takes the top antecedent of each mention, "sample" the one of 100 samples nearest to all pairs.
+    threshold (float): Pairs of lower probability are not stored. recalibrator (Recalibrator | None): Calibrates pairs, by kind,
+    fitted on cross-validated documents; None leaves them raw. context (bool): Use a logistic regression on kinds, distance and
+    expected cluster sizes instead, from ten documents on.
     """
 
     mentions: str = "coref_mentions"

@@ -47,12 +47,12 @@ def candidates_of(mentions: Mentions, words: Hashes, window: int) -> Candidates:
 
 @dataclass(frozen=True, eq=False)
 class MentionWords:
-    """Properties of n mentions: columns of numbers, the words of each (n, n_words), and the column of its head's word."""
+    """Properties and words of n mentions."""
 
     mentions: Mentions
-    columns: dict[str, Hashes]
-    words: Any
-    of_head: Ints
+    columns: dict[str, Hashes]  # name of a property -> its value for each mention, (n,)
+    words: Any  # csr matrix (n, n_words): 1 if a mention contains a word
+    of_head: Ints  # column of the head's word in `words`, (n,)
 
     @classmethod
     def from_doc(cls, doc: Doc, mentions: Mentions, speakers: Hashes) -> MentionWords:
@@ -109,6 +109,7 @@ class MentionWords:
             _bucket(self.mentions.sentences),
             np.zeros(len(met_head), dtype=np.uint64),
         ]
+        # The numbers from 1000, 2000 ... on keep equal values of different templates apart.
         return np.stack(
             [hash_columns(np.full(len(met_head), 1000 + i), columns["type"], column) for i, column in enumerate(simple)], axis=1
         )
@@ -203,7 +204,7 @@ def _agreement(head: Token, span: Any) -> tuple[int, int, int]:
 
 
 def option_rows(index: FeatureIndex, new: Hashes, links: Hashes, candidates: Candidates) -> Any:
-    """Return the known features of each option as a csr matrix: NEW, then the candidates, for each mention."""
+    """Return the known features of each mention's options as a csr matrix: NEW (hashes `new`), then the candidates (`links`)."""
     from scipy.sparse import csr_matrix
 
     is_new = np.zeros(len(new) + len(links), dtype=bool)

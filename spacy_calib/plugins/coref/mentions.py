@@ -79,6 +79,7 @@ def found_mentions(doc: Doc) -> set[tuple[int, int]]:
 
 
 def _kind(doc: Doc, head: int) -> int:
+    """Return the kind of a mention with this head token, an index in KINDS."""
     token = doc[head]
     if token.pos:
         possessive = token.tag_ in ("PRP$", "WP$")  # these are determiners in some schemes
@@ -120,7 +121,7 @@ def _is_cluster(name: str, prefix: str) -> bool:
 
 
 def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) -> None:
-    """Write clusters into `doc.spans`, in place of those there."""
+    """Replace the clusters in `doc.spans`, under prefix_1, prefix_2, ..."""
     for name in [name for name in doc.spans if _is_cluster(name, prefix)]:
         del doc.spans[name]
     for number, cluster in enumerate(clusters, start=1):
@@ -128,7 +129,7 @@ def write_clusters(doc: Doc, prefix: str, clusters: Sequence[Sequence[Span]]) ->
 
 
 def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int], int]:
-    """Return gold mentions in tokens of the predicted Doc -> their clusters. RAISES C359: a mention is in two clusters."""
+    """Return (start, end) of each gold mention, in tokens of the predicted Doc -> number of its cluster. RAISES C359: two clusters."""
     cluster_of: dict[tuple[int, int], int] = {}
     for number, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
         for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
@@ -146,7 +147,7 @@ def copy_speakers(example: Example, key: str, doc: Doc) -> None:
 
 
 def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:
-    """Return the gold cluster of each mention; a mention without gold is its own."""
+    """Return the number of each mention's gold cluster; a mention without gold gets a number that no other has."""
     first_free = 1 + max(gold.values(), default=-1)
     bounds = zip(mentions.starts.tolist(), mentions.ends.tolist(), strict=True)
     return np.array([gold.get(bound, first_free + i) for i, bound in enumerate(bounds)], dtype=np.intp)

@@ -70,7 +70,7 @@ def _checksum(doc: Doc) -> int:
 class DocCoref:
     """Read-only view of the coreference of a Doc.
 
-    mentions (tuple[Span, ...]): In text order; elsewhere they are numbers.
+    mentions (tuple[Span, ...]): In text order; methods and arrays name a mention by its index here.
     pairs (MentionPairs): The pairs that reach the threshold, with their exact probability before calibration.
     calibrated (Floats | None): Their calibrated probability; None without calibration.
     antecedents (Antecedents): P(a_j) of each mention. first (Ints): First mention of each mention's cluster. mention_arrays
@@ -200,7 +200,7 @@ _PREFIX = "coref_clusters"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterDraws(AnnotationDraws):
-    """Clusterings. first (Ints): First mention of each mention's cluster, (n, n_mentions).
+    """n sampled clusterings of a Doc. first (Ints): First mention of each mention's cluster, (n, n_mentions).
 
     off (float): Root mean square difference of the samples' and the calibrated probabilities, over `view.pairs`.
     """

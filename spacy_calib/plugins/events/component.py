@@ -205,7 +205,7 @@ class EventPipe(AnnotatingPipe):
         return None if self.info is None else self.info.state()
 
     def event_table(self, examples: Iterable[Example], n_bins: int = 10, seed: int = 0) -> dict[str, Any]:
-        """Evaluate the forecasts, with the result of `Forecasts.table`."""
+        """Evaluate raw product, product and forecast on annotated Examples with gold; return the dict of `Forecasts.table`."""
         units, event = self.gather(examples)[0], self.event
         evidence = units.evidence
         about = {"name": self.name, "event": event.condition, "called": list(event.unit_words), "rivals": list(event.rivals)}

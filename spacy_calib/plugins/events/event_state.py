@@ -27,8 +27,9 @@ class EventInfo(Serializable):
 
     event (str): When the answer is yes. called (tuple): Name of a unit, and plural. layer (str): Annotation of the labels.
     units, right, documents (int): Counts of the fit data. unit (str): What a document is. chosen (str): The forecaster, "" if
-    none beat the product of token scores. product, loss (float): Mean squared loss of the product, and of cross-validated
-    forecasts. calibration, sharpness (float): Parts of the latter. trials (list[Trial]): All forecasters that were compared.
+    none beat the product of token scores. product (float): Mean squared loss of the product. loss (float): Of the
+    cross-validated forecasts, or of the product if none beat it. calibration, sharpness (float): Parts of `loss`. trials
+    (list[Trial]): All forecasters that were compared.
     """
 
     event: str = saved_field(text)
@@ -75,7 +76,7 @@ class EventState:
                 raise InvalidState("state", "consistent: the forecaster that was chosen is there")
             return cls(None, fields["info"])
         if fields["info"] is None:
-            raise InvalidState("state", "consistent: what is said of the forecaster is there")
+            raise InvalidState("state", "consistent: a forecaster has a report of its fit")
         forecaster = load(fields["forecaster"])
         if not isinstance(forecaster, Forecaster) or not forecaster.fitted or forecaster.width != width:
             raise InvalidState("state.forecaster", f"a forecaster from {width} features")

@@ -53,7 +53,7 @@ class UnitEvidence:
 
     @classmethod
     def from_tokens(cls, units: Spans) -> UnitEvidence:
-        """Compute evidence from token scores. units (Spans): With calibrated token scores; `own` is the product of raw ones."""
+        """Compute evidence from token scores. units (Spans): Calibrated `token_scores`; `scores` are products of raw ones."""
         return cls(unit_features(units), units.scores, product_of(units))
 
     @classmethod
@@ -109,7 +109,7 @@ SIZES = tuple(range(5, 501, 5))
 
 @dataclass(frozen=True, eq=False)
 class TunedForecaster:
-    """A forecaster fitted on all rows. held_out (Floats): Cross-validated forecasts, (n,). loss (float): Their mean loss."""
+    """A forecaster fitted on all rows. held_out (Floats): Cross-validated forecasts, (n,). loss (float): Mean squared loss."""
 
     forecaster: Forecaster
     held_out: Floats

@@ -99,7 +99,7 @@ class Event(ABC):
 
     @abstractmethod
     def judge(self, example: Example, units: Sequence[Span], right: Ints) -> Ints:
-        """Return the gold answer for each unit: YES, NO or UNKNOWN. right (Ints): The same for the label of each token."""
+        """Return the gold answer for each unit: YES, NO or UNKNOWN. right (Ints): Whether each token's label is right, likewise."""
 
 
 class LabelsRight(Event):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotationDraws(Sequence["Draw"]):
-    """n sampled annotations of a Doc, a sequence of Draw; the subclasses hold them as arrays.
+    """n sampled annotations of a Doc, a sequence of Draw; subclasses have them as arrays.
 
     doc (Doc): The Doc, which is not changed.
     scale (Floats): Factor of the probabilities of each unit or span, below 1 if those of exclusive events sum to more than 1.
@@ -106,7 +106,7 @@ class LabelDraws(AnnotationDraws):
     layer (str): Name of the annotation. labels (tuple[str, ...]): The sampled labels.
     codes (Ints): Index of each token's label in `labels`, -1 for none, shape (n, n_tokens).
     has_scores (NDArray[bool]): Which tokens have scores, shape (n_tokens,); the others keep their labels.
-    gap (float): Maximum error of a label's probability; above 0 only for draws of a sequence model.
+    gap (float): Maximum distance of a sampling probability from the calibrated score; above 0 only for sequence models.
     """
 
     layer: str
@@ -319,7 +319,7 @@ def _sample_spans(view: DocCalib, n: int, rng: np.random.Generator) -> SpanDraws
 def _sample_categories(
     view: DocCalib, overlapping: bool, names: tuple[str, ...], codes: Ints, n: int, rng: np.random.Generator
 ) -> CategoryDraws:
-    """Sample categories: each by itself where several may hold, else one of all."""
+    """Sample categories: each independently if several may be right, else at most one of all."""
     scores = np.zeros(len(names))
     scores[codes] = view.calibrated
     if overlapping:

@@ -24,7 +24,7 @@ from .messages import WARNINGS, calib_error
 from .response import SCORES, Answer, Field
 
 ENTS = "ents"
-# The scores that are kept for a category; the others differ from these only for names of several tokens.
+# Scores that are stored for a category; the others of SCORES differ from these only for names of several tokens.
 _CATEGORY_SCORES = ("product", "margin")
 # How long, in seconds, a process waits for another one that writes into the cache.
 _TIMEOUT = 60.0
@@ -86,7 +86,7 @@ class AnswersPipe(Pipe):
         cache: str,
     ):
         if into == CATS and not types:
-            raise calib_error("C001", name="types", wanted="given beside into = 'cats'", given=repr(types))
+            raise calib_error("C001", name="types", wanted="given if into is 'cats'", given=repr(types))
         self.nlp, self.name, self.ask, self.types, self.into = nlp, name, ask, types, into
         self.key = key if into in (ENTS, CATS) else into
         self.threshold, self.misaligned = threshold, misaligned
@@ -147,7 +147,7 @@ class AnswersPipe(Pipe):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields or a mapping, number of pairs that are not in the answer, outcome, reason if it is unreadable).
+        """Return (fields, or a mapping of categories; number of pairs that are not in the answer; outcome; why it is unreadable, or "").
 
         RAISES C645: the reader returned something else than fields, pairs or a mapping.
         """
@@ -195,7 +195,7 @@ def _find_start(answer: Answer) -> int:
 
 
 def _as_fields(answer: Answer, reading: Any, name: str) -> tuple[Any, int]:
-    """Return (fields or a mapping, number of pairs that are not in the answer). RAISES C645: another kind of reading."""
+    """Return (fields, or a mapping of categories; number of pairs that are not in the answer). RAISES C645: another reading."""
     if isinstance(reading, Mapping):
         return reading, 0
     fields: list[Any] = list(reading) if isinstance(reading, Iterable) and not isinstance(reading, str) else [None]

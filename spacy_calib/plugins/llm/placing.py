@@ -123,7 +123,7 @@ class AnswerText:
         return matches
 
     def end_of(self, text: str, start: int) -> int:
-        """Return the end of a text, perhaps with escapes, that begins at a character."""
+        """Return the end of a text, plain or with the escapes of JSON, that begins at a character."""
         return start + next((len(form) for form in _forms(text) if self.text.startswith(form, start)), len(text))
 
     def has_value(self, start: int, end: int) -> bool:

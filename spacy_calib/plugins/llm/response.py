@@ -117,7 +117,7 @@ class Answer:
         ]
 
     def _find_tokens(self, start: int, end: int) -> list[int]:
-        """Return the tokens that have a character from start to before end."""
+        """Return the indices of the tokens with a character from start to before end."""
         firsts, lasts = self._bounds
         candidates = range(bisect_right(lasts, start), bisect_left(firsts, end))
         return [index for index in candidates if start < self._token_spans[index][1]]
@@ -165,7 +165,7 @@ class Answer:
         return {name: sums[name] / total for name in names} if total else {}
 
     def _sum_by_name(self, tails: Mapping[str, bytes], index: int) -> dict[str, float]:
-        """Return the probability that a token begins the rest of each name. tails (Mapping): Name -> its rest. index (int): Of the token."""
+        """Return the probability that a token begins the rest of each name. tails (Mapping): Name -> its rest. index (int): Index of the token."""
         sums = dict.fromkeys(tails, 0.0)
         tops = dict(self.tops[index]) if index < len(self.tokens) else {}
         if tops and not math.isnan(self.logprobs[index]):

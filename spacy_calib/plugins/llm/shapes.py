@@ -22,7 +22,7 @@ _REASONS = {
 }
 _OUTCOMES = {reason: outcome for outcome, reasons in _REASONS.items() for reason in reasons.split()}
 _REASON = ("finish_reason", "finishReason", "done_reason", "stop_type", "stop_reason", "outcome", "reason")
-# Fields of a choice, or of one another, with the list of tokens or the reason.
+# Fields, of a choice or nested in one another, that may contain the list of tokens or the finish reason.
 _NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
 # Field with a list of objects, one per token -> field with the list of top tokens; "" if these are in the objects.
 _LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates", "chosenCandidates": "topCandidates",
@@ -41,7 +41,7 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """An answer as read. items (list): (token, log-probability, top tokens) of each token. outcome (str): "" if complete."""
+    """The tokens of an answer. items (list): (token, log-probability, top tokens) of each. outcome (str): "" if complete, else CUT etc."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
@@ -50,18 +50,18 @@ class Generation(NamedTuple):
 def read_response(response: Any, choice: int = 0) -> Generation:
     """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or bad log-probabilities. C647: token numbers."""
     body = _get_choice(response, choice)
-    holders = list(_holders(body))
-    reasons = (get(holder, *_REASON) for holder in holders)
+    objects = list(_with_nested(body))
+    reasons = (get(item, *_REASON) for item in objects)
     names = (reason if isinstance(reason, str) else get(reason, "type", "name") for reason in reasons)
     outcome = next((_OUTCOMES[name.lower()] for name in names if isinstance(name, str) and name.lower() in _OUTCOMES), "")
     if get(body, "refusal") or get(get(body, "message", "additional_kwargs"), "refusal"):
         outcome = REFUSED
     if outcome not in ("", CUT):
         return Generation([], outcome)
-    text, rows = _get_text(body), next((rows for holder in holders if (rows := _get_rows(holder)) is not None), None)
+    text, rows = _get_text(body), next((rows for item in objects if (rows := _get_rows(item)) is not None), None)
     if rows is None and text:
         raise calib_error("C642", given=brief(text))
-    if rows is None and text is None and not outcome and all(get(holder, "content") != [] for holder in holders):
+    if rows is None and text is None and not outcome and all(get(item, "content") != [] for item in objects):
         raise calib_error("C641", given=repr(response))
     items = [(_get_bytes(item), _get_logprob(item), list(_get_tops(top))) for item, top in rows or ()]
     items = [(token, dict(tops).get(token) if number is None else number, tops) for token, number, tops in items]
@@ -102,21 +102,21 @@ def _get_choice(response: Any, choice: int) -> Any:
     return get(body, "message") if get(get(body, "message"), "response_metadata") is not None else body
 
 
-def _join_parts(parts: Sequence[Any], holders: Sequence[Any]) -> dict[str, Any]:
-    """Return the parts of an answer as one choice. holders: Objects with logprobs or a reason."""
-    lists = [get(get(holder, "logprobs"), "content") or get(holder, "logprobs") or () for holder in holders]
+def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
+    """Return the parts of an answer as one choice. objects: What may have logprobs or a finish reason."""
+    lists = [get(get(item, "logprobs"), "content") or get(item, "logprobs") or () for item in objects]
     items = [item for items in lists if _is_list(items) for item in items]
     text, refusal = ("".join(get(part, *names) or "" for part in parts) for names in (("content", "text"), ("refusal",)))
-    reason = next((reason for holder in holders if (reason := get(holder, *_REASON))), None)
+    reason = next((reason for item in objects if (reason := get(item, *_REASON))), None)
     return {"text": text, "refusal": refusal, "content": items, "finish_reason": reason}
 
 
-def _holders(thing: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and the objects nested in it."""
-    yield thing
+def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
+    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities and finish reason in any."""
+    yield choice
     for name in _NESTED if depth else ():
-        if get(thing, name) is not None:
-            yield from _holders(get(thing, name), depth - 1)
+        if get(choice, name) is not None:
+            yield from _with_nested(get(choice, name), depth - 1)
 
 
 def _get_text(body: Any) -> str | None:
@@ -138,18 +138,18 @@ def _is_token(item: Any) -> bool:
     return is_triple or get(item, *_LOGPROB, "prob", "probs", "bytes", "token") is not None
 
 
-def _get_rows(holder: Any) -> list[tuple[Any, Any]] | None:
+def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
     """Return (object of a token, object with its top tokens) for each token; None if there are none."""
-    ids, steps = get(holder, "token_ids"), get(holder, "logprobs")
+    ids, steps = get(body, "token_ids"), get(body, "logprobs")
     if ids is not None and _is_list(steps):  # vLLM: for each step a mapping from token numbers
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
-    for items, tops in ((holder, None), *((get(holder, name), get(holder, tops_name)) for name, tops_name in _LISTS.items())):
+    for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
             return [(item, get(item, "top_logprobs", "top_probs", "probs") if top is None else top) for item, top in zip_longest(items, tops or ())]  # fmt: skip
-    tokens, numbers = get(holder, "tokens"), get(holder, "token_logprobs", "logprobs")
+    tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None
-    tops = get(holder, "top_logprobs") or [None] * len(tokens)
+    tops = get(body, "top_logprobs") or [None] * len(tokens)
     if not len(tokens) == len(numbers) == len(tops):
         raise calib_error("C643", given=f"{len(tokens)} tokens, {len(numbers)} numbers, {len(tops)} lists of others")
     return [({"token": token, "logprob": number}, top) for token, number, top in zip(tokens, numbers, tops, strict=True)]

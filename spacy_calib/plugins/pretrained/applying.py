@@ -163,7 +163,7 @@ def learned_state(
 ) -> dict[str, Any]:
     """Return the state of a pipe with the calibration of a card, in the form that a fit saves.
 
-    weights (str): Fingerprint of the component. cutoff (Mapping | None): By `Card.choose_cutoff`. unlike (Sequence[str]):
+    weights (str): Fingerprint of the component. cutoff (Mapping | None): From `Card.choose_cutoff`. unlike (Sequence[str]):
     Components whose evidence is not used.
     """
     card, state, data = match.card, match.card.state(), match.card.data

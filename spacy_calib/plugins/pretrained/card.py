@@ -44,7 +44,7 @@ CARD = record(
 
 @dataclass(frozen=True)
 class Card:
-    """A card. folder (Path): Folder of the card and its parameters. data (Mapping): The content of its file."""
+    """A pretrained calibration. folder (Path): Folder of the card and its parameters. data (Mapping): Content of the card, by CARD."""
 
     folder: Path
     data: Mapping[str, Any]
@@ -86,8 +86,9 @@ class Card:
         return " ".join(filter(None, (sentence, self.data["reported"])))
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
-        """Return the cut-off for a precision, or the default one, with its results (`evaluate_cutoffs`); None if there is none.
+        """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
 
+        RETURNS (dict | None): "precision" (requested), "cutoff", and "mean", "worst", "kept" as in `evaluate_cutoffs`.
         RAISES C839: no cut-off reaches the precision.
         """
         cutoffs = self.data["cutoffs"]
@@ -172,6 +173,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the lowest cut-off, of multiples of `step` hundredths, with at least these precisions; None if none has."""
+    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: Of cut-offs, in hundredths."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -134,7 +134,7 @@ class EntityEvidence(Part):
         return proper, is_tagged
 
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
-        """Return (tokens, COLUMNS) of numbers about each word that maps of entities read."""
+        """Return the evidence of each token of one Doc, (n_tokens, len(COLUMNS)). proper (Floats): P(proper noun), (n_tokens,)."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
         columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER, attrs.SPACY]).reshape(n, 4)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
@@ -199,8 +199,8 @@ def _depths(doc: Doc) -> Floats:
 class EntityMap(Part):
     """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
-    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Entity labels, as
-    columns. maps_ (Mapping): Key of NEEDS -> name of the evidence -> coefficient.
+    An entity is scored by the richest map whose components ran on its Doc. labels_ (tuple[str, ...]): Name of each label
+    number. maps_ (Mapping): Key of NEEDS -> name of the evidence -> coefficient.
     """
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
@@ -229,7 +229,7 @@ class SpanEvidence:
     """Evidence of n entities, by name.
 
     spans (Spans): The entities, by tokens of the view. raw (Floats): Raw scores, (n,). view (Words): All tokens, with the
-    columns of EntityEvidence. labels (Sequence[str]): Entity labels, as columns.
+    columns of EntityEvidence. labels (Sequence[str]): Name of each label number.
     """
 
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
@@ -241,7 +241,7 @@ class SpanEvidence:
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of indices before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
-            "type": lambda: 1.0,
+            "type": lambda: 1.0,  # an intercept per entity type
             "log-odds": lambda: log_odds(raw, CLIP),
             "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
             "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
@@ -302,6 +302,7 @@ class SpanEvidence:
         return np.where(is_same_doc, np.append(self._columns[name], 0.0)[tokens], 0.0)
 
     def _reduce(self, name: str, function: np.ufunc) -> Floats:
+        """Return the minimum or maximum (`function`) of a column over the tokens of each entity, (n,)."""
         return np.asarray(function.reduceat(self._columns[name][self._tokens], self._firsts))
 
     def _roots(self) -> Ints:
@@ -320,14 +321,8 @@ def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:
     form_names = [f"{form}: {name}" for form in FORMS for name in (*by_type["type"], "log-odds")]
     tagger_names = [*by_type["proper"], "letters", "proper before", "proper after", *(f"{form}: proper" for form in FORMS)]
     parser_names = [
-        *by_type["noun after"],
-        *by_type["preposition before"],
-        "article",
-        "possessive",
-        "argument",
-        "path",
-        "address",
-    ]
+        *by_type["noun after"], *by_type["preposition before"], "article", "possessive", "argument", "path", "address",
+    ]  # fmt: skip
     return {
         "ner, tagger, parser": [*simple, *form_names, *tagger_names, *parser_names], "ner, tagger": [*simple, *form_names, *tagger_names],
         "ner": [*simple, *form_names, *by_type["log-odds"]],

@@ -15,7 +15,7 @@ from ...context.tokens import TokenContext
 
 @dataclass(frozen=True, eq=False)
 class RawLabels:
-    """The step after a context that restores raw scores. shrinkage: The step to apply first. columns (Sequence[int]): Of the restored labels."""
+    """The step that restores the raw scores of some labels. shrinkage: Step that is applied first, or None. columns: Their columns."""
 
     shrinkage: Shrinkage | None
     columns: Sequence[int]

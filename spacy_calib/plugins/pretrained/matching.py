@@ -31,7 +31,7 @@ _MIN_CORRELATION = 0.75
 
 @dataclass(frozen=True)
 class Match:
-    """A card for a component. component (str): Its name in the pipeline. changed_components (tuple[str, ...]): Names with other weights than the card's."""
+    """A card for a component. component (str): Its name in the pipeline. changed_components (tuple[str, ...]): Components whose weights are not the card's."""
 
     card: Card
     component: str
@@ -45,7 +45,8 @@ def find_matches(
 
     components (Sequence[str] | str | None): Names of components to calibrate; None takes all enabled ones that there are cards
     for.
-    card (Card | None): The only card to consider; None considers all. by (str): What the card merges labels to, "pos" or "".
+    card (Card | None): The only card to consider; None considers all. by (str): "pos" considers only cards that score parts of
+    speech, "" only others.
     RETURNS (tuple): (matches; name -> reason of each component that has labels of a card and gets none).
     RAISES C069: a component is disabled. C834: no card is for a component, or none for any. C835: the card is for another
         component or other labels.
@@ -119,6 +120,7 @@ def _find_best(nlp: Language, cards: Sequence[Card], component: str) -> Match:
 
 
 def _no_card(nlp: Language, component: str, cards: Sequence[Card], card: Card | None, why: str) -> Exception:
+    """Return the error of a component that a requested card does not fit (C835), or without a card (C834). why: Reason, or ""."""
     why = f" ({why})" if why else ""
     if card is not None:
         target = f"component '{card.component}' of language '{card.data['language']}' with {len(card.labels)} labels"
@@ -138,7 +140,7 @@ def run_upstream(nlp: Language, pipe: Calibrator, sentences: Sequence[str]) -> l
 def probe(pipe: Calibrator, docs: Sequence[Doc]) -> Floats:
     """Return the raw log-odds of each token's top label, or of each entity, that a component predicts, (n_predictions,).
 
-    pipe (Calibrator): Fitted or not: only its source is read. docs (Sequence[Doc]): By `run_upstream`.
+    pipe (Calibrator): Fitted or not: only its source is read. docs (Sequence[Doc]): After the component (`run_upstream`).
     """
     source, component = pipe.source, pipe.lookup.component_to_fit()
     scores = source.read(component, docs)

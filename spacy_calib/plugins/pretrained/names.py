@@ -97,7 +97,7 @@ class NameLists:
         return [1.0, *values.values(), self._lengths.get(key, 0)]
 
     def read(self, words: Sequence[str], spaces: Sequence[Any], word_rows: Floats) -> Floats:
-        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). spaces: Whether a space follows each. word_rows (Floats): By `describe`."""
+        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). spaces: Whether a space follows each. word_rows: What `describe` returns for each, stacked."""
         columns = word_rows[:, :-1].copy()
         for start in np.flatnonzero(word_rows[:-1, -1] > 1).tolist():
             if fold(words[start]) + " " * bool(spaces[start]) + fold(words[start + 1])[:1] not in self._prefixes:

@@ -30,5 +30,6 @@ class PosSource(SoftmaxSource):
         return MappedScores(super().read(pipe, docs), self._merge_labels(pipe)[1], highest=False, spans=None)
 
     def _merge_labels(self, pipe: Any) -> tuple[tuple[str, ...], Ints]:
+        """Return (the parts of speech, the index among them of each label of the morphologizer)."""
         parts = [next((field[4:] for field in label.split("|") if field.startswith("POS=")), "") for label in pipe.labels]
         return merge_labels(pipe.labels, parts)

@@ -54,7 +54,7 @@ class UniversalCard(Card):
         return "universal: not judged for your language; off by .04 to .11 on languages left out."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
-        """Check the entities in the example sentences. docs (Sequence[Doc]): By `run_upstream`. RAISES C843: they are too few or too unsure."""
+        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few, or of too low log-odds."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))

@@ -117,7 +117,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row. row (Mapping): Of the table of errors or scores. raw, calibrated: Intervals, unless the row has them."""
+    """Return one row of `figures`. row (Mapping): Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}
@@ -161,7 +161,7 @@ def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dic
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return Table 1 of Kranzlein et al. (2021) with intervals.
+    """Return the error of each tag group with intervals, as Table 1 of Kranzlein et al. (2021).
 
     rows (list): Rows of the table of errors, one per group. RETURNS (list[dict]): Each row with "names" of the tags, "least"
     and "most" frequency, "share" of all gold labels, "units" (tokens with a pair), interval of the raw error, and relative

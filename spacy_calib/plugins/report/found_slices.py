@@ -24,7 +24,8 @@ def slice_sections(
     *,
     find_slices: Annotated[bool, option("Search for slices of the data with miscalibrated scores")] = False,
 ) -> Iterator[Section]:
-    """Yield a section with the slices of each pipe and unit, and "examples" of each. RAISES C610: too few documents."""
+    """Search for slices with miscalibrated scores, and yield a section for each pipe and unit; its rows have "examples". RAISES C610."""
+    # A `Writer` calls this only if --find-slices was given, so it reads neither `paths` nor `find_slices`.
     from ...gold.keys import fields_of
 
     fields = fields_of([example.reference for example in evaluation.examples])
@@ -37,7 +38,7 @@ FOUND_SLICES = Writer(slice_sections, fitted_only=True)
 
 
 def _search_view(corpus: ScoredCorpus, view: JudgedView, fields: Mapping[str, list[str | None]]) -> dict[str, Any]:
-    """Return a `SliceTable` whose rows have "examples". fields (Mapping): Key of metadata -> its value of each Doc."""
+    """Return the table of a view's miscalibrated slices, rows with "examples". fields: Key of metadata -> its value of each Doc."""
     from ...metrics.judged_view import predicted_units
     from ...metrics.slices import Slice, judge_slices
     from .properties import SearchUnits, properties_of
@@ -68,6 +69,7 @@ def pick_examples(corpus: ScoredCorpus, view: JudgedView, pairs: Any, too_high: 
 
 
 def show_slices(table: Mapping[str, Any], units: str) -> None:
+    """Print the slices with their examples. units (str): Word for several units, such as "tokens"."""
     if not table["rows"]:
         msg.text(
             f"Nothing was found: no part of the {units} that was searched has miscalibrated scores on the other half of the documents."

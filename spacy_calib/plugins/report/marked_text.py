@@ -25,14 +25,14 @@ def escape(text: str) -> str:
 
 
 class Word(NamedTuple):
-    """A token to show: the white space after it, tag or "", raw and calibrated score, (tag, probability) of each tag."""
+    """A token to show."""
 
     text: str
-    space: str
-    tag: str
-    raw: float | None
-    score: float | None
-    scores: tuple[tuple[str, float], ...]
+    space: str  # white space after it
+    tag: str  # predicted label, or ""
+    raw: float | None  # score in the tip
+    score: float | None  # score that decides the shade
+    scores: tuple[tuple[str, float], ...]  # (tag, probability), highest first
 
 
 class TextMark(NamedTuple):
@@ -69,7 +69,8 @@ class DisplayOptions:
     """How texts are shown; the first four are options of `render`.
 
     doubtful (float): The tab key and taps reach words with a lower score. tags (str): Words that show their tag: "doubtful",
-    "all" or "none". alternatives (int): Maximum on hover. label_word (str): "tag", "category" or "entity", in the legend.
+    "all" or "none". alternatives (int): Maximum number on hover. legend (bool): Whether there is a legend. label_word (str):
+    "tag", "category" or "entity", in the legend.
     raw_caption (str): Description of the score in the tip. scores (bool): Whether elements have their score as an attribute,
     for scripts.
     """
@@ -132,6 +133,7 @@ def percent(score: float) -> str:
 
 
 def legend_html(options: DisplayOptions) -> str:
+    """Return the legend: the shades with their ranges of scores, and how to see alternatives."""
     steps = " ".join(f'<span class="cb-w cb-d{i}">{name}</span>' for i, name in enumerate(STEP_NAMES))
     return (
         f'<div class="cb-legend" lang="en" dir="ltr"><p>Probability that the {options.label_word} is right: {steps} <span class="cb-none">no score</span></p>'

@@ -130,7 +130,7 @@ def _picture_rows(name: str, view: JudgedView, errors: list[dict[str, Any]], tag
 
 
 def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
-    """Return the title of all pictures. numbers (Mapping): By `picture_numbers`."""
+    """Return the title of all pictures. numbers (Mapping): The dict that `picture_numbers` returns."""
     pipe, _, pipe_evaluation = evaluation.fitted_pipes()[0]
     model = f"{pipe.source.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if pipe_evaluation.gold_scores.overlap and pipe_evaluation.gold_scores.overlap["many"] else ""
@@ -138,7 +138,7 @@ def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
 
 
 def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers (Mapping): By `picture_numbers`. targets: (name, file) of each. RAISES C055: a file cannot be written."""
+    """Draw all pictures, then write them. numbers (Mapping): The dict of `picture_numbers`. targets: (name, file) of each. RAISES C055: a file cannot be written."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plot_data import Panel

@@ -86,6 +86,7 @@ def score_histogram(panel: Panel, ax: Any = None) -> Any:
 
 
 def quiet_frame(ax: Any) -> None:
+    """Remove the upper and right edge of axes and the minor ticks, and make the labels of ticks small."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize="small")
     ax.minorticks_off()

@@ -96,6 +96,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _legend_word(parts: list[Doc | Span], style: str, attr: str) -> str:
+    """Return the word of the legend for what has scores."""
     if style == "ents":
         return "entity"
     views = [doc_view(part.doc, attr) for part in parts]
@@ -131,13 +132,14 @@ def _get_view(doc: Doc, attr: str) -> DocCalib | None:
 
 
 def _frame(doc: Doc) -> dict[str, Any]:
+    """Return the fields of a MarkedText that do not depend on scores: language, direction and title."""
     direction = doc.vocab.writing_system.get("direction", "ltr")
     lang = "mul" if doc.lang_ == "xx" else doc.lang_  # the HTML code of multiple languages
     return {"lang": lang, "direction": direction, "title": str(doc.user_data.get("title") or "")}
 
 
 def read_words(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095: no scores."""
+    """Return the tokens with their scores; or a document with a category, marked as a whole. RAISES C095. raw: Shade by raw scores."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is not None and view.unit != TOKEN:
@@ -175,7 +177,7 @@ def _read_word(token: Token, attr: str, view: DocCalib, raw: bool) -> Word:
 
 
 def read_marks(part: Doc | Span, attr: str, raw: bool = False) -> MarkedText:
-    """Return the text with its entities or categorized spans marked. RAISES C095: no scores. C096: none of spans."""
+    """Return the text with its entities or categorized spans marked. raw: Shade by raw scores. RAISES C095, C096: no scores of spans."""
     doc = part.doc
     view = _get_view(doc, attr)
     if view is None:

@@ -21,8 +21,9 @@ def plot_counts(result: Mapping[str, Any]) -> Any:
     """Plot the counts of each query over the groups, in rows with a common axis.
 
     result (Mapping): Result of `calib count`: "by", "confidence", "per", "gold", and "queries", each with "name", "query",
-    "unit", perhaps "drawn", and "rows" with "group", "tokens", "raw", "expected", "low", "high". Groups that are whole numbers,
-    such as years, are placed by value, and the line breaks at a gap. RETURNS (matplotlib.figure.Figure): The figure, not saved.
+    "unit", perhaps "drawn" (whether counts are sampled), and "rows" with "group", "tokens", "raw", "expected", "low", "high".
+    Groups that are whole numbers, such as years, are placed by value, and the line breaks at a gap. RETURNS
+    (matplotlib.figure.Figure): The figure, not saved.
     RAISES C061: matplotlib is not installed.
     """
     counts, per = result["queries"], result["per"]

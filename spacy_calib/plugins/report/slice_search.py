@@ -21,17 +21,18 @@ MAX_SLICES, _MAX_P = 10, 0.001
 _MIN_DOCUMENTS = 10
 # The t value of a slice of two properties is multiplied by this, in favour of simpler slices.
 _PAIR_PENALTY = 0.9
+# The (property, level) pairs that all units of a part have.
 Part = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class UnitGaps:
-    """n units. gaps: Score minus hit. variances: score (1 - score). documents: Of each. overdispersion: By `document_overdispersion`."""
+    """Gaps of n units; arrays of shape (n,)."""
 
-    gaps: Floats
-    variances: Floats
-    documents: Ints
-    overdispersion: float
+    gaps: Floats  # score minus hit
+    variances: Floats  # score (1 - score)
+    documents: Ints  # number of the document
+    overdispersion: float  # variance of the documents' gaps over that of independent calibrated scores, at least 1
 
     @classmethod
     def from_scores(cls, scores: Floats, hits: NDArray[np.bool_], documents: Ints) -> UnitGaps:
@@ -45,6 +46,7 @@ class UnitGaps:
         """
         member_units = np.flatnonzero(codes >= 0)
         n_documents = int(self.documents.max(initial=0)) + 1
+        # a cell is the units of one document in one part
         cells, cell = np.unique(codes[member_units] * n_documents + self.documents[member_units], return_inverse=True)
         sizes, sums = np.bincount(cell), np.bincount(cell, gaps[member_units])
         parts, part = np.unique(cells // n_documents, return_inverse=True)

@@ -61,6 +61,7 @@ def leaning_of(scores: Floats, hits: Any, n_bins: int) -> str:
     """Return "sure" for overconfident scores, "modest" for underconfident ones, "off" for both."""
     table = table_of(scores, hits, make_binner(n_bins))
     share = table.counts / table.counts.sum()
+    # Overconfident scores are too far from .5: too high above it, too low below it.
     gaps = share * (table.mean_score - table.mean_hit) * np.where(table.mean_score >= 0.5, 1.0, -1.0)
     total, one_way = np.abs(gaps).sum(), gaps.sum()
     if total == 0 or abs(one_way) < ONE_WAY * total:
@@ -74,8 +75,8 @@ class VerdictFigures:
 
     error (float): Calibration error after calibration. floor95 (float): Its 95 % noise floor, for independent pairs. low, high
     (float | None): Interval of the true error by document. has_few (bool): Fewer pairs than a verdict needs. percent_right (int
-    | None): By `right_at`. leaning (str): By `leaning_of`. is_uneven (bool): Rare labels are miscalibrated. was_fitted (bool):
-    The fit saw the data.
+    | None): Percentage right of pairs scored 90 %. leaning (str): "sure", "modest" or "off" (`leaning_of`). is_uneven (bool):
+    Rare labels are miscalibrated. was_fitted (bool): The fit saw the data.
     """
 
     error: float
@@ -129,8 +130,8 @@ def verdict(
 ) -> dict[str, Any]:
     """Summarize the evaluation of a view in sentences.
 
-    table (dict): By `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap with
-    the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
+    table (dict): From `metrics.table.calibration_table`. noun (str): Word for the component. overlap (dict | None): Overlap
+    with the fit data, `pairs.seen_texts.TrainTestOverlap`. never (Sequence): Labels that are never right, by
     `metrics.sentences.never_right`. RETURNS (dict): "status" (a key of HEADINGS), "heading", "sentence", "more" and "warnings"
     (lists of sentences).
     """

@@ -112,7 +112,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes, RAISES: As for `list_views`."""
+    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: Pipes to show; None takes all fitted ones."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)

@@ -50,7 +50,7 @@ def make_chain_model(
 
 
 def _potentials_layer(nO: int | None, rate: float) -> Model[list[Floats2d], list[Floats2d]]:
-    """Hold the potentials, divided by `rate`; scores pass through unchanged."""
+    """Make a layer that has the potentials, divided by `rate`, as parameters, and returns its input unchanged."""
     dims = {"nO": nO, "nI": nO}
     return Model("chain_potentials", _forward, init=_init, dims=dims, params=dict.fromkeys(_PARAMS), attrs={"rate": rate})
 
@@ -77,7 +77,7 @@ def potentials_of(model: Model[Any, Any]) -> Potentials:
 
 
 def fault_of_weights(model: Model[Any, Any], n_labels: int, vocab: Vocab) -> str:
-    """Return why a chain model from a file cannot score so many labels, or "". vocab (Vocab): Whose vectors it may look up."""
+    """Return why a chain model from a file cannot score so many labels, or "". vocab (Vocab): Has the vectors that it may use."""
     if not model.get_ref("potentials").has_param(_PARAMS[0]):
         return ""
     head = model.get_ref("output_layer")
@@ -122,7 +122,7 @@ _STATE = record({"cfg": _CFG, "model": blob})
 class ConditionalRandomField(SavedLabeller, TrainablePipe):
     """Labels tokens by a CRF, with the exact probability of each label and of each sequence of labels.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See `ChainLabeller`.
     loss (str): likelihood (for calibrated probabilities), perceptron, passive_aggressive or hinge. label_smoothing (float),
     neg_prefix (str): As in spaCy's tagger.
     RAISES C001: no such target or loss, or a share out of range. C324: no such extension.
@@ -153,7 +153,7 @@ class ConditionalRandomField(SavedLabeller, TrainablePipe):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Create weights. labels: Of `init labels`; None takes those of the examples. RAISES C326: fewer than two."""
+        """Create weights. labels: From `spacy init labels`; None takes the examples'. RAISES C326: fewer than two."""
         validate_get_examples(get_examples, "ConditionalRandomField.initialize")
         self.learn_labels(get_examples(), labels, self.cfg["neg_prefix"])
         sample = list(islice(get_examples(), 10))

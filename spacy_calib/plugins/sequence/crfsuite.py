@@ -20,7 +20,7 @@ from .messages import calib_error
 class CrfsuiteLabeller(FeatureLabeller):
     """A conditional random field that `initialize` trains at once, by L-BFGS; `update` does nothing.
 
-    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS. Other settings: Those of FeatureLabeller.
+    c2 (float): Coefficient of the L2 penalty. max_iterations (int): Of L-BFGS. Other settings: See `FeatureLabeller`.
     RAISES C001: a setting out of range. C329: python-crfsuite is not installed.
     """
 
@@ -39,7 +39,7 @@ class CrfsuiteLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Train. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two. C329: no python-crfsuite."""
+        """Train. labels: From `spacy init labels`; None takes the examples'. RAISES C326: fewer than two. C329: no python-crfsuite."""
         validate_get_examples(get_examples, "CrfsuiteLabeller.initialize")
         self.learn_features(get_examples, labels)
         data = [sequence for eg in get_examples() for sequence in self.sequences(eg)]

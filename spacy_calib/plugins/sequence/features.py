@@ -49,7 +49,7 @@ _OUTSIDE = np.uint64(0xD1B54A32D192ED03)
 
 @dataclass(frozen=True)
 class Template:
-    """Attributes of tokens at distances from the token that the feature is of. parts: (attribute, distance)."""
+    """A template of features: attributes of the token and its neighbours. parts: (attribute, distance in tokens) of each."""
 
     parts: tuple[tuple[str, int], ...]
 
@@ -75,12 +75,12 @@ def attributes_of(templates: Sequence[Template]) -> list[str]:
 
 
 def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
-    """Return the feature of each token by each template, shape (len(doc), n_templates), within the bounds."""
+    """Return the feature of each token by each template, shape (len(doc), n_templates). bounds: (start, end) of chains."""
     return batch_hashes([doc], [bounds], templates)
 
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
-    """Return the features of the tokens of some Docs, one Doc after the other, shape (n_tokens, n_templates)."""
+    """Return the features of the tokens of some Docs, shape (n_tokens, n_templates). bounds: (start, end) of each Doc's chains."""
     names = attributes_of(templates)
     tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
@@ -117,7 +117,7 @@ _BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 @dataclass(frozen=True, eq=False)
 class SparseFeatures:
-    """The binary features of one sequence. rows (Ints): Token after token. starts (Ints): First one of each, and the end."""
+    """The binary features of a sequence. rows (Ints): Numbers of features, token after token. starts (Ints): Where each begins, and n."""
 
     rows: Ints
     starts: Ints
@@ -160,7 +160,7 @@ class FeatureIndex:
 
 
 def cut(tokens: SparseFeatures, start: int, end: int) -> SparseFeatures:
-    """Return the features of some tokens."""
+    """Return the features of the tokens from `start` to before `end`."""
     starts: Ints = tokens.starts[start : end + 1]
     return SparseFeatures(tokens.rows[starts[0] : starts[-1]], starts - starts[0])
 
@@ -184,7 +184,7 @@ _READ = {
 class FeatureLabeller(SavedLabeller):
     """A labeller with a weight for each (feature, label) and (previous label, label), ordered as in `OnlineLearner`.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See `ChainLabeller`.
     features (str | list[str]): "chunking" (words and tags), "spelling" (words and their shapes), or templates.
     least (int): Features that are rarer in the examples of `initialize` are left out.
     RAISES C001: no such target. C324: no such extension. C328: no such template.
@@ -250,7 +250,7 @@ class FeatureLabeller(SavedLabeller):
     # Saving
 
     def learned_arrays(self) -> list[Any]:
-        """Return the known features and learned arrays; last what any further learning changes."""
+        """Return the known features and the learned arrays; last the weights of transitions, which any further learning changes."""
         arrays = [np.atleast_1d(value) for value in self._fitted_fields().values()]
         return [*arrays, arrays[1][len(self.index) * len(self.labels) :]]
 

@@ -42,10 +42,10 @@ _STATE = record(
 class HiddenMarkovModel(SavedLabeller):
     """A hidden Markov model, estimated from counts plus `pseudocount`.
 
-    P(labels, words) = P(first label) P(word | label) P(next label | label) ..., each the posterior mean of
-    Dirichlet MAP. `initialize` learns at once; `update` does nothing.
+    P(labels, words) = P(first label) P(word | label) P(next label | label) ..., each estimated as
+    (count + pseudocount), divided by the sum of these. `initialize` learns at once; `update` does nothing.
 
-    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): As of ChainLabeller.
+    target (str), by_sentence (bool), constraints (list | None), overwrite (bool): See `ChainLabeller`.
     pseudocount (float): Greater than 0. rare (int): Words that occur at most so often also count for their class, which
     represents unknown words (digits, capitals, a hyphen, the last letters).
     RAISES C001: a setting out of range, no such target. C324: no such extension.
@@ -64,7 +64,7 @@ class HiddenMarkovModel(SavedLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Count words and labels. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
+        """Count words and labels. labels: From `spacy init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "HiddenMarkovModel.initialize")
         self.learn_labels(get_examples(), labels)
         sequences = [sequence for eg in get_examples() for sequence in self._gold_sequences(eg)]
@@ -87,6 +87,7 @@ class HiddenMarkovModel(SavedLabeller):
         return [run for run in runs if run]
 
     def _count(self, sequences: Sequence[Sequence[tuple[str, int]]]) -> None:
+        """Count words and transitions. sequences: (word, column of its label) of each token."""
         n = len(self.labels)
         self._follow, self._first, self._last = np.zeros((n, n)), np.zeros(n), np.zeros(n)
         frequency = Counter(word for sequence in sequences for word, _ in sequence)

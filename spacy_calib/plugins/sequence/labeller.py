@@ -115,7 +115,7 @@ class ChainLabeller(ABC):
         return [(0, len(doc))]
 
     def gold_bounds(self, example: Example) -> list[tuple[int, int]]:
-        """Return `bounds`, by the sentences of the gold Doc if both Docs have the same tokens."""
+        """Return (start, end) of each chain, by the sentences of the gold Doc if both Docs have the same tokens."""
         same_tokens = [token.text for token in example.predicted] == [token.text for token in example.reference]
         return self.bounds(example.reference if same_tokens else example.predicted)
 
@@ -279,7 +279,7 @@ def check_settings(form: Form, settings: ChainSettings) -> dict[str, Any]:
 
 
 class SavedLabeller(ChainLabeller, AnnotatingPipe):
-    """A labeller whose state is one file. kind (str): Its factory. form (Form): Of its settings, "cfg", and fitted fields."""
+    """A labeller whose state is one file. kind (str): Name of its factory. form: Saved form of its settings ("cfg") and fitted fields."""
 
     state_format = LABELLER
     kind: ClassVar[str]

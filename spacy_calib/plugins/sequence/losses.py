@@ -74,7 +74,7 @@ class _RightSums(NamedTuple):
 
 
 def _sums_of_right(inputs: LossInput) -> Any:
-    """Return the sums over the right labellings; where there is one for each sequence they are its scores and counts."""
+    """Return the sums over the right labellings; if each sequence has only one, from its score and its transitions."""
     chains, xp, width = inputs.chains, inputs.chains.xp, inputs.chains.n_labels
     marginals = xp.isfinite(inputs.right.scores)
     if not bool((marginals.sum(axis=1) == 1).all()):
@@ -82,7 +82,7 @@ def _sums_of_right(inputs: LossInput) -> Any:
     labels = marginals.argmax(axis=1)
     log_z = chains.scores_of(chains.unpack(labels))
     if not bool(xp.isfinite(log_z).all()):
-        return sum_chains(inputs.right)  # which says so
+        return sum_chains(inputs.right)  # which raises C323
     transitions = _count(_steps(chains, labels), None, width**2, xp).reshape(width, width)
     return _RightSums(log_z, marginals.astype("float64"), transitions)
 

@@ -41,12 +41,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """How weights change after a sequence. start: Initial variance. by_distance: Only if a margin is below the distance."""
+    """How weights change after a sequence."""
 
     short: ClassVar[str] = ""
-    n_rivals: ClassVar[int] = 1
-    start: ClassVar[float] = 1.0
-    by_distance: ClassVar[bool] = False
+    n_rivals: ClassVar[int] = 1  # number of best labellings that are compared with the right one
+    start: ClassVar[float] = 1.0  # initial variance
+    by_distance: ClassVar[bool] = False  # whether a rival counts only if its score is above the right one's minus its errors
 
     @abstractmethod
     def steps(self, mu: Floats, sigma: Floats, rivals: Sequence[Difference]) -> list[Step]:
@@ -69,13 +69,13 @@ class Perceptron(Rule):
 
 @dataclass(frozen=True)
 class PassiveAggressive(Rule):
-    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005); C: `most`."""
+    """The smallest change that puts the right labelling above k rivals by Hamming distance (Crammer et al. 2005)."""
 
     short = "pa"
     by_distance = True
-    k: int = 5
-    most: float = 1.0
-    rounds: int = 20
+    k: int = 5  # number of rivals
+    most: float = 1.0  # maximum weight of a rival, C
+    rounds: int = 20  # maximum number of rounds over the rivals
 
     @property
     def n_rivals(self) -> int:  # type: ignore[override]
@@ -257,7 +257,7 @@ class OnlineLabeller(FeatureLabeller):
     """A labeller that learns online, and predicts with the average of its weights over all updates.
 
     rule (str): perceptron, pa, cw or arow. settings (Mapping): Of the rule, as {"phi": 1.0} for cw. Other
-    settings: Those of FeatureLabeller. RAISES C001: no such rule, or a setting out of range.
+    settings: See `FeatureLabeller`. RAISES C001: no such rule, or a setting out of range.
     """
 
     kind = "calib_online"
@@ -272,7 +272,7 @@ class OnlineLabeller(FeatureLabeller):
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        """Learn labels and features. labels: Of `init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
+        """Learn labels and features. labels: From `spacy init labels`; None takes the examples'. RAISES C326: fewer than two labels."""
         validate_get_examples(get_examples, "OnlineLabeller.initialize")
         self.learn_features(get_examples, labels)
         self.learner = OnlineLearner(len(self.index), len(self.labels), self.rule)

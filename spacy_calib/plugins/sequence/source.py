@@ -155,7 +155,7 @@ def _path_of(kind: str, length: int, column: dict[str, int]) -> Ints:
 # The scales that `choose_scale` tries, and the default.
 SCALES = tuple(np.geomspace(0.01, 1.0, 20).tolist())
 _UNCHOSEN = 0.1
-# At most so many tokens are used by `choose_scale`.
+# About how many tokens `choose_scale` uses at most.
 _ENOUGH = 5_000
 
 
@@ -170,8 +170,8 @@ class ConfidenceSource(Source):
     component (str): A sequence model of this package, or for kd_fixed any tagging head over token vectors.
     way (str): kd_pc: samples of the weights from N(mu, s Sigma), by an online learner with variances; kd_fixed: from N(mu, s
     I); kbv, wkbv: the k best labellings, equal or weighted by scores; delta: the best one's lead.
-    k (int | None): Samples (50 in the paper) or labellings (30); None for these. seed (int): Of the samples. scale (float |
-    None): s; with None the fit chooses it (`choose_scale`). RAISES C001: a setting out of range.
+    k (int | None): Number of samples (None: 50, as in the paper) or labellings (None: 30). seed (int): Of the samples. scale
+    (float | None): s; with None the fit chooses it (`choose_scale`). RAISES C001: a setting out of range.
     """
 
     reads = ("calib_online",)
@@ -191,7 +191,7 @@ class ConfidenceSource(Source):
         if scale is not None and not 0 < scale < np.inf:
             raise calib_error("C001", name="scale", wanted="greater than 0", given=scale)
         self.component, self.way, self.scale, self.seed = component, way, scale, seed
-        # The end of the sentence that refuses a component that it cannot read.
+        # End of the error message about a component that this way cannot read.
         self.reads_what = f" by way {way}: {WAYS[way]}"
         self.k = k or (30 if way in ("kbv", "wkbv") else 50)
 
@@ -277,8 +277,8 @@ def choose_scale(
 ) -> float:
     """Return the scale whose confidences find wrong labels best, by average precision, as the paper chooses it.
 
-    examples (Sequence[Example]): Their predicted Docs hold the component's input; a spread sample of many is used. RETURNS
-    (float): A middle one where all labels are right, or all are wrong.
+    examples (Sequence[Example]): Their predicted Docs have the component's input; of 5,000 tokens or more only evenly spaced
+    examples are used. RETURNS (float): 0.1 if all labels are right, or all are wrong.
     """
     from sklearn.metrics import average_precision_score
 

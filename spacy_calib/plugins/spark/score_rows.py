@@ -124,7 +124,7 @@ class _NameCache:
         self._by_kind: dict[str, dict[int, str | None]] = {}
 
     def look_up(self, kind: str, hashes: Sequence[int], name_at: Callable[[int], str]) -> list[str | None]:
-        """Return the string of each hash, None for 0. kind (str): Kind of the hashes. name_at (Callable): Index -> string."""
+        """Return the string of each hash, None for 0. kind (str): Whose hashes: "text", or an annotation. name_at: Index -> string."""
         names = self._by_kind.setdefault(kind, {0: None})
         for i, key in enumerate(hashes):
             if key not in names:

@@ -81,6 +81,7 @@ def check_worker(session: SparkSession, load: Callable[[], Any]) -> None:
 
 
 def _report_fault(load: Callable[[], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a row with the code and the message of the error if loading fails, else no row."""
     for _ in batches:
         try:
             load()

@@ -36,7 +36,7 @@ PARAMETERS = [
 
 
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=["auto", "sets", "other", "nested", "parts"])
-def test_it_comes_back_from_bytes_and_from_a_file(made, parameters, tmp_path):
+def test_an_estimator_from_bytes_a_file_or_a_pickle_is_the_same(made, parameters, tmp_path):
     n = 200 if parameters["method"] == "auto" else 600
     calibrator = TagCalibrator(**parameters).fit(made.P[:n], made.y[:n], made.documents[:n])
     calibrator.to_disk(tmp_path / "calibrator.bin")

@@ -63,7 +63,7 @@ OTHER = {"normalize": "other", "threshold": 0.02}
     ],
     ids=["auto", "by hand", "promises"],
 )
-def test_it_gives_what_the_pipe_gives(made, parameters, config):
+def test_an_estimator_has_the_scores_of_a_pipe(made, parameters, config):
     made = TagScores(made.P[:200], made.y[:200], made.documents[:200]) if not parameters else made  # too few to try all
     nlp, examples = docs_of(made)
     source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": SCORED_TAGS, "key": "probs"}
@@ -224,7 +224,7 @@ def test_the_report_holds_the_figures_of_evaluate(made):
     assert len(calibrator.calibration_report(made.P[:50], made.y[:50], n_groups=1)["errors"]) == 3
 
 
-def test_it_works_with_the_rest_of_scikit_learn(made):
+def test_an_estimator_works_in_grid_search_pipeline_and_clone(made):
     search = GridSearchCV(TagCalibrator(), {"method": ["identity", "isotonic"]}, cv=GroupKFold(3))
     search.fit(made.P, made.y, groups=made.documents)
     assert search.best_params_ == {"method": "isotonic"}

@@ -31,7 +31,7 @@ def clusters_on(doc: Doc) -> set[frozenset[tuple[int, int]]]:
     return {frozenset((span.start, span.end) for span in group) for group in groups}
 
 
-def test_it_learns_who_is_who(nlp):
+def test_the_component_learns_the_clusters(nlp):
     right = total = 0
     for seed in range(100, 104):
         one = example(nlp, seed)
@@ -40,7 +40,7 @@ def test_it_learns_who_is_who(nlp):
     assert right > 0.6 * total
 
 
-def test_what_it_leaves_fits_together(nlp, doc):
+def test_mentions_clusters_pairs_and_samples_on_a_doc_agree(nlp, doc):
     view = doc._.coref
     assert [(span.start, span.end) for span in view.mentions] == [(s.start, s.end) for s in doc.spans["coref_mentions"]]
     assert clusters_on(doc) == {frozenset((s.start, s.end) for s in cluster) for cluster in view.clusters}
@@ -81,7 +81,7 @@ def test_calibrated_pairs_are_nearer_to_the_gold_of_the_fit(nlp):
     assert np.mean(scores) == pytest.approx(np.mean(hits), abs=0.06)
 
 
-def test_it_is_the_same_after_saving(nlp, tmp_path):
+def test_a_saved_pipeline_gives_the_same_pairs(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     one, other = nlp(example(nlp, 7).predicted)._.coref, loaded(example(loaded, 7).predicted)._.coref
@@ -151,7 +151,7 @@ def test_other_gold_calibrates_anew():
         pipe.calibrate(examples)
 
 
-def test_it_scores_clusters_and_pairs(nlp):
+def test_score_has_clusters_and_pairs(nlp):
     from spacy_calib.plugins.coref.factory import SCORE_WEIGHTS
 
     scores = nlp.evaluate([example(nlp, seed) for seed in range(300, 310)])
@@ -244,7 +244,7 @@ def test_a_mention_given_twice_is_refused(nlp):
         nlp.get_pipe("calib_coref").gold_of(bad)
 
 
-def test_before_the_fit_and_without_gold_it_says_so():
+def test_errors_before_the_fit_and_without_gold():
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("calib_coref")
     with pytest.raises(CalibError, match="C357"):

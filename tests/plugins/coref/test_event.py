@@ -47,7 +47,7 @@ def test_a_unit_is_a_mention_with_its_likeliest_antecedent(done):
     assert np.allclose(sum(column[name] for name in PAIR_FEATURES if name.startswith("later is")), 1)
 
 
-def test_it_is_right_where_both_are_of_one_gold_cluster(nlp, done):
+def test_a_pair_is_right_if_both_mentions_are_in_one_gold_cluster(nlp, done):
     event, doc = PairEvent(), done.predicted
     gold, best = nlp.get_pipe("calib_coref").gold_of(done), doc._.coref.antecedents.best()
     cluster = [gold[span.start, span.end] for span in doc._.coref.mentions]
@@ -60,7 +60,7 @@ def test_it_is_right_where_both_are_of_one_gold_cluster(nlp, done):
     assert event.units(Doc(nlp.vocab, words=["she", "left"])) == ()  # a Doc without coreference
 
 
-def test_the_pipe_learns_it_and_comes_back(tmp_path):
+def test_an_event_pipe_of_pairs_is_fitted_and_saved(tmp_path):
     nlp = trained(4)
     logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}
     config = {"attr": "link", "event": {"@calib_events": "spacy-calib.Pair.v1"}, "forecaster": logistic}

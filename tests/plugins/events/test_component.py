@@ -71,7 +71,7 @@ def test_the_page_of_view_marks_the_sentences(asking):
         assert [mark.raw if raw else mark.score for mark in marks] == rights(doc)
 
 
-def test_it_stays_with_its_sentence(asking):
+def test_a_forecast_stays_with_its_sentence(asking):
     docs = [example.predicted for example in run_upstream(asking, examples_for(asking, 3, seed=5))]
     before = [rights(doc) for doc in docs]
     joined = Doc.from_docs(docs)
@@ -87,7 +87,7 @@ def test_it_stays_with_its_sentence(asking):
 @pytest.mark.skipif(
     sys.version_info < (3, 11), reason="pickle.py of Python 3.10 fails on two empty arrays, which old srsly runs into"
 )
-def test_it_stays_with_its_sentence_in_a_pickle(asking):
+def test_a_forecast_stays_with_its_sentence_in_a_pickle(asking):
     (doc,) = [example.predicted for example in run_upstream(asking, examples_for(asking, 1, seed=5))]
     assert rights(pickle.loads(pickle.dumps(doc))) == rights(doc)
 
@@ -121,7 +121,7 @@ def test_state_that_is_not_of_its_form_is_refused(asking):
             pipe.from_bytes(pack(state, "spacy-calib", version))
 
 
-def test_it_learns_from_scores_that_did_not_see_the_document(asking):
+def test_the_pipe_learns_from_cross_validated_scores(asking):
     calib = asking.get_pipe("calib")
     examples = run_upstream(asking, examples_for(asking, 80, seed=2))
     held = HeldOutScores(calib)
@@ -163,17 +163,21 @@ def judged(nlp, examples) -> dict[str, float]:
     return next(row for row in table["rows"] if row["name"] == "forecast")
 
 
-@pytest.mark.parametrize("component", ["morphologizer", "trainable_lemmatizer"])
-def test_sentences_of_other_components(nlp, component):
+@pytest.mark.parametrize(("component", "layer"), [("morphologizer", "morph"), ("trainable_lemmatizer", "lemma")])
+def test_sentences_get_a_probability_for_morphologizer_and_lemmatizer(nlp, component, layer):
     nlp.add_pipe("calib", after=component, config={"source": {"component": component}})
-    calib, pipe = fit_both(nlp, 60)
-    assert pipe.info.layer == calib.fit_info.layer
+    _, pipe = fit_both(nlp, 60)
+    assert pipe.info.layer == layer
     assert 0 < pipe.info.right < pipe.info.units
-    (example,) = run_upstream(nlp, examples_for(nlp, 1, seed=5))
-    assert all(0 <= value <= 1 for value in rights(example.predicted))
+    examples = run_upstream(nlp, examples_for(nlp, 60, seed=5))
+    values = [value for example in examples for value in rights(example.predicted)]
+    assert values
+    assert all(value is not None and 0 <= value <= 1 for value in values)
+    hits = pipe.gather(examples)[0].hits
+    assert np.mean(values) == pytest.approx(hits.mean(), abs=0.15)
 
 
-def test_before_the_fit_it_gives_the_product_and_says_so(fitted):
+def test_before_the_fit_the_pipe_writes_the_product_and_warns(fitted):
     pipe = fitted.add_pipe("calib_event", last=True)
     examples = examples_for(fitted, 1, seed=5)
     with pytest.warns(UserWarning, match="CW01.*calib_event"):

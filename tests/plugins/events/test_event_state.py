@@ -64,5 +64,5 @@ def test_states_that_do_not_agree():
     found = told(useful=True)
     with pytest.raises(InvalidState, match="the forecaster that was chosen is there"):
         EventState.read({**found.state(), "forecaster": None}, dict, 2)
-    with pytest.raises(InvalidState, match="what is said of the forecaster is there"):
+    with pytest.raises(InvalidState, match="a forecaster has a report of its fit"):
         EventState.read({**found.state(), "info": None}, dict, 2)

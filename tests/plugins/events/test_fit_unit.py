@@ -29,13 +29,13 @@ def test_evaluate_shows_forecast_and_product(asking, test_file, tmp_path):
     assert [row["name"] for row in event["rows"]] == ["raw", "product", "forecast"]
 
 
-def test_info_names_it(asking, calibrated):
+def test_info_names_the_event(asking, calibrated):
     assert json_of("info", asking)["calib"]["events"]["calib_event"]["event"] == "all labels right"
     assert "whole sentences" in calib("info", asking).text
     assert "events" not in json_of("info", calibrated)["calib"]
 
 
-def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, test_file, tmp_path):
+def test_a_fit_without_unit_leaves_out_the_older_event_pipe(asking, dev, test_file, tmp_path):
     outcome = ok(calib("fit", asking, dev, tmp_path / "out", "--method", "platt", "--always"))
     assert "give --unit to fit one to the new scores" in outcome.text
     assert "calib_event" not in spacy.load(tmp_path / "out").pipe_names
@@ -49,7 +49,7 @@ def test_a_fit_without_it_leaves_the_older_one_out(asking, dev, test_file, tmp_p
     assert nlp.get_pipe("calib_event").info.state() == info != older.state()
 
 
-def test_it_stays_where_its_scores_do(asking, dev, tmp_path):
+def test_an_event_pipe_stays_if_its_scores_do(asking, dev, tmp_path):
     """Another component is fitted, or the calibration that was there is the better one."""
     ok(calib("fit", asking, dev, tmp_path / "other", "-C", "morphologizer", "--attr", "morph", "--method", "platt"))
     nlp, older = spacy.load(tmp_path / "other"), spacy.load(asking).get_pipe("calib_event").to_bytes()
@@ -57,7 +57,7 @@ def test_it_stays_where_its_scores_do(asking, dev, tmp_path):
     assert nlp.get_pipe("morph").fitted
 
 
-def test_stock_takes_it_out_too(asking, tmp_path):
+def test_stock_removes_the_event_pipe_too(asking, tmp_path):
     assert "'calib' was removed; 'calib_event' was removed" in ok(calib("stock", asking, tmp_path / "stock")).text
     assert not {"calib", "calib_event"} & {*spacy.load(tmp_path / "stock").pipe_names}
 

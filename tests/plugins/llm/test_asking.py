@@ -56,7 +56,7 @@ def test_categories_are_what_the_answer_begins_with():
     assert doc.cats == pytest.approx({"G": 0.75, "B": 0.25})
     own = {key: doc.user_data[key] for key in doc.user_data if "answers" in key}
     assert own == pytest.approx({"answers_product": 0.6, "answers_margin": 0.4})
-    with pytest.raises(CalibError, match=r"\[C001\] types must be given beside into = 'cats'"):
+    with pytest.raises(CalibError, match=r"\[C001\] types must be given if into is 'cats'"):
         asking(into="cats", types=None)
 
 
@@ -259,7 +259,7 @@ def test_files_that_are_no_cache(tmp_path):
         ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
     ],
 )
-def test_the_source_that_is_found_for_it(settings, source, wanted):
+def test_the_source_of_the_scores_of_a_component(settings, source, wanted):
     block = source_block(asking(**settings).get_pipe("names"), "names")
     assert block == {"@calib_sources": f"spacy-calib.{source}.v1", "component": "names", **wanted}
 

@@ -75,7 +75,7 @@ def test_calling_it_twice_is_harmless(calibrated):
     assert (calibrated.pipe_names, entity_scores(calibrated)) == before
 
 
-def test_it_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
+def test_a_calibrated_pipeline_is_saved_and_loaded_without_the_card(calibrated, tmp_path, monkeypatch):
     calibrated.to_disk(tmp_path / "saved")
     monkeypatch.setattr(cards, "all_cards", lambda: iter(()))
     monkeypatch.setattr(cards, "card_folder", lambda: Path("gone"))
@@ -406,6 +406,6 @@ def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
     nlp = stock()
     nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
     with pytest.warns(
-        UserWarning, match=r"CW01.*its method fit\(examples\); without gold call `spacy_calib.pretrained`, if there"
+        UserWarning, match=r"CW01.*its method fit\(examples\); without gold, use a pretrained calibration if there is a card"
     ):
         nlp("Anna left .")

@@ -31,7 +31,7 @@ def test_others_are_shrunk_first():
     assert half == pytest.approx([0.5, 2 / 3, 0.9])  # log-odds of .8 and .5 are log 4 and 0: log 2 is halfway
 
 
-def test_it_is_rebuilt_from_its_state():
+def test_a_gated_context_is_rebuilt_from_its_state():
     context = GatedContext(raw=[1])
     again = make_part(context.state(), registered_maker)
     assert (again.raw, again.when, again.functions) == ([1], "always", ())

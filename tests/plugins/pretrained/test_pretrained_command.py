@@ -31,7 +31,7 @@ def test_neither_folders_nor_list():
         pretrained()
 
 
-def test_it_writes_a_pipeline_that_info_describes(tmp_path):
+def test_the_command_writes_a_pipeline_that_info_describes(tmp_path):
     pytest.importorskip(MODEL)
     held = pretrained(MODEL, tmp_path / "calibrated", component=["ner"])
     assert [card["card"] for card in held["cards"]] == ["en_core_web_sm-ner"]
@@ -128,7 +128,7 @@ def test_answers_that_accept_every_entity_make_each_of_them_right(written, tmp_p
     assert "PER (entities)" in counted
 
 
-def test_adapt_goes_on_from_it_and_fit_replaces_it(written, tmp_path):
+def test_adapt_goes_on_from_a_card_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"
     assert adapted.fit_info.adaptations[0]["docs"] == 18
@@ -156,7 +156,7 @@ def test_expect_says_that_there_is_no_record(written):
     assert "`python -m spacy calib select MODEL TEXTS --for adapt --component ner` chooses them" in text
 
 
-def test_spacy_evaluates_it(written):
+def test_spacy_evaluates_a_pretrained_pipeline(written):
     nlp = spacy.load(written / "model")
     found = nlp.evaluate(list(spacy.training.Corpus(written / "gold.spacy", gold_preproc=True)(nlp)))
     assert found["calib_ent_smce"] is not None

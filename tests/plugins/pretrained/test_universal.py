@@ -113,13 +113,13 @@ def test_labels_of_another_scheme():
     assert {label for label, score in scores.items() if score is not None} == {"PERSON", "GPE", "ORG"}
 
 
-def test_it_is_never_the_default(spanish):
+def test_the_universal_card_is_never_the_default(spanish):
     with pytest.raises(CalibError, match=says("C834")):
         pretrained(spanish)
     assert spanish.pipe_names == ["ner"]
 
 
-def test_it_is_saved_and_loaded_described_adapted_and_fitted_anew(folder, tmp_path):
+def test_a_universal_calibration_is_saved_described_adapted_and_fitted_anew(folder, tmp_path):
     written = calib("pretrained", folder, tmp_path / "calibrated", "--card", "universal").text
     assert "'calib_ent': card universal (MIT)" in written
     nlp, again = pretrained(str(folder), card="universal"), spacy.load(tmp_path / "calibrated")

@@ -23,7 +23,7 @@ def written(calibrated, test_file, tmp_path_factory):
     return calib("evaluate", calibrated, test_file, "--output", path), path
 
 
-def test_it_writes_a_page_and_says_where(written):
+def test_evaluate_writes_a_page_and_prints_its_file(written):
     outcome, path = written
     assert outcome.code == 0, outcome.text
     assert "tagger: tokens" in outcome.text

@@ -43,7 +43,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("error", "floor95", "interval", "more", "status"), TABLE)
-def test_the_rule(error, floor95, interval, more, status):
+def test_status_by_error_noise_floor_and_interval(error, floor95, interval, more, status):
     low, high = interval
     assert status_of(replace(CHANCE, error=error, floor95=floor95, low=low, high=high, **more)) == status
 
@@ -54,7 +54,7 @@ def test_no_fault_is_found_where_the_interval_holds_0(status, high):
     assert status_of(VerdictFigures(0.3, 0.01, 0.0, high, leaning=status)) in ("close", "unclear")
 
 
-def test_a_verdict_does_not_miss_them():
+def test_a_verdict_warns_of_a_label_that_is_never_right():
     """One label of five, predicted 60 times with a score of .9 and never right, among very many that are true."""
     corpus = random_corpus(4, 6000)
     assert view_of(corpus, judged_of(corpus), FACTS)["verdict"]["warnings"] == []

@@ -42,7 +42,7 @@ def interrupted(process, calibrated):
     return process.communicate(timeout=60)[0]
 
 
-def test_it_serves_until_ctrl_c_and_tells_nothing_of_texts(calibrated, tmp_path):
+def test_the_command_serves_until_ctrl_c_and_prints_no_text(calibrated, tmp_path):
     command = [sys.executable, "-m", "spacy", "calib", "view", str(calibrated)]
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=alone(PYTHONIOENCODING="utf8"), text=True,

@@ -77,7 +77,7 @@ def test_the_page_is_of_this_machine_alone(viewer):
     assert not re.search(r"<script(?! src)|<style| style=| on\w+=", page)
 
 
-def test_it_shows_what_the_attributes_say(viewer, fitted):
+def test_the_page_shows_the_scores_of_the_attributes(viewer, fitted):
     doc, found = fitted(TEXT), shown(viewer)
     for kind, wanted in (("calibrated", "calib_score"), ("raw", "calib_raw")):
         page = Page(found[kind])
@@ -150,7 +150,7 @@ def test_a_text_has_at_most_so_many_characters(viewer):
 
 
 @pytest.mark.parametrize("path", ["/x", "/show", "/show?1", "/show?-1", "/show?0&x", "/../view.js", "/view.html", "//"])
-def test_there_is_nothing_else(viewer, path):
+def test_other_addresses_are_not_found(viewer, path):
     assert fault(asked(viewer, path), 404).startswith("There is no page for POST /")
     assert fault(asked(viewer, path, None), 404).startswith("There is no page for GET /")
 

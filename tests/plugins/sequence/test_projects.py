@@ -20,7 +20,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
         ("ocr_letters", ["likelihood", "hinge"], ocr_events.make_options),
     ],
 )
-def test_its_commands_are_of_the_script(name, commands, make_options):
+def test_commands_of_a_project_have_valid_options_of_its_script(name, commands, make_options):
     project = load_project_config(CONFIGS / name)
     assert project["workflows"]["all"] == [command["name"] for command in project["commands"]] == commands
     for command in project["commands"]:

@@ -20,7 +20,7 @@ from ....types import Floats, Groups, Ints, Pairs
 from ..messages import calib_error
 from .pairs import MentionPairs
 
-# At most so many pairs are used, at equal distances: those of one document are much alike.
+# Maximum number of pairs to fit on, evenly spaced: pairs of one document are much alike.
 _MOST = 100_000
 
 
@@ -50,7 +50,7 @@ def fit_context(
 ) -> RidgeModel | None:
     """Fit a logistic regression on the pairs' log-odds and `context_columns`; None for too few documents.
 
-    groups (Sequence): Groups of the pairs of each document. hits (NDArray[bool]): Whether each pair is in one cluster, all
+    groups (Sequence): Groups of the pairs of each document. hits (NDArray[bool]): Whether each pair is in one gold cluster, all
     documents one after another, shape (n_pairs,).
     """
     if len(documents) < DOCUMENTS_TO_CHOOSE:
@@ -94,7 +94,7 @@ class PairGrouping:
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """The pairs of a document by a model that was not fitted on it. clusters (Ints): Gold cluster of each mention."""
+    """Pairs of a document, scored by a model that was not fitted on it. clusters (Ints): Gold cluster of each mention."""
 
     grouping: PairGrouping
     pairs: MentionPairs
@@ -122,7 +122,7 @@ CALIBRATION = record({"maps": maybe(GROUPED), "rest": floats(0.0, 1.0), "context
 
 @dataclass(frozen=True, eq=False)
 class PairCalibration:
-    """Calibrates pairs by a map for each group, or by a context.
+    """Calibrates pairs by a map for each group (`maps`), or by a logistic regression (`context`); the other is None.
 
     below_threshold (Floats): Probability of a pair below the threshold, for each group.
     """
@@ -173,7 +173,7 @@ class PairCalibration:
 
 
 def shares_below(documents: Sequence[LabelledPairs], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
-    """Return how many of the pairs below the threshold are in one cluster, as a share of each group, 0 for an empty one.
+    """Return the share of the pairs below the threshold that are in one gold cluster, by group; 0 for a group without pairs.
 
     tags (Ints), hits (NDArray[bool]): Group of each pair that reaches the threshold, and whether it is in one cluster,
     (n_pairs,).

@@ -16,7 +16,7 @@ Clusters = Sequence[Cluster]
 
 @dataclass(frozen=True)
 class Shares(FieldwiseSum):
-    """The sums of precision and recall, over documents: (how much was right, of how much)."""
+    """Numerator and denominator of precision and of recall, summed over documents."""
 
     precision: tuple[float, float]
     recall: tuple[float, float]
@@ -33,7 +33,7 @@ class Shares(FieldwiseSum):
 
     @property
     def f(self) -> float:
-        """Their harmonic mean; 0 where both are."""
+        """F, the harmonic mean of precision and recall; 0 if both are 0."""
         return 2 * self.p * self.r / (self.p + self.r) if self.p + self.r else 0.0
 
 
@@ -41,6 +41,7 @@ NOTHING = Shares((0.0, 0.0), (0.0, 0.0))
 
 
 def _both_ways(share: Callable[[Clusters, Clusters], tuple[float, float]], clusters: Clusters, gold: Clusters) -> Shares:
+    """Return precision and recall. share (Callable): (clusters, reference) -> (numerator, denominator)."""
     return Shares(share(clusters, gold), share(gold, clusters))
 
 
@@ -52,7 +53,7 @@ def _parts(cluster: Cluster, clusters: Clusters) -> list[int]:
 
 
 def muc(predicted_clusters: Clusters, gold: Clusters) -> Shares:
-    """Count links of clusters that the other clustering keeps: size minus number of parts, of size minus one."""
+    """Compute MUC: a cluster has size - 1 links, of which the other clustering, which divides it into parts, has size - parts."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
         return (
@@ -64,7 +65,7 @@ def muc(predicted_clusters: Clusters, gold: Clusters) -> Shares:
 
 
 def b_cubed(predicted_clusters: Clusters, gold: Clusters) -> Shares:
-    """Compute, for each mention's cluster, the share that the other clustering puts with it."""
+    """Compute B3: for each mention the share of its cluster that the other clustering also puts with it."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
         of_mention = {mention: cluster for cluster in reference for mention in cluster}
@@ -93,7 +94,7 @@ def ceaf(predicted_clusters: Clusters, gold: Clusters) -> Shares:
 
 
 def lea(predicted_clusters: Clusters, gold: Clusters) -> Shares:
-    """Compute LEA (Moosavi & Strube 2016): shares of clusters' links kept, by size; a single mention is linked to itself."""
+    """Compute LEA (Moosavi & Strube 2016): share of a cluster's links in the other, weighted by size; singletons link to themselves."""
 
     def share(clusters: Clusters, reference: Clusters) -> tuple[float, float]:
         """Return the sum over clusters of size times share of links kept in the reference, and the sum of sizes."""

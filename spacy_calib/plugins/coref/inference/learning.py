@@ -34,7 +34,7 @@ class Choices:
 
 
 def right_options(candidates: Candidates, clusters: Ints) -> NDArray[np.bool_]:
-    """Return which options are right: candidates in the mention's gold cluster, else NEW. clusters (Ints): Of each mention."""
+    """Return which options are right: candidates in the mention's gold cluster, or else NEW. clusters: Gold cluster of each mention."""
     links = clusters[candidates.earlier] == clusters[candidates.mentions]
     n_right = np.bincount(candidates.mentions, weights=links, minlength=len(candidates))
     right = np.zeros(len(links) + len(candidates), dtype=bool)
@@ -70,7 +70,7 @@ class _StackedChoices:
 
 
 def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.bool_]:
-    """Return which features at least `minimum` documents (or all) have; and the first one, which every option has."""
+    """Return which features at least `minimum` documents have (all, if there are fewer); always the constant, which is first."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
     for choices in documents:
         counts[np.unique(choices.features.indices)] += 1
@@ -105,7 +105,7 @@ class FittedWeights:
 def learn(
     documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
 ) -> FittedWeights:
-    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: no clusters. C001: a penalty."""
+    """Fit with the penalty that cross-validation over documents chooses. RAISES C356: no clusters. C001: a penalty not above 0."""
     if not documents or not any(choices.right.any() for choices in documents):
         raise calib_error("C356")
     if not penalties or not all(penalty > 0 for penalty in penalties):

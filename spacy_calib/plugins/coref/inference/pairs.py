@@ -5,7 +5,7 @@ that it chooses, and no later mention joins two clusters.
 
 With thousands of mentions there is no table of all pairs but one block of mentions after the other. Sums over
 antecedents before the block are one sparse product; within the block they are built mention by mention. A sum below the
-given least probability is set to 0 at once, so that memory and time are those of the pairs that are kept.
+minimum is set to 0 at once, so that memory and time grow only with the number of pairs above it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .antecedents import Antecedents
 
 # Mentions in a block.
 BLOCK = 64
-# A candidate chosen more rarely than this share of the least probability adds only itself, not those in its cluster.
+# A candidate chosen more rarely than this share of the minimum adds only itself, not those in its cluster.
 _RARE = 0.01
 
 
@@ -81,7 +81,7 @@ class _Partners:
         return csr_matrix((probabilities, partners, starts), shape=(len(numbers), width))
 
     def add(self, begin: int, table: Floats) -> None:
-        """Add the pairs of a block, in both directions. begin (int), table (Floats): As `pair_blocks` yields them."""
+        """Add the pairs of a block, in both directions. begin (int): Its first mention. table (Floats): P(i ~ j), by `_block`."""
         from scipy.sparse import csc_matrix, csr_matrix
 
         rows, columns = csr_matrix(table), csc_matrix(table[:, :begin])

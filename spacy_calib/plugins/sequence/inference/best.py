@@ -104,7 +104,7 @@ class BestTransitions:
 
 
 def parts_of(n: int, cells: int, xp: Any) -> Iterator[slice]:
-    """Return slices of n rows of so many cells each, as large as is fast."""
+    """Return slices of n rows, as large as is fast. cells (int): Number of values in memory for each row."""
     size = max(1, (_CELLS if xp is np else _DEVICE_CELLS) // max(1, cells))
     return (slice(first, first + size) for first in range(0, n, size))
 

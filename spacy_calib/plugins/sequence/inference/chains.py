@@ -22,11 +22,11 @@ from ..messages import calib_error
 
 @dataclass(frozen=True, eq=False)
 class Potentials:
-    """Log weights of a chain that do not depend on the text; -inf forbids. transitions: From row to column, shape (K, K)."""
+    """Log weights of a chain that do not depend on the text; -inf forbids."""
 
-    transitions: Any
-    starts: Any
-    ends: Any
+    transitions: Any  # from label (row) to label (column), shape (K, K)
+    starts: Any  # of first labels, (K,)
+    ends: Any  # of last labels, (K,)
 
     @property
     def n_labels(self) -> int:
@@ -225,8 +225,8 @@ def fit_joints(joints: Floats, first_margins: Floats, second_margins: Floats) ->
     """Return P(label at t + 1 | label at t) with the given margins.
 
     joints (Floats): P(labels at t and t + 1), shape (E, K, K). first_margins, second_margins (Floats): Shape (E, K), rows of
-    sum 1; nearest ones where a forbidden transition bars them. RETURNS (Floats): Shape (E, K, K), each row with sum 1; that of
-    an impossible label is 0.
+    sum 1; if forbidden transitions make them impossible, only approached. RETURNS (Floats): Shape (E, K, K), each row with sum
+    1; that of an impossible label is 0.
     """
     columns, remaining = np.ones_like(second_margins), np.arange(len(joints))
     tables = joints

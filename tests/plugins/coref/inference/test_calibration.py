@@ -67,7 +67,7 @@ def loss_of(calibration, documents):
     return log_loss(scores, np.concatenate([one.hits(*one.ends) for one in documents]))
 
 
-def test_it_sees_what_maps_by_kind_cannot(documents):
+def test_a_context_has_a_lower_loss_than_maps_by_kind(documents):
     others = [judged(seed) for seed in range(100, 140)]
     maps, context = (PairCalibration.fit(documents, Beta(), "x", given) for given in (False, True))
     assert maps.context is None
@@ -92,7 +92,7 @@ def load(part):
 
 
 @pytest.mark.parametrize("context", [False, True])
-def test_it_comes_back(documents, context):
+def test_a_calibration_from_its_state_predicts_the_same(documents, context):
     made = PairCalibration.fit(documents, Beta(), "x", context)
     again = PairCalibration.from_state(CALIBRATION(made.state(), "state"), load)
     one = documents[3]

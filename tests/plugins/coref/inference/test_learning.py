@@ -47,7 +47,7 @@ def test_the_slope_is_that_of_the_loss():
     assert check_grad(lambda w: stacked.loss(w)[0], lambda w: stacked.loss(w)[1], weights) < 1e-4
 
 
-def test_it_learns_which_links_are_right():
+def test_the_fit_learns_which_links_are_right():
     documents = [document(seed) for seed in range(8)]
     weights = fit_weights(documents, 1.0)
     assert weights[1] > weights[0] > weights[2]

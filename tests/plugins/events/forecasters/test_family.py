@@ -58,7 +58,7 @@ def loaded(made: Forecaster) -> Forecaster:
 
 
 @every_case
-def test_after_loading_it_says_what_scikit_learn_says(case):
+def test_a_loaded_forecaster_predicts_as_scikit_learn_does(case):
     features, hits = rows()
     asked, _ = rows(60, seed=1)
     made = make(case).fit(features, hits)
@@ -81,7 +81,7 @@ def test_probabilities_also_of_rows_far_away_and_where_all_are_right(case):
 
 
 @every_case
-def test_it_is_not_changed_by_what_it_is_given(case):
+def test_a_forecaster_does_not_change_its_input(case):
     features, hits = rows()
     before = features.copy()
     made = make(case).fit(features, hits)

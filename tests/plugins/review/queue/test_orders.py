@@ -153,7 +153,7 @@ def test_the_tokens_of_an_entity_count_once():
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=1, max_size=5))
-def test_it_lies_between_the_likeliest_token_and_the_sum(scores):
+def test_the_probability_of_a_sentence_lies_between_its_top_token_and_the_sum(scores):
     corpus = corpus_of([[hand_tokens(*sentence) for sentence in scores]])
     probability = tag_probability(corpus, ["B"])
     found = any_probability(units_of(corpus, "sentence"), probability, np.arange(len(corpus)))

@@ -29,7 +29,7 @@ def nearest_by_hand(labellings: dict[tuple[int, ...], float], wanted: np.ndarray
 
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(made=small_chains(spread=1.0, forbid=False), seed=st.integers(0, 1000))
-def test_it_is_the_nearest_of_all_distributions_with_these_marginals(made, seed):
+def test_the_fitted_chain_is_the_nearest_of_all_distributions_with_these_marginals(made, seed):
     scores = made.scores[0]
     alone = Given([scores], made.potentials)
     wanted = np.random.default_rng(seed).dirichlet(np.ones(made.potentials.n_labels) + 1, size=len(scores))
