@@ -101,8 +101,8 @@ def token_score(token: Token, attr: str) -> float | None:
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: tags that include the right one as often as `sets` promises, most probable first; None without such a
-    set.
+    """Token._.<attr>_set: tags of which one is right with the probability that the setting `sets` asks for, most probable
+    first; None without such a set.
     """
     match = find_row(token, attr)
     return None if match is None else match[0].set_of(match[1])
@@ -197,7 +197,7 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
-    """Doc._.<attr>_set: categories that include the right one as often as the pipe's `sets` promise, most probable first."""
+    """Doc._.<attr>_set: categories of which one is right with the probability that `sets` asks for, most probable first."""
     block = document_block(doc, attr)
     return None if block is None else block.set_of(0)
 

@@ -84,7 +84,10 @@ def entered_by(command: str) -> Iterator[None]:
 
 
 def advise(key: str, state: str = ANY, **values: object) -> str:
-    """Return what to do: the advice of the core, then of plug-ins. state (str): Of the pipeline. values: Its fields."""
+    """Return what to do: the advice of the core, then of plug-ins, joined by "; ".
+
+    key (str): As in ADVICE. state (str): STOCK, PRETRAINED or FITTED, if advice depends on it. values: Fields of the advice.
+    """
     entry = _entry.get()
     lines = []
     for table in (ADVICE, *_added_advice()):

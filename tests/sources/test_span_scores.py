@@ -84,8 +84,8 @@ def both_ways(request):
     others = {
         attr: nlp.add_pipe("calib", attr, config={"attr": attr, "grouping": GROUPING, "source": {**SOURCE, **settings}})
         for attr, settings in {
-            "whole": {"component": "spancat", "spans_key": KEY, "outside": True},
-            "bare": {"component": "spancat", "spans_key": KEY},
+            "with_outside": {"component": "spancat", "spans_key": KEY, "outside": True},
+            "without_outside": {"component": "spancat", "spans_key": KEY},
         }.items()
     }
     with nlp.select_pipes(enable=["spancat"]):
@@ -99,24 +99,26 @@ def test_spans_have_the_scores_of_the_direct_way(both_ways):
     spans = [span for doc in both_ways for span in doc.spans[KEY]]
     assert len(spans) > 3
     for span in spans:
-        for attr in ("whole", "bare"):
+        for attr in ("with_outside", "without_outside"):
             assert abs(getattr(span._, f"{attr}_score") - span._.calib_score) < 1e-12
             assert getattr(span._, f"{attr}_raw") == span._.calib_raw
     for doc in both_ways:
-        assert doc.spans[KEY].attrs["bare_scores"] == pytest.approx(doc.spans[KEY].attrs["calib_scores"], abs=1e-12)
+        assert doc.spans[KEY].attrs["without_outside_scores"] == pytest.approx(doc.spans[KEY].attrs["calib_scores"], abs=1e-12)
 
 
 def test_tokens_have_them_too_where_outside_is_scored(both_ways):
     for token in (token for doc in both_ways for token in doc):
-        assert abs(token._.whole_score - token._.calib_score) < 1e-12
+        assert abs(token._.with_outside_score - token._.calib_score) < 1e-12
 
 
-def test_without_it_nothing_is_said_of_tokens_outside_of_spans(both_ways):
+def test_without_outside_only_tokens_in_spans_have_scores(both_ways):
     outside = [t for doc in both_ways for t in doc if not any(s.start <= t.i < s.end for s in doc.spans[KEY])]
     inside = [t for doc in both_ways for t in doc if t not in outside]
     assert outside
-    assert all(token._.bare_score is None and token._.bare_scores == {} for token in outside)
-    assert all("O" not in token._.bare_scores and token._.bare_raw == token._.calib_raw for token in inside)
+    assert all(token._.without_outside_score is None and token._.without_outside_scores == {} for token in outside)
+    assert all(
+        "O" not in token._.without_outside_scores and token._.without_outside_raw == token._.calib_raw for token in inside
+    )
 
 
 # Where scores may stand
