@@ -40,7 +40,7 @@ ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))
 GOLD_LABELS = "calib_gold_labels"
 
 
-# In place of the offset of a token without a partner. Annotations with such tokens have no negative offsets.
+# The offset of a token without a partner. Annotations with such tokens have no negative offsets.
 NO_PARTNER = -1
 
 
@@ -52,8 +52,7 @@ class Annotation(ABC):
     no_label_names (tuple[str, ...]): Gold "labels" of units that are known to have no label, as "(none)"; () without such
     units. first (int): First unit of a Doc that may have a label.
     arcs (bool): Whether labels are those of arcs. compares_arcs (bool): Whether `is_gold` compares heads, too.
-    any_label (bool): Whether `is_gold` compares no labels, so that the gold may have another scheme.
-    accuracy_name (str): Name of the share of right labels.
+    any_label (bool): Whether it compares no labels, as the gold may have others. accuracy_name (str): Name of the share right.
     span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
     units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
     of a span is its first token. of_entities (bool): Whether its spans are the entities of a Doc.
@@ -92,10 +91,7 @@ class Annotation(ABC):
         return cast(Hashes, doc.to_array(_POSITION_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
-        """Return the other token that a label belongs to.
-
-        It is the head of an arc, or the last token of a linked entity (None if the token begins none); else the token itself.
-        """
+        """Return the head of an arc; for links the last token of the entity, None if the token begins none; else the token."""
         return token
 
     # Labels
@@ -162,10 +158,7 @@ class Annotation(ABC):
         return self
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        """Return the annotation of gold Docs with other labels.
-
-        counterpart (Callable): Label -> its gold label, "" for none.
-        """
+        """Return the annotation of gold Docs with other labels. counterpart (Callable): Label -> gold label, "" for none."""
         return self
 
     # Spans, for annotations that have them

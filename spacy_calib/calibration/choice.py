@@ -116,10 +116,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return the table of plans, the best first, with differences to its loss.
-
-    units (Ints): Unit of cross-validation of each pair.
-    """
+    """Return a table of plans, with differences to the loss of the first. units (Ints): Cross-validation unit of each pair."""
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}

@@ -110,10 +110,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens give as much evidence.
-
-    sizes, n_found (Ints): Tokens, and found ones, of each document.
-    """
+    """Return the effective number of independent tokens. sizes, n_found (Ints): Tokens, and found ones, of each document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

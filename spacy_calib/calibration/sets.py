@@ -20,10 +20,7 @@ COVERAGES = ("marginal", "group", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Cuts(Serializable):
-    """The cuts of some conditions: tags with a nonconformity up to the cut are in a set.
-
-    values (Floats): The cuts; 1 if no smaller one has the coverage. tokens (Ints): Fit tokens under each condition.
-    """
+    """Greatest nonconformity in a set, by condition (1 if no smaller cut has the coverage), and number of fit tokens."""
 
     values: Floats = saved_field(floats(0.0, 1.0))
     tokens: Ints = saved_field(wholes())

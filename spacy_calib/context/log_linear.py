@@ -65,10 +65,7 @@ class BlockWeights(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Serializable):
-    """A log-linear model: log-odds of the score plus the weights of all blocks (by name).
-
-    ridge (float): Strength of the L2 penalty.
-    """
+    """A log-linear model: log-odds of the score plus the weights of all blocks (by name). ridge (float): Its L2 penalty."""
 
     ridge: float = saved_field(number(0.0))
     weights: Mapping[str, BlockWeights] = saved_field(dict_of(BlockWeights.read))
@@ -86,9 +83,7 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """Return the start of each block of CODE_BLOCKS and their weights in one array, each after a 0; None if it is too
-        large.
-        """
+        """Return the start of each block of CODE_BLOCKS, and their weights in one array, each after a 0; None if too large."""
         single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
         if starts[-1] > _MAX_CELLS:

@@ -255,10 +255,7 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """Which token labels belong to which span labels.
-
-    tags, labels (Ints): Number of each token label, and of each span label: equal ones belong together, -1 belongs to none.
-    """
+    """Which token labels (tags) belong to which span labels (labels): those with the same number; -1 belongs to none."""
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -282,10 +279,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return the probability of n span labels, each at a token, after the context: the sum over its token labels, (n,).
-
-        It is 1 if the token has no scores or the label no token label. tokens, labels (Ints): Token and span label, (n,).
-        """
+        """Return P(span label) at n tokens after the context, summed over its token labels, (n,); 1 without any."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]

@@ -223,9 +223,7 @@ class Block:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token still has the head (or last token of its entity) that its row was written for, if it needs
-        one.
-        """
+        """Return whether the token still has the head (or last token of its entity) of its row; True for rows without heads."""
         if self.head is None:
             return True
         head = self.annotation.partner(token)

@@ -53,9 +53,7 @@ def unit_digests(unit: str, positions: Hashes) -> NDArray[Any]:
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """Return the predicted labels of a Doc as numbers, a row per token: label hash; for arcs also offset and digest of the
-    head.
-    """
+    """Return the predicted labels of a Doc, a row per token: label hash; for arcs also offset and digest of the head."""
     columns = [annotation.hashes(doc)]
     if annotation.arcs:
         offsets = head_offsets(doc)

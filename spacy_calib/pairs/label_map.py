@@ -38,10 +38,7 @@ def map_to_paste(pairs: Mapping[str, str]) -> str:
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Split a map into (label, gold label) pairs; None if the text is no map.
-
-    A label may be a comma or an equals sign, so several splits may be possible: the first one is taken.
-    """
+    """Return (label, gold label) pairs, by the first split that works: "," and "=" may be labels. None if it is no map."""
     stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
     while stack:
         offset, pairs = stack.pop()
@@ -134,11 +131,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Count the labels of some tokens.
-
-        confusion_counts (Mapping): (top label, gold label) -> number of tokens. n (int): Tokens whose gold label is unknown.
-        gold (Mapping): Gold label -> number of tokens. labels (Sequence[str]): Labels of the component.
-        """
+        """Build from numbers of tokens: by (top label, gold label), with an unknown gold label (n), and by gold label."""
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)

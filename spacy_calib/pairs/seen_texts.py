@@ -22,11 +22,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, each a whole document or one of its sentences.
-
-    digests, words (Ints): Digest and number of words of each text. documents (Ints): The document that it is from.
-    whole (NDArray[bool]): True for a whole document.
-    """
+    """n texts, each a whole document or one of its sentences: digest, number of words, document, and whether it is whole."""
 
     digests: Digests
     words: Ints

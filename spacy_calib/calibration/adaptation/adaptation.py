@@ -160,10 +160,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """The map of top entries, or of the others: a line, then offsets of groups and tags.
-
-    entries (int): Number of entries that it was fitted on.
-    """
+    """The map of top entries, or of the others: a line, then offsets of groups and tags. entries (int): Number in the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)

@@ -201,10 +201,7 @@ class _EntityHypotheses:
 def _extend_entities(
     scorer: StateScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
-    """Extend every entity that a token would open if it were outside, one token per round.
-
-    openings, choice: From `_score_openings`.
-    """
+    """Extend every entity that a token could open, one token per round. openings, choice: From `_score_openings`."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
     types = choice[starts] % max(1, n_types)

@@ -224,10 +224,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and sums over past decisions.
-
-    steps (list), n_cells (int): Decisions not yet added to the sums, and the number of their scores.
-    """
+    """The states of a batch, and sums over past decisions. steps, n_cells: Decisions not yet added, and their size."""
 
     states: ParserStates
     arc: Floats
