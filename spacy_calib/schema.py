@@ -199,7 +199,7 @@ def plain(kind: type[Serializable]) -> Form:
 
 
 def saved_field(form: Form, default: Any = MISSING, *, key: str = "") -> Any:
-    """Declare a field of a `Serializable` class. default (Any): A value, or a function that makes it. key (str): In a state."""
+    """Declare a field of a `Serializable` class. default (Any): Value, or function that makes it. key (str): Name in states."""
     default_options: Any = {"default_factory": default} if callable(default) else {"default": default}
     return field(**default_options, metadata={"form": form, "key": key})
 
@@ -221,10 +221,7 @@ def as_saved(value: Any) -> Any:
 
 
 def registered_part(kind: str) -> Form:
-    """Accept the state of a registered object: name, settings, learned parameters.
-
-    kind (str): As in configs, "@calib_scalings".
-    """
+    """Accept the state of a registered object: name (under the key kind: "@calib_scalings"), settings, learned values."""
     return record({kind: text, "settings": dict_of(anything), "learned": dict_of(anything)})
 
 

@@ -65,9 +65,10 @@ def as_finite(name: str, values: ArrayLike) -> Floats:
 
 
 def check_lengths(owner: str, reference: str, n: int, arrays: Mapping[str, Sized]) -> None:
-    """Check that arrays (by the name of one value) have a value for each of n `reference` things.
+    """Check that each array has n values. RAISES C002: another length.
 
-    RAISES C002: another length.
+    owner, reference (str): For the message: what has the arrays, and the name of one of the n things.
+    arrays (Mapping): Name of one value -> array.
     """
     for name, values in arrays.items():
         if len(values) != n:
@@ -143,7 +144,7 @@ class Spans:
     starts, ends (Ints): First row, and last row + 1, shape (n,).
     labels (Ints): Label of each span, as a column of the source's span labels.
     token_scores (Floats): Marginal of the span's label at each of its tokens, shape (sum(ends - starts),).
-    scores (Floats): Probability that the source itself gives the span, in [0, 1].
+    scores (Floats): The source's own probability of the span, in [0, 1].
     on_doc (NDArray[bool]): True if the span is on the Doc, False for another candidate of the source.
     further_scores (Floats | None): k more scores of each span, in [0, 1], which its recalibrator uses too, shape (n, k).
     """

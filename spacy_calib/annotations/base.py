@@ -40,7 +40,7 @@ ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))
 GOLD_LABELS = "calib_gold_labels"
 
 
-# In place of an offset, which is 0 or more where tokens may lack a partner.
+# The offset of a token without a partner. Annotations with such tokens have no negative offsets.
 NO_PARTNER = -1
 
 
@@ -49,10 +49,10 @@ class Annotation(ABC):
 
     name (str): Its name in configs and saved scores. unit (str): What has a label, "token" or "document". overlapping (bool):
     Whether a unit may have several gold labels. has_prefixes (bool): Whether labels are BILUO tags.
-    no_label_names (tuple[str, ...]): Gold of a unit that is known to have no label; () without such units. first (int): First
-    unit of a Doc that may have a label.
-    arcs (bool): Whether labels are those of arcs. compares_arcs (bool): Whether `is_gold` compares heads, too. any_label (bool):
-    Whether it compares no labels, so that the gold may have another scheme. accuracy_name (str): Name of the share of right labels.
+    no_label_names (tuple[str, ...]): Gold "labels" of units that are known to have no label, as "(none)"; () without such
+    units. first (int): First unit of a Doc that may have a label.
+    arcs (bool): Whether labels are those of arcs. compares_arcs (bool): Whether `is_gold` compares heads, too.
+    any_label (bool): Whether it compares no labels, as the gold may have others. accuracy_name (str): Name of the share right.
     span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
     units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
     of a span is its first token. of_entities (bool): Whether its spans are the entities of a Doc.
@@ -91,7 +91,7 @@ class Annotation(ABC):
         return cast(Hashes, doc.to_array(_POSITION_ATTRS))
 
     def partner(self, token: Token) -> Token | None:
-        """Return the other token that a label belongs to: the head, or the last token of an entity that it begins, None if it begins none; else the token itself."""
+        """Return the head of an arc; for links the last token of the entity, None if the token begins none; else the token."""
         return token
 
     # Labels
@@ -140,8 +140,8 @@ class Annotation(ABC):
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
         """Return whether the gold decides if labels are right. rows: Predicted units. hashes (Hashes): A label for each.
 
-        For a token with rejected labels only these are known: otherwise the right one would count only when it is predicted. Each
-        category has an answer of its own.
+        For a token with rejected labels only these are known: otherwise the right one would count only when it is predicted.
+        For a document its gold category is known, too, since each category has an answer of its own.
         """
         gold, rejections = self.aligned_gold(example)[rows], self.rejected_labels(example)
         if rejections is None:
@@ -158,7 +158,7 @@ class Annotation(ABC):
         return self
 
     def in_scheme(self, counterpart: Callable[[str], str]) -> Annotation:
-        """Return the annotation of Docs whose labels are the counterparts of these. counterpart: Label -> label, "" for none."""
+        """Return the annotation of gold Docs with other labels. counterpart (Callable): Label -> gold label, "" for none."""
         return self
 
     # Spans, for annotations that have them

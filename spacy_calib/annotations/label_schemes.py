@@ -129,7 +129,7 @@ def read_scheme(
 
 
 def _owners(name: str, labels: Sequence[str], maps: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels with this name in the first of: the pipe, the component, other maps."""
+    """Return the labels that a gold label means: those with its name in the pipe, else the component, else another map."""
     table, *extra_maps = maps
     candidates = [
         [label for label in labels if table.get(label) == name],
@@ -191,8 +191,9 @@ def likely_names(labels: Sequence[str], unknown: Collection[str], confusions: Ma
 class LabelComparison:
     """How to compare one gold Doc with predictions in the scheme of a component.
 
-    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the Doc's spans, with labels of
-        the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): Those of the scheme, as hashes.
+    scheme (LabelScheme): The scheme of all of the gold. spans (Sequence): (start, end, label hash) of the Doc's spans, with
+        labels of the component. unused_labels (frozenset[int]), firsts (Mapping[int, int]): `unused_labels` and `first_of` of
+        the scheme, as hashes.
     """
 
     scheme: LabelScheme

@@ -30,7 +30,7 @@ from .base import (
 
 # Prefix of the name of the annotation of a span group, before its key in `doc.spans`.
 SPANS_PREFIX = "spans:"
-# The same prefix for spans without labels, and the label of their tokens; the name of the annotation of links.
+# FOUND_PREFIX: for span groups without labels, whose tokens have the label FOUND. LINK: name of the annotation of links.
 FOUND_PREFIX, FOUND, LINK = "found:", "SPAN", "link"
 # Hashes of the labels of tokens outside and inside of spans.
 _OUT, _FOUND = (np.uint64(get_string_id(label)) for label in ("O", "SPAN"))

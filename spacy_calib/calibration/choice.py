@@ -60,7 +60,11 @@ class StepSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ChoiceInputs:
-    """The arguments of a choice. group (Callable): Applies a grouping to the labels. scalable (bool): One label per token."""
+    """The arguments of a choice.
+
+    data (FitData): The pairs. group (Callable): Applies a grouping to the labels. scalable (bool): Whether a token has one
+    label only. learn_context (LearnContext | None): Fits a context; None leaves it out.
+    """
 
     data: FitData
     group: Callable[[Grouping], Groups]
@@ -112,7 +116,7 @@ def candidates(selector: Selector, inputs: ChoiceInputs, progress: Progress = UN
 
 
 def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, Any]]:
-    """Return the table of plans, the best first, with differences to its loss. units (Ints): Of cross-validation, by pair."""
+    """Return a table of plans, with differences to the loss of the first. units (Ints): Cross-validation unit of each pair."""
     differences = [mean_with_error(plan.losses - ranking[0].losses, units) for plan in ranking]
     return [
         {"candidate": plan.name, "loss": float(plan.losses.mean()), "difference": mean, "error": error, "size": plan.size}
@@ -121,7 +125,7 @@ def compare(ranking: Sequence[CalibrationPlan], units: Ints) -> list[dict[str, A
 
 
 def pick(trials: Sequence[Mapping[str, Any]]) -> int:
-    """Return the index of the best trial, but of raw scores only if they are better by more than a standard error."""
+    """Return the index of the best trial; the second one if raw scores are the best by no more than a standard error."""
     is_unclear = len(trials) > 1 and trials[0]["candidate"] == RAW and trials[1]["difference"] <= trials[1]["error"]
     return int(is_unclear)
 

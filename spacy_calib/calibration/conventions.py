@@ -1,6 +1,6 @@
 """Tags that the model and the gold use by different conventions, and Platt scaling fitted without the tokens concerned.
 
-A step after a context shrinks its scores towards that line. No Docs are needed.
+`Shrinkage`, a step after a context, shrinks scores towards that line. No Docs are needed.
 """
 
 from __future__ import annotations

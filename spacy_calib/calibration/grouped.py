@@ -21,7 +21,7 @@ from .tag_offsets import TagOffsets
 
 @dataclass(frozen=True)
 class GroupFit(Serializable):
-    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): Why it has no map of its own, or ""."""
+    """The fit of one group. pairs, hits (int): Their numbers. fallback (str): The map used instead, and why; "" for its own."""
 
     pairs: int = saved_field(whole())
     hits: int = saved_field(whole())

@@ -52,7 +52,12 @@ class RecallCounts:
     entities: DocumentCounts
 
     def to_dict(self, confidence: float) -> dict[str, Any]:
-        """Return the totals with "recall", "share" flagged, and its interval "low" to "high" for as many other tokens."""
+        """Return the totals as a dict.
+
+        "tokens" of gold entities, "found" (flagged) ones, and "recall"; "flagged" tokens and their "share", with the
+        prediction interval "low" to "high" of that share among as many other tokens; "entities", and "touched" ones, which
+        have a flagged token.
+        """
         (n_scored, n_flagged), (n, n_found) = self.scored_tokens.totals(), self.entity_tokens.totals()
         share = n_flagged / n_scored if n_scored else None
         low = high = None

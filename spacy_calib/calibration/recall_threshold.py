@@ -18,7 +18,7 @@ class RecallThreshold:
     """A cut-off with its recall.
 
     cutoff (float | None): The highest cut-off that reaches the recall; None if there is none.
-    tokens, n_found (int): Number of tokens of gold entities, and of those at or above the cut-off (all without one).
+    tokens, n_found (int): Number of tokens of gold entities, and of those at or above the cut-off (of all if it is None).
     """
 
     cutoff: float | None
@@ -110,7 +110,7 @@ def design_effects(documents: Ints) -> Floats:
 
 
 def effective_size(sizes: Ints, n_found: Ints) -> float:
-    """Return how many independent tokens those of documents are worth. sizes, n_found: Tokens, and found ones, of each."""
+    """Return the effective number of independent tokens. sizes, n_found (Ints): Tokens, and found ones, of each document."""
     has_tokens = sizes > 0
     sizes, n_found = sizes[has_tokens], n_found[has_tokens]
     n = int(sizes.sum())

@@ -37,9 +37,10 @@ def is_enough(unit: str, n_units: int) -> bool:
 class Replacement(Serializable):
     """The comparison of a new fit with the present calibration: mean log losses of the same units, and the winner.
 
-    present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None): That of
-        the present scores with an adaptation; None with a single document. error (float): Standard error, by document, of the
-        difference between the fit and the better one of the others. units (int): Number of units. unit (str): What they are.
+    present, fit (float): Loss of the present scores, and cross-validated loss of the new fit. adapted (float | None):
+        Cross-validated loss of the present scores with an adaptation; None with a single document. error (float): Standard
+        error, by document, of the difference between the fit and the better one of the others. units (int): Number of units.
+        unit (str): What they are.
     winner (str): PRESENT, ADAPTED or FIT.
     """
 

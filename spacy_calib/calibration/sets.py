@@ -20,7 +20,7 @@ COVERAGES = ("marginal", "group", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Cuts(Serializable):
-    """Cuts: tags with a nonconformity up to a cut are in a set; 1 if no smaller cut has the coverage. tokens: Of the fit."""
+    """Greatest nonconformity in a set, by condition (1 if no smaller cut has the coverage), and number of fit tokens."""
 
     values: Floats = saved_field(floats(0.0, 1.0))
     tokens: Ints = saved_field(wholes())
@@ -182,7 +182,7 @@ class ConformalSets:
         return in_set, out_of_reach
 
     def _apply_cuts(self, rows: Ints, tags: Ints, scores: Floats, n_tokens: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the sets without the rule of `nonempty`: (in_set, out_of_reach), as `predict`."""
+        """Return (in_set, out_of_reach) as `predict` does, but without the top tags that `nonempty` adds."""
         if self.coverage == "tag":
             tag_cuts = self.tag_cuts()
             cuts = tag_cuts[np.minimum(tags, len(tag_cuts) - 1)]
@@ -195,12 +195,12 @@ class ConformalSets:
         return 1.0 - scores <= cuts, out_of_reach
 
     def group_cuts(self) -> Floats:
-        """Return the cut of each group, with fallback, shape (n_groups + 1,); the last is for none. RAISES C004: not fitted."""
+        """Return the cut of each group, with fallback, (n_groups + 1,); the last is for no group. RAISES C004: not fitted."""
         _, of_all, of_group, _ = self._fitted_cuts()
         return np.where(of_group.tokens >= self.min_tokens, of_group.values, of_all)
 
     def tag_cuts(self) -> Floats:
-        """Return the cut of each tag, with fallback, (n_tags + 1,); the last is for later labels. RAISES C004: not fitted."""
+        """Return the cut of each tag, with fallback, (n_tags + 1,); the last is for new labels. RAISES C004: not fitted."""
         groups, of_all, _, of_tag = self._fitted_cuts()
         # The fallback of tags without a group is the cut of all tokens.
         fallback = np.append(self.group_cuts()[:-1], of_all)[groups.of_tag]

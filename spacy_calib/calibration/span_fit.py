@@ -23,7 +23,7 @@ _FOLDS = 5
 class SpanData:
     """The n spans of a source that a span calibration is fitted on.
 
-    spans (Spans), raw (Floats): With raw scores. hits (Ints): Right (1), wrong (0), or gold not known (-1).
+    spans (Spans), raw (Floats): The spans, and their raw scores. hits (Ints): 1 right, 0 wrong, -1 gold not known.
     documents (Ints): Document of each, ascending. gold (Ints): Number of gold spans of each document, shape (n_docs,).
     RAISES C002: lengths differ.
     """
@@ -58,7 +58,7 @@ class SpanData:
         return Pairs(np.arange(len(index)), self.spans.labels[index], self.raw[index], self.hits[index] == 1, len(index))
 
     def pairs_with(self, scores: Floats, unit: str = DOCUMENT) -> JudgedPairs:
-        """Return the pairs with these calibrated scores. unit (str): What a document is."""
+        """Return the pairs with these calibrated scores. unit (str): What counts as a document."""
         return JudgedPairs(self.pairs, scores, self.known_documents, unit)
 
 
@@ -85,7 +85,7 @@ class SpanFit:
 
 
 def held_out_scores(data: SpanData, groups: Groups) -> Floats:
-    """Return the out-of-fold score of each known span, by a map; the raw score if there is one document."""
+    """Return the out-of-fold score of each known span, by maps without context; the raw score if there is one document."""
     spans, pairs = data.known_spans, data.pairs
     if len(np.unique(data.known_documents)) < 2:
         return pairs.scores

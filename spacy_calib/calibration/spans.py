@@ -153,7 +153,7 @@ def _why_unfittable(n: int, n_hits: int) -> str:
     return ""
 
 
-# The form of a saved SpanCalibration; the class of its context, in a later room, checks the context.
+# The form of a saved SpanCalibration; the class of its context, in `context.tokens`, checks the context.
 SPANS: dict[str, Form] = {
     "span_maps": maybe(list_of(SpanRecalibrator.read, 2, 2)),
     "cutoffs": maybe(Cutoffs.read),
@@ -181,7 +181,7 @@ class SpanMaps:
 
 
 class SpanContextStep(CalibrationStep, Protocol):
-    """A fitted context of spans, which adjusts scores of spans on the Doc; its class is in a later room."""
+    """A fitted context of spans, which adjusts scores of spans on the Doc; its class is in `context.tokens`."""
 
     def state(self) -> dict[str, Any]: ...
 

@@ -76,7 +76,7 @@ class FitData:
 class ContextFit:
     """A fitted context with its out-of-fold scores.
 
-    context (Any): Fitted; its `model_` is None if there are too few data. Its class is in a later room.
+    context (Any): Fitted; its `model_` is None if there are too few data. Its class is in `context.tokens`.
     view (Any): The data as the features see it, with scores as `held_out` and `unlabelled_scores`; None if spans cannot use it.
     held_out (Floats): Out-of-fold score of each pair; unchanged without a model.
     unlabelled_scores (Floats): Scores of entries without gold. why (str): Why it changes no scores of tokens, or "".

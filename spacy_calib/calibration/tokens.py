@@ -80,7 +80,7 @@ class PredictedLabels:
 
 
 class Context(CalibrationStep, Protocol):
-    """A fitted context; its class is in a later room.
+    """A fitted context; its class is in `context.tokens`.
 
     functions: Functions of Docs that compute its features. shrinkage (CalibrationStep | None): A step after the maps.
     """

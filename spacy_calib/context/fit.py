@@ -162,9 +162,7 @@ def _share_reordered(pairs: Pairs, new_scores: Floats) -> float:
 
 
 def _learn_columns(context: TokenContext, tokens: TokenScores) -> Floats:
-    """Return the standardized features of the fit data, and store in the context the meaning, mean and deviation of each
-    column.
-    """
+    """Return the standardized features, and store the feature and name, mean and deviation of each column in the context."""
     values = [feature(tokens) for feature in context.features]
     context.columns_ = tuple(
         (feature.name, meaning)

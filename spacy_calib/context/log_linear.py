@@ -39,8 +39,9 @@ _MAX_CELLS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class BlockWeights(Serializable):
-    """Weights of a block, shape (len(codes), width), of the codes in the fit data (ascending).
+    """Weights of the codes of a block.
 
+    codes (Ints): Codes that occur in the fit data, ascending. values (Floats): Their weights, shape (len(codes), width).
     size (int): Number of all codes.
     """
 
@@ -64,10 +65,7 @@ class BlockWeights(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(Serializable):
-    """A log-linear model: log-odds of the score plus the weights of all blocks (by name).
-
-    ridge (float): Strength of the L2 penalty.
-    """
+    """A log-linear model: log-odds of the score plus the weights of all blocks (by name). ridge (float): Its L2 penalty."""
 
     ridge: float = saved_field(number(0.0))
     weights: Mapping[str, BlockWeights] = saved_field(dict_of(BlockWeights.read))
@@ -85,9 +83,7 @@ class LogLinear(Serializable):
 
     @cached_property
     def _table(self) -> tuple[Ints, Floats] | None:
-        """Return the start of each block of CODE_BLOCKS and their weights in one array, each after a 0; None if it is too
-        large.
-        """
+        """Return the start of each block of CODE_BLOCKS, and their weights in one array, each after a 0; None if too large."""
         single = [self.weights[name] for name in CODE_BLOCKS if name in self.weights]
         starts = np.cumsum([1, *(weights.size + 1 for weights in single)])
         if starts[-1] > _MAX_CELLS:
@@ -113,9 +109,9 @@ class LogLinear(Serializable):
         return sigmoid(np.add.reduce(parts)[:n])
 
     def reindex_words(self, blocks: Sequence[WeightBlock], new_indices: Mapping[str, Ints], n: int) -> LogLinear:
-        """Return the model for a reordered vocabulary. new_indices (Mapping): Of each "form", "ending".
+        """Return the model for a reordered vocabulary.
 
-        n (int): Codes of each.
+        new_indices (Mapping): "form" or "ending" -> new index of each old one. n (int): Number of codes of each form or ending.
         """
         weights_by_block = dict(self.weights)
         for block in blocks:
@@ -139,7 +135,7 @@ class LogLinear(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class PairData:
-    """n pairs to learn from. log_odds (Floats): Log-odds of their scores. hits, documents: Of each pair."""
+    """n pairs to learn from, each with its inputs, hit and document. log_odds (Floats): Log-odds of their scores."""
 
     log_odds: Floats
     inputs: PairInputs

@@ -176,8 +176,7 @@ _FURTHER_STATE = record({"names": tuple_of(text), "model": SpanRecalibrator.read
 
 
 class FurtherScores:
-    """The context of documents: it adjusts the score of the label that is on top by raw scores, by further scores of the
-    source.
+    """The context of documents: it adjusts the score of the top label (by raw score) with further scores as features.
 
     names_ (tuple[str, ...]): Names of the further scores. model_ (SpanRecalibrator | None): The recalibrator; None before the
         fit.
@@ -256,7 +255,7 @@ _SPAN_INPUTS = (
 
 @dataclass(frozen=True, eq=False)
 class LabelMatch(Serializable):
-    """Number of each token label, and of each span label: those with the same number belong together; -1 belongs to none."""
+    """Which token labels (tags) belong to which span labels (labels): those with the same number; -1 belongs to none."""
 
     tags: Ints = saved_field(wholes(-1))
     labels: Ints = saved_field(wholes(-1))
@@ -280,7 +279,7 @@ class LabelMatch(Serializable):
         return cls(np.array(of_tags, dtype=np.intp), np.array([number[label] for label in labels], dtype=np.intp))
 
     def scores(self, view: TokenView, tokens: Ints, labels: Ints) -> Floats:
-        """Return the scores after the context of n span labels, each at a token: sums over token labels, 1 if unknown, (n,)."""
+        """Return P(span label) at n tokens after the context, summed over its token labels, (n,); 1 without any."""
         entries, n_tokens = view.tokens, len(view.forms)
         tag_numbers, label_numbers = np.append(self.tags, -1), np.append(self.labels, -1)
         numbers = label_numbers[np.minimum(labels, len(self.labels))]

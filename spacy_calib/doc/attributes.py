@@ -101,9 +101,7 @@ def token_score(token: Token, attr: str) -> float | None:
 
 
 def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: tags that include the right one as often as `sets` promises, most probable first; None without such a
-    set.
-    """
+    """Token._.<attr>_set: tags that contain the right one with the probability set in `sets`, best first; None without sets."""
     match = find_row(token, attr)
     return None if match is None else match[0].set_of(match[1])
 
@@ -122,9 +120,7 @@ def token_flag(token: Token, attr: str) -> bool | None:
 def token_scores(
     token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
 ) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated (`raw`: raw) probability above the threshold, highest first; None without
-    values.
-    """
+    """Token._.<attr>_scores: tag -> calibrated (or raw) probability above the threshold, highest first; None without a row."""
     match = find(token, attr)
     return None if match is None else (match[0].raw_of if raw else match[0].scores_of)(match[1])
 
@@ -133,17 +129,13 @@ def token_scores(
 
 
 def span_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span on the Doc (or of its link) as scored; None if its text or a token label that counts has
-    changed.
-    """
+    """Return the values of a span on the Doc, or of its link; None if its text or a token label that counts has changed."""
     match = find_span(span, attr) if len(span) else None
     return match if match is not None and match.on_doc else link_values(span, attr)
 
 
 def shown_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a span, under the default prefix those of the pipe of entities if no other pipe scored labelled
-    spans.
-    """
+    """Return the values of a span; under the default prefix those of ENTITY_ATTR if no other pipe scored labelled spans."""
     values = span_values(span, attr)
     if values is not None or attr != DEFAULT_ATTR or has_labelled_spans(span.doc, attr):
         return values
@@ -157,9 +149,7 @@ def span_accept(span: Span, attr: str) -> bool | None:
 
 
 def span_links(span: Span, attr: str) -> dict[str, float] | None:
-    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first; None without
-    values.
-    """
+    """Span._.<attr>_links: identity (or "NIL") -> calibrated probability above the threshold, highest first; None if none."""
     match = row_of_span(span, attr)
     return None if match is None else match[0].scores_of(match[1]) or None
 
@@ -197,7 +187,7 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
 
 
 def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
-    """Doc._.<attr>_set: categories that include the right one as often as the pipe's `sets` promise, most probable first."""
+    """Doc._.<attr>_set: categories that contain the right one with the probability set in `sets`, best first."""
     block = document_block(doc, attr)
     return None if block is None else block.set_of(0)
 

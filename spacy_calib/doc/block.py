@@ -36,11 +36,11 @@ UNIT, ENTRY, BOUND = "unit", "entry", "bound"
 
 
 class SpanValues(NamedTuple):
-    """What a block holds of one span: its probability, and 1 or 0 if it reaches a cut-off (accept; -1 without cut-offs).
+    """The scores of one span in a block, and whether it reaches its cut-off (accept: 1 or 0, -1 without cut-offs).
 
-    offset (int): First character, in the text of the block. text_digest (int): Digest of text and offset. text_hash
-        (int): Hash of the text, 0 if only the digest is known. on_doc (bool): False
-        for a candidate. layer (str), label_digest (int): Of the token labels that the probability depends on; "" and 0 if none.
+    offset (int): First character, in the text of the block. text_digest (int): Digest of text and offset. text_hash (int): Hash
+        of the text, 0 if only the digest is known. on_doc (bool): False for a candidate. layer (str), label_digest (int):
+        Annotation and digest of the token labels that the probability depends on; "" and 0 if none.
     """
 
     offset: int
@@ -81,9 +81,10 @@ def _low_bits(label: str) -> int:
 
 
 class BlockColumn(NamedTuple):
-    """A column of a block: `numpy.dtype.kind`, what each number is of, and whether every block has it.
+    """A column of a block.
 
-    per (str): UNIT, ENTRY or BOUND (first entry of each row, and the number of entries: CSR row pointers).
+    kind (str): As `numpy.dtype.kind`. is_required (bool): Whether every block has it. per (str): What each value belongs to:
+    UNIT, ENTRY or BOUND (first entry of each row, and the number of entries: CSR row pointers).
     has_extra (bool): Whether values of entries below the threshold follow.
     """
 
@@ -93,6 +94,9 @@ class BlockColumn(NamedTuple):
     has_extra: bool = False
 
 
+# start, word: first character of a unit, and digest of its text and start. head: offset to its partner. carried: low bits of
+# the hash of its predicted label. out_of_reach: only a set of all labels has the coverage. flag, accept: 1, 0, or -1 without
+# cut-off. tag: index in the labels of the block. in_set: in the prediction set. column: column of the source, for lemmas.
 COLUMNS = {
     "start": BlockColumn("u", UNIT, True), "word": BlockColumn("u", UNIT, True), "head": BlockColumn("i", UNIT),
     "carried": BlockColumn("u", UNIT), "out_of_reach": BlockColumn("b", UNIT), "flag": BlockColumn("i", UNIT),
@@ -219,9 +223,7 @@ class Block:
         return row
 
     def has_head(self, row: int, token: Token) -> bool:
-        """Return whether the token still has the head (or last token of its entity) that its row was written for, if it needs
-        one.
-        """
+        """Return whether the token still has the head (or last token of its entity) of its row; True for rows without heads."""
         if self.head is None:
             return True
         head = self.annotation.partner(token)
@@ -247,7 +249,7 @@ class Block:
         return None if i is None else TokenValues(self.raw[i], self.calibrated[i])
 
     def set_of(self, row: int) -> tuple[str, ...] | None:
-        """Return the labels in the prediction set of a row, best first; None without sets, or if no set keeps the promise."""
+        """Return the labels in the prediction set of a row, best first; None without sets, or if only all labels would do."""
         if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
             return None
         return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])

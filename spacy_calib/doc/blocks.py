@@ -1,11 +1,12 @@
-"""What a Doc keeps: one block of arrays per annotated Doc, in `doc.user_data`. How a token finds its row: see `rows`.
+"""What is stored on a Doc: one block of arrays per annotated Doc, in `doc.user_data`. `rows` finds the row of a token.
 
 A block's key is ("._.", "_<attr>", start, start + print). `Span.as_doc` and `Doc.from_docs` of spaCy move both offsets,
 so `start`, 0 when written, says where in the text the block's Doc now begins. `print` is a checksum of the block: it
 shows damage, and keeps blocks of different Docs apart that end up at one start, where one would overwrite the other.
 
-A word is known by its width (from the next word's place; "end" stands for that behind the last) and by a short digest
-of word and place. In a block cut from another, "origin" is to be added to a place.
+A token is recognized by its first character, its width (up to the start of the next token; up to "end" for the last one) and
+a short digest of its text and first character. A block cut from another keeps the digests: "origin" is to be added to a
+character before it is compared with them.
 """
 
 from __future__ import annotations
@@ -52,9 +53,7 @@ def unit_digests(unit: str, positions: Hashes) -> NDArray[Any]:
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """Return the predicted labels of a Doc as numbers, a row per token: label hash; for arcs also offset and digest of the
-    head.
-    """
+    """Return the predicted labels of a Doc, a row per token: label hash; for arcs also offset and digest of the head."""
     columns = [annotation.hashes(doc)]
     if annotation.arcs:
         offsets = head_offsets(doc)

@@ -88,7 +88,7 @@ class PredictedLabelReader:
         return np.array(hashes, dtype=np.uint32)
 
     def _read_units(self, doc: Doc) -> LabelPredictions:
-        """Return what `_read_block` does for a Doc without a block that fits it: its units one by one."""
+        """Read the units of a Doc one by one, if it has no block that fits it as a whole."""
         view = doc_view(doc, self.attr)
         if view is None:
             return _NO_LABELS
@@ -110,6 +110,6 @@ _NO_LABELS = LabelPredictions(*(np.zeros(0, dtype=np.intp),) * 2, *(np.zeros(0),
 
 
 def join_labels(parts: Sequence[LabelPredictions]) -> LabelPredictions:
-    """Concatenate what was read of Docs, which are numbered from 0."""
+    """Concatenate the predictions of several Docs, which are numbered from 0."""
     numbered_parts = [part._replace(documents=np.full(len(part.raw), number)) for number, part in enumerate(parts)]
     return LabelPredictions(*(np.concatenate(column) for column in zip(_NO_LABELS, *numbered_parts, strict=True)))

@@ -52,7 +52,8 @@ class DocCalib(dict):
         have no values here.
     scored (NDArray[bool]): Which tokens have values, shape (n_tokens,); (1,) for a document. doc (Doc): The Doc.
     ents (tuple[ScoredSpan, ...]): Entities (or categorized spans) with a score, in text order.
-    candidates (tuple[ScoredSpan, ...]): Spans that the beam held but did not choose, most probable first.
+    candidates (tuple[ScoredSpan, ...]): Scored spans that are not on the Doc, such as those that a beam rejected; most probable
+        first.
     """
 
     __module__ = "spacy_calib"  # pickles outlive a move of the file
@@ -113,9 +114,8 @@ class DocCalib(dict):
     def sample(self, n: int = 100, seed: int = 0) -> Sequence[Any]:
         """Return n annotations of the whole Doc, sampled by the calibrated probabilities (parses by the parser's).
 
-        RAISES C418: no installed plug-in samples. C105: the plug-in cannot be imported. C001: n or seed is negative. Also the
-            errors
-        of the plug-in.
+        RAISES C418: no installed plug-in samples. C105: the plug-in cannot be imported. C001: n or seed is negative. Further
+            errors are those of the plug-in.
         """
         for point in entry_points_of(_ADDED):
             if point.name == "sample":

@@ -84,7 +84,7 @@ def entered_by(command: str) -> Iterator[None]:
 
 
 def advise(key: str, state: str = ANY, **values: object) -> str:
-    """Return what to do: the advice of the core, then of plug-ins. state (str): Of the pipeline. values: Its fields."""
+    """Return the advice of core and plug-ins under a key of ADVICE. state (str): Such as FITTED. values: Its fields."""
     entry = _entry.get()
     lines = []
     for table in (ADVICE, *_added_advice()):

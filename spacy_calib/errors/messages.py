@@ -67,7 +67,7 @@ MESSAGES = {
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
-    "C490": "A component of the pipeline fails ({why}); copy the pipeline anew if a file of it is damaged, else mend the component.",
+    "C490": "A component of the pipeline fails ({why}); copy the pipeline anew if a file of it is damaged, else fix the component.",
     "C051": "Data not found: {path}. Give a file, or a folder of files, that exists.",
     "C491": "The folder {path} of the data cannot be read ({why}); give one that you may read, and that nothing else changes meanwhile.",
     "C052": "The data in {path} contains no documents; give files with texts, or with gold where the command needs it (`spacy convert` makes .spacy files).",
@@ -150,7 +150,7 @@ MESSAGES = {
     # Slices and comparisons
     "C600": "The function '{key}' of the registry calib_keys failed on the Doc that begins {text}: {why}; fix the function.",
     "C601": "No document has a value under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
-    "C602": "Each of the {n} documents has another value under the key '{key}', so no slice has several documents; give a key whose values documents share.",
+    "C602": "The {n} documents all have different values under the key '{key}', so no slice has several documents; give a key whose values documents share.",
     # Scores of other components
     "C740": "Further scores ({given}) need documents with exactly one category, but here a document may have several (exclusive = false); name one score, a mapping of categories.",
     "C742": "The pipe '{name}' was fitted with the further scores {wanted}, but its source reads {given}; name the former in the source (score), or fit the pipe again.",
@@ -186,14 +186,14 @@ MESSAGES = {
     # Context
     "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
     # Uses of scores
-    "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} with gold (by {by}); label another one, picked at random.",
+    "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} (counted by {by}); label another one, picked at random.",
     "C412": "The labels of '{name}' ('{own}') cannot be sampled together with scores of '{layer}'; name the component that the calib pipe '{attr}' reads.",
     "C749": "The output {path} cannot be written: no installed package has a writer for {suffix}; install {package}.",
     # Slices and comparisons
     "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' in both {model} and {other} (--against); give both the tokens of the gold (--gold-preproc).",
-    "C618": "The event of {model} for each {called} is '{event}', but that of {other} (--against) is '{given}'; fit both with one --event.",
+    "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one --event.",
     # Uses of scores
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to sample from; run a pipeline with a fitted calib pipe of that prefix over it, and sample before its words change.",
     "C418": "Whole annotations cannot be sampled: no installed package adds 'sample' to Doc._.<attr> (entry points of the group spacy_calib_view); install all of spacy-calib.",

@@ -105,7 +105,7 @@ def _check_samples(n_samples: int, coverage: float) -> None:
 
 
 class ResampledMean(ResampledFigure):
-    """A mean over pairs. values (Floats): The mean less each resample's studentised distance in units of its error."""
+    """A mean over pairs. values (Floats): Mean - t * standard error, t being the studentised distance of each resample."""
 
     def rank(self, share: float) -> int:
         return rank_of(share, len(self.values))

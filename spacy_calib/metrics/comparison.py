@@ -84,7 +84,7 @@ def span_rows(model: Floats, other_model: Floats, seed: int = 0) -> list[Compari
 
 
 def make_row(figure: str, a: float, b: float, interval: Interval) -> ComparisonRow:
-    """Make a row from the figure of the model, that of the other one, and the interval of b - a."""
+    """Make a row. a, b (float): Figures of the model and of the other one. interval (Interval): Interval of b - a."""
     low, high, better = interval.low, interval.high, None
     if low is not None and high is not None and not low <= 0 <= high:
         better = "other" if (low > 0) == (figure in RISING) else "model"
@@ -94,8 +94,10 @@ def make_row(figure: str, a: float, b: float, interval: Interval) -> ComparisonR
 def part_row(right: Floats, right_other: Floats, documents: Ints) -> dict[str, Any]:
     """Compare the accuracies of two pipelines on n units of a part of the data.
 
-    The test is the t test of `gap_of`; its error is at least that of as many independent units on which the two differ.
-    right, right_other (Floats): 1 if the unit is right under a pipeline, else 0.
+    The p value is of the t test of `gap_of` over documents. The variance of the difference in right units is at least the
+    number of units on which the two differ, as if these were independent; else few documents could show too small an error.
+
+    right, right_other (Floats): 1 if the unit is right under a pipeline, else 0. documents (Ints): Document of each unit.
     RETURNS (dict): "n", "documents", "model", "other", "difference", "low", "high" and "p".
     """
     gap = gap_of(right_other, right > 0, documents)
@@ -110,7 +112,7 @@ def part_row(right: Floats, right_other: Floats, documents: Ints) -> dict[str, A
 
 
 def same_units(model: ScoredCorpus, other_corpus: ScoredCorpus) -> tuple[Ints, Ints]:
-    """Return the rows, in either corpus, of units at the same characters of a Doc, with a scored label in both and gold."""
+    """Return the units at the same characters, with gold and a scored label in both: (rows of the one corpus, of the other)."""
     (start, end), (other_start, end_other) = (_character_offsets(corpus) for corpus in (model, other_corpus))
     width = 1 + int(max(end.max(initial=0), end_other.max(initial=0)))
     _, model_rows, other_rows = np.intersect1d(model.docs * width + start, other_corpus.docs * width + other_start, True, True)

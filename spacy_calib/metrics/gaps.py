@@ -42,12 +42,12 @@ class Gap:
 def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispersion: float | None = None) -> Gap | None:
     """Return the gap of n scores by document, with a 95 % interval.
 
-    The test is a t test of the documents' summed gaps. Its error is at least that of as many independent calibrated
-    scores. Its degrees of freedom are one less than the number of documents of equal size that would give as much
-    evidence (Kish 1965). With few documents it rejects less often than its level. If these are some of many documents,
-    the overdispersion among all of them counts as much as ten of these.
+    The test is a t test of the documents' summed gaps. The variance of their sum is at least that of independent calibrated
+    scores, the sum of score * (1 - score). The degrees of freedom are one less than the number of documents of equal size that
+    would give as much evidence (Kish 1965). With few documents it rejects less often than its level.
 
-    scores, hits, documents: One of each per unit. overdispersion (float | None): From `document_overdispersion`.
+    scores, hits, documents: One of each per unit. overdispersion (float | None): From `document_overdispersion` of all
+        documents, if these are some of many: it counts as much as ten of these. None uses these documents alone.
     RETURNS (Gap | None): None without scores. RAISES C001: values out of range. C002: lengths differ.
     """
     probabilities, right, codes, n_documents = _check_units(scores, hits, documents)
@@ -67,7 +67,7 @@ def gap_of(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, overdispers
 
 
 def document_overdispersion(scores: ArrayLike, hits: ArrayLike, documents: ArrayLike) -> float:
-    """Return the variance of the documents' gaps over that of independent calibrated scores; at least 1."""
+    """Return the variance of the documents' summed gaps, divided by that of independent calibrated scores; at least 1."""
     probabilities, right, codes, n_documents = _check_units(scores, hits, documents)
     variance = float((probabilities * (1.0 - probabilities)).sum())
     if n_documents < 2 or not variance:

@@ -19,9 +19,9 @@ _IN_A_BIN = 20
 
 
 class Slice(NamedTuple):
-    """A part of the data. name (str): In words.
+    """A part of the data. name (str): The property that its units share, in words.
 
-    units (Ints): Indices of its tokens or entities, shape (n_units,); for `judge_slices` those of their top-label pairs.
+    units (Ints): Indices of its tokens or entities, shape (n_units,); for `judge_slices` indices of their top-label pairs.
     """
 
     name: str

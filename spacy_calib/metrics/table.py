@@ -94,11 +94,11 @@ def calibration_table(
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
     pairs (Pairs), calibrated_scores (Floats): n pairs, and their scores after calibration. groups (Groups): Of the tags.
-    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What a document is.
+    documents (Ints | None): Of each pair, for the intervals of the true error. unit (str): What counts as a document.
     metrics (Mapping): Short name -> metric.
     RETURNS (dict): "tokens", "pairs", "accuracy"; "by": what the intervals resample, None if documents are not known;
         "errors": an ErrorRow for all, each group and the mean, as dicts;
-        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": of `changes`.
+        "scores": name -> {"raw", "calibrated"} for ece and each metric; "change": from `changes`.
     RAISES C190: a metric has the name of a figure that is not a metric.
     """
     settings = TableSettings(n_bins, seed, documents)

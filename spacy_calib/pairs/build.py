@@ -283,7 +283,7 @@ class JudgedPairs:
     """n pairs with gold, before and after calibration.
 
     pairs (Pairs): Raw scores and hits. calibrated (Floats): The calibrated score of each pair.
-    documents (Ints): The document of each pair. unit (str): What a document is, such as "sentence".
+    documents (Ints): Document of each pair. unit (str): What counts as a document, such as "sentence".
     """
 
     pairs: Pairs

@@ -1,4 +1,4 @@
-"""Documents of the source to which texts belong, and folds of whole documents or runs of sentences. No Docs are needed.
+"""The documents that texts come from, and folds of whole documents or runs of sentences. No Docs are needed.
 
 Parts of one document are alike: resampled as if each were a document, they would make intervals too narrow.
 """
@@ -43,7 +43,7 @@ class DocumentNumbers:
         return len(self._numbers) + self._n_texts
 
     def number(self, document: SourceDocument) -> int:
-        """Return the number of a document, the next free one for a new document. Each text is new, so it is not remembered."""
+        """Return the number of a document, the next free one if it is new. A document of the unit TEXT is always new."""
         self._units.add(document.unit)
         if document.unit != TEXT:
             return self._numbers.setdefault(document, len(self._numbers) + self._n_texts)
@@ -52,7 +52,7 @@ class DocumentNumbers:
 
     @property
     def unit(self) -> str:
-        """The unit of all documents, such as "document or sentence"; a file of Docs, some of one sentence, has no sentences."""
+        """The units of all documents, such as "document or sentence". Among Docs of a file, single sentences are Docs, too."""
         units = self._units - ({SENTENCE} if DOC in self._units else set())
         return " or ".join(sorted(units)) or DOC
 
@@ -74,7 +74,7 @@ def extent_in_words(unit: str, n: int, row_unit: str, n_rows: int) -> str:
 
 
 def by_unit(unit: str, n: int) -> str:
-    """Return what the intervals of a table resample: "by document (20)"."""
+    """Return the note of a table on what was resampled for its intervals, and how many: "by document (20)"."""
     return f"by {unit} ({n:,})"
 
 
@@ -121,9 +121,9 @@ def cross_fit(folds: Ints, score: Callable[[Ints, Ints], Floats], progress: Prog
 
 
 def thin_out(documents: Ints, n_most: float) -> Ints:
-    """Sample about this many pairs: whole documents, two at least, at equal distances.
+    """Select about n_most pairs: those of some whole documents, at least two, evenly spaced in the order of documents.
 
-    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending.
+    documents (Ints): The document of each pair. RETURNS (Ints): Indices of pairs, ascending; all if there are no more.
     """
     if len(documents) <= n_most:
         return np.arange(len(documents))

@@ -38,7 +38,7 @@ def map_to_paste(pairs: Mapping[str, str]) -> str:
 
 
 def split_pairs(text: str) -> list[tuple[str, str]] | None:
-    """Split a map into its pairs, by the first way in which every pair has a label; None if the text is no map."""
+    """Return (label, gold label) pairs, by the first split that works: "," and "=" may be labels. None if it is no map."""
     stack: list[tuple[int, list[tuple[str, str]]]] = [(0, [])]
     while stack:
         offset, pairs = stack.pop()
@@ -114,10 +114,10 @@ _MOST_NAMES = 8
 class UnknownGold:
     """Gold labels that a component does not know.
 
-    n (int): Tokens with such a label (spans, if only these have gold). share (float): Of those with gold other than "O".
-    labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (its top label, unknown gold label, tokens).
-    counterparts (Mapping): Each of its labels that the gold lacks -> the gold label that most often replaces it.
-    unit (str): What n counts; "" for the unit that has labels.
+    n (int): Tokens with such a label (spans, if only these have gold). share (float): n as a share of the tokens with gold
+    other than "O". labels (Sequence[str]): Labels of the component. pairs (Sequence[tuple]): (top label, unknown gold label,
+    number of tokens). counterparts (Mapping): Label of the component that the gold lacks -> its most frequent gold label. unit
+    (str): What n counts; "" for the unit that the component labels.
     """
 
     n: int
@@ -131,7 +131,7 @@ class UnknownGold:
     def from_confusions(
         cls, confusion_counts: Mapping[tuple[str, str], int], n: int, gold: Mapping[str, int], labels: Sequence[str]
     ) -> UnknownGold:
-        """Build from confusions: (top label, gold label) -> tokens. n (int): Tokens whose gold label is unknown."""
+        """Build from numbers of tokens: by (top label, gold label), with an unknown gold label (n), and by gold label."""
         n_labelled = sum(count for label, count in gold.items() if label != OUTSIDE)
         confusions = [
             (predicted_label, gold_label, count)

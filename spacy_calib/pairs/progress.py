@@ -30,7 +30,7 @@ class Progress:
     def track(self, steps: Iterable[Step], n: int | None = None) -> Iterator[Step]:
         """Yield the steps, each an equal share of the stretch; report the start of each, and the end.
 
-        n (int | None): Number of steps; None takes len(), or 1 if there is none.
+        n (int | None): Number of steps; None takes len(steps), or 1 if they have no length.
         """
         total = n or (len(steps) if isinstance(steps, Collection) else 1)
         for number, step in enumerate(steps):

@@ -48,8 +48,8 @@ class ScoredCorpus:
 
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
-    doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What a document is. row_unit
-    (str): "token" or "document".
+    doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What counts as a document.
+    row_unit (str): "token" or "document".
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
     labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
@@ -58,7 +58,7 @@ class ScoredCorpus:
     rows, tags, columns (Ints): Of each of the m scores: token, ascending; tag, an index in names; column of the source.
     tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
     a gold label: 1 or 0, -1 without gold.
-    numbers (Ints | None): Number of each Doc in the data; None if all Docs are here. origins (tuple[dict, ...]): "line",
+    numbers (Ints | None): Number of each Doc in the data; None if they are 0, 1, 2 ... origins (tuple[dict, ...]): "line",
     "file", "id", "meta" of each Doc, or ().
     """
 

@@ -22,7 +22,7 @@ MANY, FEW = 0.1, 0.01
 
 @dataclass(frozen=True, eq=False)
 class TextUnits:
-    """n texts, documents and their sentences: digest, number of words, document, and whether it is the whole document."""
+    """n texts, each a whole document or one of its sentences: digest, number of words, document, and whether it is whole."""
 
     digests: Digests
     words: Ints
@@ -59,7 +59,7 @@ class TrainTestOverlap:
 class FitTextDigests(Serializable):
     """Digests of the texts of a fit.
 
-    digests (Digests): Of the documents and sentences of LEAST_WORDS words or more, the MOST lowest, ascending.
+    digests (Digests): Of the documents and sentences of LEAST_WORDS words or more, the lowest MOST, ascending.
     salt (str): The key under which texts are hashed.
     """
 

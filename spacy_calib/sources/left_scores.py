@@ -70,7 +70,7 @@ class LeftScoresSource(Source):
         return self._set_labels or _labels_of(pipe) or self._fit_labels
 
     def learn_labels(self, pipe: Any, docs: Sequence[Doc]) -> tuple[str, ...]:
-        """Learn the labels from the fit data, unless settings or component name them. RETURNS: Labels with a score that are not among them.
+        """Learn the labels from the fit data, unless settings or component name them; return the scored labels that they lack.
 
         RAISES C281 to C283, C286: unreadable scores. C284: no label with a score is known. C285: nothing has a score.
         """

@@ -180,7 +180,7 @@ class DocScoresSource(UnitScoresSource):
         return [_document_value(doc, self.score)]
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the scores, and as hints the further scores of the top category; 0 for a document without any score."""
+        """Return the scores; its `further_scores` are those of the top category, 0 for a document without any score."""
         scores = super().read(pipe, docs)
         labels, marginals = self.labels(pipe), scores.marginals
         top_entries = np.flatnonzero(find_top(marginals.rows, marginals.scores))

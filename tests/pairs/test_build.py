@@ -11,6 +11,7 @@ from scipy import sparse
 import spacy_calib.pairs.build
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import check_threshold, concatenate, find_top, from_dense, from_sparse, pair_up, top_pairs
+from spacy_calib.types import Pairs
 
 from ..strategies import make_pairs, pairs_of_tokens, tied_score
 
@@ -72,6 +73,11 @@ def test_top_pairs_worked_by_hand():
     # Token 0: the first of two equal scores. Token 1: its only pair. Token 2: the last of three.
     pairs = make_pairs([0.4, 0.4, 0.3, 0.1, 0.2, 0.7], [0] * 6, tags=[0, 1, 5, 0, 1, 2], rows=[0, 0, 1, 2, 2, 2])
     assert top_pairs(pairs).tolist() == [0, 2, 5]
+
+
+def test_a_token_without_pairs_has_no_top_pair():
+    pairs = Pairs(np.array([0, 0, 2, 2]), np.array([0, 1, 0, 1]), np.array([0.3, 0.6, 0.5, 0.5]), np.ones(4), 3)
+    assert np.sort(top_pairs(pairs)).tolist() == [1, 2]
 
 
 @given(pairs_of_tokens())

@@ -36,8 +36,9 @@ class Prior:
         Gaussians, weighted by the labelled documents; 0 is "no change". slope (float): Standard deviation of the slope
         around 1, as a share of the spread.
     document_spread (float): Standard deviation of a shift of all tokens of one document, in log-odds.
-    tag_spread (float): That of a shift of the tokens of one tag, or group, in one document: a tag wrong once is often wrong
-        throughout. offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some tags may be far off.
+    tag_spread (float): Standard deviation of a shift of the tokens of one tag, or group, in one document: a tag wrong once is
+        often wrong throughout. offsets (bool): Whether groups and tags have offsets. outliers (bool): Whether some tags may be
+        far off.
     further_spread (float | None): Joins `spreads` if that has a lower cross-validated log loss.
     """
 
@@ -159,10 +160,7 @@ class GoldEntries:
 
 @dataclass(frozen=True, eq=False)
 class AdaptationMap(Serializable):
-    """The map of top entries, or of the others: a line, then offsets of groups and tags.
-
-    entries (int): Number of entries that it was fitted on.
-    """
+    """The map of top entries, or of the others: a line, then offsets of groups and tags. entries (int): Number in the fit."""
 
     line: Line = saved_field(Line.read, Line())
     offsets: TagOffsets | None = saved_field(maybe(learned_offsets), None)
@@ -228,7 +226,7 @@ def _fit_offsets(margins: Floats, entries: GoldEntries, units: Ints, n_units: in
 class Adaptation(Serializable):
     """A step from scores calibrated in-domain to scores calibrated in the new domain, monotone for each tag.
 
-    groups (Groups): Of the tags. leading, other (AdaptationMap): Of top entries, and of the other ones.
+    groups (Groups): Of the tags. leading, other (AdaptationMap): Maps of top entries, and of the other ones.
     """
 
     groups: Groups = saved_field(Groups.read)

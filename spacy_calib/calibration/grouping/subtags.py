@@ -1,6 +1,6 @@
 """Grouping of structured tags by a part that they share (CCG result, lexical category, part of speech, entity type)."""
 
-# No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
+# No `from __future__ import annotations` here, as in `pipe.factory`: confection must resolve the type of an argument.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -15,7 +15,7 @@ from ...types import Groups
 def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_groups: int = 5) -> Groups:
     """Sort tags by falling frequency and fill groups, each with 1/G of all tokens (Kranzlein et al. 2021, section 3.3).
 
-    Ties are broken by tag name; the comparison is in integers (held * G >= total); tags never seen go into the last
+    Ties are broken by tag name; a group is full if its tokens * G >= all tokens, in integers; tags never seen go into the last
     group. Tags that the model does not know take no part.
 
     labels (Sequence[str]): The tags, as columns.

@@ -1,6 +1,6 @@
 """Histogram binning (the share of hits in the score's bin) and scaling binning (the mean of a scaling map in it)."""
 
-# No `from __future__ import annotations` here, as in `pipe.factory`: an argument has a type that a string does not tell.
+# No `from __future__ import annotations` here, as in `pipe.factory`: confection must resolve the type of an argument.
 from typing import Any
 
 import numpy as np

@@ -71,7 +71,7 @@ class Scaling(ABC):
     def fit(self, pairs: Pairs, n_tags: int) -> Scaling:
         """Fit to the pairs that reach the floor.
 
-        pairs (Pairs): The gold tag of a token without a hit is below the floor. n_tags (int): Number of tags.
+        pairs (Pairs): If no pair of a token is a hit, its gold tag is below the floor. n_tags (int): Number of tags.
         RETURNS (Scaling): Itself. RAISES C003: no pairs.
         """
 

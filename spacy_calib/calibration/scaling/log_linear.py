@@ -48,8 +48,8 @@ class LogLinearScaling(Scaling):
     penalty shrinks the inverse temperature towards 1, for data that do not determine it (every top tag is right).
 
     pairwise (str): Which tags influence a tag: "none", "self" (vector scaling), "all" (matrix scaling).
-    ridge (float | None): L2 penalty on each weight between tags, ridge / 2 times its square: its inverse prior variance, so
-        that it fits few data and many. None lets `cross_fit` choose among RIDGES.
+    ridge (float | None): L2 penalty on each weight between tags, ridge / 2 times its square: the inverse variance of a Gaussian
+        prior, so that one value suits few data and many. None lets `cross_fit` choose among RIDGES.
     bias_ridge (float | None): L2 penalty on each bias; None is a hundredth of the ridge.
     ridge_ (float): The penalty that was used.
     factor_ (Floats): The inverse temperature, shape (1,). biases_ (Floats): Per tag, the rest, and tags past the end.

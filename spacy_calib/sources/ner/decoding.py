@@ -32,7 +32,11 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class FoundEntities:
-    """Entities of a batch in order of their tokens, index of the type, and path: the product of the probabilities of their decisions."""
+    """Entities of a batch, in order of their tokens.
+
+    starts, ends (Ints): First token of each, and the one after the last. types (Ints): Index of its type.
+    path (Floats): Product of the probabilities of its decisions.
+    """
 
     starts: Ints
     ends: Ints
@@ -97,6 +101,8 @@ class StateScorer:
 
         rows, starts (Ints): The tokens, and the first token of the entity of each, shape (n,).
         """
+        # As spaCy's `StateC.set_context_tokens`. 3 features: the token, the first token of the entity, the previous token.
+        # 6: the token, and the first five tokens of the entity before it; -1 if there are fewer.
         features = np.full((len(rows), self.width), -1, dtype=np.int32)
         features[:, 0] = rows
         if self.width == 3:
@@ -195,10 +201,7 @@ class _EntityHypotheses:
 def _extend_entities(
     scorer: StateScorer, rules: RuleInput, actions: EntityActions, openings: Floats, choice: Ints
 ) -> _EntityHypotheses:
-    """Extend every entity that a token would open if it were outside, one token per round.
-
-    openings, choice: From `_score_openings`.
-    """
+    """Extend every entity that a token could open, one token per round. openings, choice: From `_score_openings`."""
     n_types = len(actions.types)
     starts = np.flatnonzero(choice < 2 * n_types)
     types = choice[starts] % max(1, n_types)

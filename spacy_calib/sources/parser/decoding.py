@@ -178,7 +178,8 @@ class ParserStates:
     """The part of the states of a batch that decides which transitions are valid.
 
     Arrays have an element for each token of the batch, and a last one for "no token" (-1). starts, never_starts (Bools): Tokens
-    that start a sentence, and tokens that must not. unshiftable (Bools): Put back from the stack. heads (Ints): -1 for none.
+    that start a sentence, and tokens that must not. unshiftable (Bools): Put back from the stack, so not shifted again. heads
+    (Ints): -1 for none.
     """
 
     actions: ParserActions
@@ -223,7 +224,7 @@ class ParserStates:
 
 @dataclass(eq=False)
 class _DecodingTrace:
-    """The states of a batch during decoding, and sums over past decisions. steps: Decisions to be added; n_cells: Their scores."""
+    """The states of a batch, and sums over past decisions. steps, n_cells: Decisions not yet added, and their size."""
 
     states: ParserStates
     arc: Floats
