@@ -52,9 +52,9 @@ from .state import PipeState
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
-    """Fit a calib pipe to examples. The pipe stays as it is; figures go into the pipeline's meta.
+    """Fit a calib pipe to examples. The pipe is not changed; the pipeline's meta gets the errors of the fit.
 
-    RETURNS (tuple): The new state; the pairs with out-of-fold scores; the spans with theirs, None without spans.
+    RETURNS (tuple): The new state; token pairs with out-of-fold scores; spans with these, None for a source without spans.
     RAISES As `Calibrator.fit`.
     """
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)

@@ -11,6 +11,7 @@ from scipy import sparse
 import spacy_calib.pairs.build
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import check_threshold, concatenate, find_top, from_dense, from_sparse, pair_up, top_pairs
+from spacy_calib.types import Pairs
 
 from ..strategies import make_pairs, pairs_of_tokens, tied_score
 
@@ -66,6 +67,11 @@ def test_concatenating_adds_up(parts):
     assert len(top_pairs(whole)) == sum(len(top_pairs(p)) for p in parts)
     for p, at in zip(parts, np.cumsum([0, *(len(p) for p in parts)]), strict=False):
         np.testing.assert_array_equal(whole.scores[at : at + len(p)], p.scores)
+
+
+def test_the_highest_raw_score_is_the_top_pair_and_the_first_of_equal_ones():
+    pairs = Pairs(np.array([0, 0, 2, 2]), np.array([0, 1, 0, 1]), np.array([0.3, 0.6, 0.5, 0.5]), np.ones(4), 3)
+    np.testing.assert_array_equal(np.sort(top_pairs(pairs)), [1, 2])
 
 
 def test_top_pairs_worked_by_hand():

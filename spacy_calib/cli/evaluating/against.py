@@ -151,7 +151,9 @@ def _compare_units(
 
 
 def _compare_spans(a: PipelineScores, b: PipelineScores, run: EvaluateRun) -> PipelineComparison:
-    """Compare whole entities. RAISES C618: they count as right by different events."""
+    """Compare whole entities. RAISES C618: the pipelines were fitted with different events (what counts as a
+    right entity).
+    """
     from ...metrics.comparison import compare_spans
 
     singular, plural = a.span_words

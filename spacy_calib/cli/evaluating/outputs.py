@@ -73,8 +73,8 @@ class Request(NamedTuple):
         return self.writer(evaluation, self.paths, **self.options)
 
 
-def is_numbers(path: Path) -> bool:
-    """Whether a path gets the numbers as JSON."""
+def is_json_output(path: Path) -> bool:
+    """Whether the result is written to this path as JSON."""
     return is_stream(path) or path.suffix.lower() == NUMBERS
 
 

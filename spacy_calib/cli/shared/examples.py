@@ -13,7 +13,7 @@ from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import component_faults, reason
-from .command import check_option, folder_faults
+from .command import check_option, folder_errors
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watch_workers
 
@@ -41,7 +41,7 @@ class RunSettings:
     gold: bool = True
 
 
-@folder_faults()
+@folder_errors()
 def data_files(path: Path) -> list[Path]:
     """Return the gold files at a path; exports of annotation tools in a folder without .spacy, .conllu or suffixes of plug-ins.
 
@@ -224,7 +224,7 @@ def read_through(
         )
 
 
-@folder_faults()
+@folder_errors()
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     """Return the files with texts at a path, with or without gold.
 

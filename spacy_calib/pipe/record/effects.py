@@ -144,7 +144,10 @@ class Moments:
         return np.maximum(0.0, self.shrinkage * label_variance + (1 - self.shrinkage) * self.common_variance)
 
     def shift_error(self, variance_between: Floats) -> Floats:
-        """Variance of the error of `residual` / `variance`, the label's shift of log-odds."""
+        """Return the variance of the error of each label's estimated shift of log-odds, `residual / variance`.
+
+        variance_between (Floats): tau^2 of each label, shape (L,).
+        """
         return (self.variance + variance_between * self.squares) / np.square(self.variance)
 
 

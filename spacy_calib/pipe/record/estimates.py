@@ -63,10 +63,10 @@ class EventSums(FieldwiseSum):
 class Residuals(Serializable):
     """Residuals of the fit documents: k kinds of events minus the numbers that out-of-fold scores expect.
 
-    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of their squares by document.
-    residual (Floats): Sum of the residuals, shape (k,). independent (Floats): As in EventSums, summed, (k,).
-    moment (Floats): Sum over documents of the products of two kinds' residuals about their mean, (k, k).
-    neighbours (Floats): What covariances with neighbouring documents add to it, (k, k).
+    docs (int): Number of documents with tokens. units, squares (float): Sum of their numbers of tokens, and of the squares of
+    these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Variance of the number of events if these
+    were independent, summed over documents, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals
+    about their mean, (k, k). neighbours (Floats): Addition to `moment` from covariances between neighbouring documents, (k, k).
     """
 
     docs: int = saved_field(whole(1))

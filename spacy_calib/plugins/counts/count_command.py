@@ -74,7 +74,9 @@ def count(
     per: Annotated[int | None, option(PER_HELP, metavar="N")] = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
-    draws: Annotated[int, option("Number of sampled clusterings of each document, for what entities do")] = 200,
+    draws: Annotated[
+        int, option('Number of sampled clusterings of each document (only for a query of what an entity does, {"verb": ...})')
+    ] = 200,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
@@ -296,7 +298,7 @@ class QueryRun:
         query, inputs = self.queries[i], counts.inputs[i]
         effects, verdict = find_effects(query, self.pipes), find_verdict(query, drift)
         rows, total = counts.make_rows(i, effects, confidence, verdict, gold)
-        is_sampled = inputs.draws is not None
+        is_sampled = inputs.sampled_counts is not None
         return {
             "name": name,
             "query": query.text,

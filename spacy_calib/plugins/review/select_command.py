@@ -54,8 +54,8 @@ RARE_SHARE = 0.01
 
 SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 PURPOSE_HELP = (
-    "Purpose of the labels. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`, one sampled at "
-    "random from each of --top equal parts of all documents, sorted by doubt (without the shortest ones, a tenth of the words)"
+    "Purpose of the labels. train: doubtful sentences to train on. adapt: a random sample of whole documents, stratified by doubt, for "
+    "`adapt` and `expect --gold`"
 )
 OUTPUT_HELP = "File for the batch; without --format its suffix decides: .json (all results), .jsonl, .csv, or .spacy (with the predicted annotation)"
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
@@ -184,7 +184,11 @@ class Batch:
 def choose_batch(
     run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
-    """Return (tasks, labels with a score, what `select` returns)."""
+    """Score the texts and choose the units to label.
+
+    RETURNS (tuple): The tasks; the labels that got a score; the result as a dict, with the sizes of pool and batch, and a row
+    for each chosen unit.
+    """
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.formats import to_record

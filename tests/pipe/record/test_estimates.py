@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from spacy_calib.calibration.span_fit import SpanData, fit_spans
 from spacy_calib.errors import CalibError
-from spacy_calib.pairs.build import JudgedPairs, top_pairs
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.record.drift import DIFFERENT, LIKE, UnitScores
 from spacy_calib.pipe.record.estimates import (
     EntityModel,
@@ -223,11 +223,6 @@ def test_95_percent_intervals_hold_the_f_of_simulated_data():
 
 
 # The record of a fit
-
-
-def test_the_highest_raw_score_is_the_label():
-    pairs = Pairs(np.array([0, 0, 2, 2]), np.array([0, 1, 0, 1]), np.array([0.3, 0.6, 0.5, 0.5]), np.ones(4), 3)
-    np.testing.assert_array_equal(np.sort(top_pairs(pairs)), [1, 2])
 
 
 def fit_pairs(n_docs):
