@@ -114,7 +114,7 @@ class Calibrator(CalibratingPipe):
         return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_further_scores(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
-        """Replace the block of each Doc that was read, and remove the block of each other Doc."""
+        """Write the scores of each Doc that was read into its user data; remove older scores of this pipe from all Docs."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
@@ -207,7 +207,7 @@ class Calibrator(CalibratingPipe):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source has other further scores."""
+        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

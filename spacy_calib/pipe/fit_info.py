@@ -113,7 +113,8 @@ class FitInfo(Serializable):
 
     component, layer (str): Component, and annotation of its labels. threshold (float): Of the pipe.
     docs (int), unit (str): Number of documents, and their kind. tokens (int): Tokens (or documents) with gold.
-    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): These in words.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): Fields of the message about
+        them; None without.
     label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
     scaling, pooling, context, sets (Mapping | None): Summary of each step, None without the step.

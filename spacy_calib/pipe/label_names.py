@@ -35,7 +35,7 @@ def match_labels(
     The gold may use the pipeline's names, those of the pipe's map, or those of a card. An unfitted pipe gets a map that drops
     the types that the gold never uses.
 
-    examples (Iterable[Example]): All of the gold, since it decides together.
+    examples (Iterable[Example]): All gold, as the labels of all Docs together show which names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
     all_types (bool): Whether predictions of types that the gold never uses count as wrong; otherwise they are left out.
     RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
