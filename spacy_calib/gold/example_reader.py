@@ -328,8 +328,7 @@ class GoldColumns:
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
     """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
 
-    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), the column is that of the entry
-    with the gold name.
+    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), these are compared.
     """
     has_gold = gold != 0
     if marginals.names is None:

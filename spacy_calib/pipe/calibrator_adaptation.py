@@ -37,8 +37,7 @@ def adapt_calibrator(
     The pipe is not changed; the pipeline's meta gets the errors of the adapted scores.
 
     RETURNS (tuple): The new state; token pairs with out-of-fold scores, None for a single document; spans with theirs, or None.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no
-        pairs.
+    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)

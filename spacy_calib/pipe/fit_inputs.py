@@ -63,8 +63,7 @@ class FitInputs:
     """Data that a fit learns from; `CalibrationPlan` and `TokenCalibration` follow from it.
 
     settings (PipeSettings), arguments (FitArguments): Settings of the pipe, arguments of this fit.
-    source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of documents if these have the
-        labels.
+    source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of labelled documents.
     spans (SpanData | None): Spans; None for a source of token labels alone.
     counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping): Gold frequency of each span label.
     n_docs (int), unit (str): Number of documents with scores, and their kind.

@@ -88,8 +88,7 @@ def _find_scheme(
 def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return gold name -> name in the pipe of tags, parts of speech or categories, where it differs and is unique.
 
-    gold_names (Mapping | None): Component's label -> its gold name; without it, gold may use the component's names instead of a
-        map's.
+    gold_names (Mapping | None): Component's label -> its gold name; None if gold may use the component's names or a map's.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)

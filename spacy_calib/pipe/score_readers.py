@@ -37,9 +37,7 @@ class ScoreReader(Protocol):
         """
 
     def event_means(self, examples: Sequence[Example], calib: Calibrator) -> dict[str, Any]:
-        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", and means "expected" and
-        "right".
-        """
+        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", means "expected", "right"."""
 
 
 def score_readers(nlp: Language, attr: str, *, fitted_only: bool = True) -> dict[str, ScoreReader]:

@@ -117,10 +117,7 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState.
-
-        C001: a cut-off.
-        """
+        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState; C001: a cut-off."""
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

@@ -71,13 +71,11 @@ def read_examples(
 ) -> list[Example]:
     """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
-    Annotations of the same text in several files, or by several people, are merged after all files are read
-    (`gold.contradictions`).
+    Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
     RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
-        `read_gold`. C690: texts that were labelled because the model was unsure of them: fits and estimates need a random
-        sample.
+        `read_gold`. C690: texts were chosen for labelling by their scores, not at random.
     """
     from ...gold.contradictions import reconcile
     from ...gold.keys import DRAWN_KEY

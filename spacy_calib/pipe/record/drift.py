@@ -273,7 +273,7 @@ class DriftProfile(Serializable):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check; at least that between parts of the fit data, if not noise."""
+        """Return the smallest difference that matters, by check; larger if parts of the fit data themselves differ by more."""
         fit, n = self.fit_tables, len(self.scores)
         part = np.arange(n) * _PARTS // n
         in_part = (part == np.arange(_PARTS)[:, None]).astype(float)
