@@ -98,7 +98,8 @@ class AnswerForm(NamedTuple):
 def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[TextSpan] = ()) -> Doc:
     """Return a gold Doc with the answers as entities, span groups and categories, and as labels of single tokens.
 
-    A token with two accepted labels gets none. cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES ValueError: spaCy cannot read the text.
+    A token with two accepted labels gets none. cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES
+    ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}

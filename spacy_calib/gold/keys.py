@@ -63,7 +63,7 @@ def fields_of(docs: Iterable[Doc]) -> dict[str, list[str | None]]:
 
 
 class Names:
-    """Records the group names of the examples that pass through `watch`. key (str | None): Key of the name; None records nothing."""
+    """Records the group name of each example that passes through `watch`. key (str | None): Its key; None records nothing."""
 
     def __init__(self, key: str | None):
         self._key = key

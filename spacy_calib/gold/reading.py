@@ -60,7 +60,7 @@ class GoldReader:
         return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
     def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of gold Docs, each with its document. references: As for `examples_of`; None has a number, too."""
+        """Yield the Examples of gold Docs, each with its document, numbered in the order of `references`, None included."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         for number, reference in enumerate(references):
             if reference is None:

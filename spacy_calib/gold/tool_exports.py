@@ -39,8 +39,9 @@ class TextAnswers:
 
     spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if unknown.
     whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this package
-    wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if unknown. agreed (bool): Whether it is
-    agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not labels.
+    wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if
+    unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not
+    labels.
     """
 
     text: str

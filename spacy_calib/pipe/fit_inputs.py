@@ -197,8 +197,8 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
     """Check settings, and return the lowest score that takes part in the fit.
 
-    RAISES C264: the context cannot be applied to these units. C741, C838: the setting `context` is of another kind. C072: a setting
-        requires one right tag per token. C287: a setting requires the scores of all tags of a token.
+    RAISES C264: the context cannot be applied to these units. C741, C838: the setting `context` is of another kind. C072: a
+        setting requires one right tag per token. C287: a setting requires the scores of all tags of a token.
     """
     name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):

@@ -41,7 +41,7 @@ class PipeSettings:
     threshold (float): Marginals below it are ignored, in [0, 1).
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves
         room for the calibrated probability that the right tag is none of them.
-    token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores, as other pipes always do.
+    token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
     event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
         the), type (label of every token), overlap (of at least one).
     source (Source): Source of the marginals.

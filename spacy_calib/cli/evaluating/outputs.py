@@ -44,7 +44,7 @@ class Writer:
 
     write (Callable): (evaluation, paths, **options) -> sections to add, or None. Its keyword parameters with an `option` are
     options of `evaluate`; it is called if a file is requested, or such an option is given. files (Callable): (paths, **options)
-    -> the files that it will write; raises CalibError if paths and options do not fit. fitted_only (bool): True if not for raw scores.
+    -> the files that it will write; raises CalibError if these do not fit. fitted_only (bool): True if not for raw scores.
     """
 
     write: Callable[..., Iterable[Section] | None]
@@ -89,7 +89,7 @@ def option_functions() -> list[Callable[..., Any]]:
 
 
 def find_requests(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Request]:
-    """Return the requests to writers, those without a file first. RAISES C056, C749: no writer for a path. C105: a broken one."""
+    """Return the requests, those without a file first. RAISES C056, C749: no writer for a path. C105: a broken one."""
     points_by_value, requests = _points_by_value(), []
     values = [_point_for(path).value for path in paths]
     for value, points in points_by_value.items():

@@ -163,7 +163,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only (bool): Whether there are no calibrated scores."""
+    """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only: No calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...pipe.registered import metrics

@@ -111,7 +111,7 @@ def choose_pipes(
     """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
 
     gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
-    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C068, C077 to C079: no choice.
+    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C068, C077 to C079.
     """
     from ...annotations import plain_name
     from ...pipe.component import fitted_pipes, units_of

@@ -179,8 +179,7 @@ def make_queries(
 ) -> tuple[list[Calibrator], list[Query]]:
     """Return the calib pipes and the queries to answer from them.
 
-    RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a query is
-    faulty.
+    RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a bad query.
     """
     from ...pipe.loading import check_readable
     from .queries.patterns import make_query, split_query

@@ -262,7 +262,7 @@ class CountInputs:
 
 @dataclass(frozen=True, eq=False)
 class CorpusCounts:
-    """What n queries found in N documents.
+    """The results of n queries in N documents.
 
     inputs (Sequence[CountInputs]): By query. groups (Sequence[str]): Group in which each document is counted, or "". sizes
     (Floats): Tokens of each document. unit (str): What a document is. gold_counts (Ints): By query and document, shape (n, N).

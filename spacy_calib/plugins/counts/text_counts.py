@@ -127,7 +127,7 @@ class DriftComparison:
         self._read.append(self._reader.read(doc))
 
     def add(self, documents: Sequence[int]) -> None:
-        """Sum the scores of the Docs read since the last call. documents: Number of each Doc's document; calls split none."""
+        """Sum the scores of the Docs read since the last call. documents: Document of each; one call has all its Docs."""
         if not documents:
             return
         read, self._read = join_labels(self._read), []

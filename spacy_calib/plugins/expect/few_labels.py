@@ -43,7 +43,7 @@ class ScoredTexts:
 
 @dataclass(frozen=True, eq=False)
 class UnlabelledSums(FieldwiseSum):
-    """Sums over texts without gold, which can be added. expected_events, units (Floats): As in `Survey`, shape (1, k)."""
+    """Sums over texts without gold, which can be added. Fields: As in `Survey`, of shape (1, k)."""
 
     expected_events: Floats
     units: Floats

@@ -74,7 +74,7 @@ class Survey:
         return max(float(residuals @ residuals), float(minimum.sum())) * (1 + self.finite_ratio())
 
     def effective_documents(self, weights: Floats) -> float:
-        """Return the effective number of labelled documents, as if of one length. weights (Floats): Those of `variance`."""
+        """Return the number of documents of equal length that are as informative. weights (Floats): As for `variance`."""
         return min(n_effective(self.sample.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def finite_ratio(self) -> float:

@@ -144,7 +144,7 @@ def _score_texts(
 def rank_units(
     pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: QueuePlan, order: str
 ) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
-    """Return (queue, its tasks, labels with a score, what `rank` returns)."""
+    """Choose the units. RETURNS (tuple): The queue; its tasks; the labels that got a score; the result of `rank`."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import UnitSums, summarize_orders

@@ -129,7 +129,7 @@ def select(
 
 @dataclass(frozen=True)
 class Batch:
-    """The options of `select` that say what to choose. RAISES C056: two options exclude one another."""
+    """The options of `select` that determine which units are chosen. RAISES C056: two options exclude one another."""
 
     purpose: str
     order: str | None

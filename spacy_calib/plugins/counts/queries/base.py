@@ -207,7 +207,7 @@ class LabelQuery(Query):
         return begins
 
     def _count(self, doc: Doc, gold: bool = False) -> int:
-        """Return how many there are by the predicted labels, or by the gold."""
+        """Return how many units have the label by prediction, or by the gold."""
         if self._counts_entities:
             annotation, label = self.label_scores.annotation, get_string_id(self.label)
             if gold:
