@@ -243,7 +243,7 @@ def count_training(
     """Count the gold labels of training data; return arguments of `Calibrator.fit`, {} without training data.
 
     examples: Of the fit, which should not be in the training data.
-    RAISES C030: the training data have no gold for the component. C482: most of the fit data are in them.
+    RAISES C030: no gold for the component in the training data. C482: these contain most fit data, unless `allow_seen`.
     """
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import FitTextDigests

@@ -271,7 +271,7 @@ def insert_calib(
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     """Return the pipes that have to run before a calib pipe can be fitted.
 
-    RAISES C021 to C023, C028, C034, C035: its component is missing, or cannot be calibrated. C084: its tok2vec is disabled.
+    RAISES C021 to C023, C028, C034, C035: no component to calibrate. C084: a component that it listens to is disabled.
     """
     check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names

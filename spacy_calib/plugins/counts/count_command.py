@@ -56,7 +56,7 @@ QUERY_HELP = (
 NAME_HELP = "Name of the query in tables and titles; one for each --query, in the same order"
 BY_HELP = "Count by the value of this key in the lines of .jsonl, or in their meta"
 PER_HELP = "Show rates per N tokens, on the screen and in the picture"
-GOLD_HELP = "A few labelled documents, picked at random from such texts, that correct the counts"
+GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, that correct the counts"
 Unit = Annotated[str | None, option("Unit to count", "-u", words=UNITS, show_default="entity of an entity label, else token")]
 Every = Annotated[str | None, option("Count by this period of the dates under --by", words=PERIODS)]
 

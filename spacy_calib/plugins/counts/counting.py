@@ -31,9 +31,10 @@ def count_distribution(
 ) -> CountDistribution:
     """Return the distribution of how many units satisfy the query.
 
-    probabilities (Floats), documents (Ints): Of each unit, shape (n,). effects (Effects | None): How documents shift log-odds,
-    here as one random shift of all units with the same variance and mean of the count; None takes units as independent. sizes
-    (Floats | None): All units of each document, for matches without a probability; None leaves them out. RAISES C390.
+    probabilities (Floats), documents (Ints): Of each unit, shape (n,). effects (Effects | None): What the fit learned about
+    counts; the shifts of single documents are approximated by one random shift of all log-odds. None takes units as
+    independent. sizes (Floats | None): Number of all units in each document, from which the count of matches without a
+    probability is estimated; None leaves these out. RAISES C390: scores are no probabilities.
     """
     distribution = _shifted_distribution(probabilities, documents, effects)
     return distribution if effects is None or sizes is None else convolve(distribution, missed_distribution(effects, sizes))

@@ -87,7 +87,7 @@ def select_pipes(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Q
 
 
 def find_effects(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
-    """Return the effects of documents and sources for the labels of a query, the widest of several; None if no fit has any."""
+    """Return the effects of documents and sources for the labels of a query, the largest of several; None if no fit has any."""
     records = {pipe.attr: read_record(pipe) for pipe in pipes}
     effects = [
         record.effects[label]

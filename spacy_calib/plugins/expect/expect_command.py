@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from .few_labels import ScoredTexts
 
-GOLD_HELP = "A few labelled documents, picked at random from such texts, that correct the estimates"
+GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, that correct the estimates"
 BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or the lines of .jsonl, or a function of calib_keys)"
 
 
