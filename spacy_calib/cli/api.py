@@ -26,8 +26,7 @@ def fit(
         .conllu file or a folder of them. output (str | Path): Folder to write. component (str | list[str] | None): Component to
         calibrate, or several; None takes the command's default. options: Options of the command by their long names: gold (a
         list of more files), train_data, config, method, groups, attr, event, unit, always, gold_preproc, n_process, gpu_id,
-        code, force and so on; `overrides` is a dict of dotted settings of the pipe, such as {"components.calib.sets.alpha":
-        0.1}.
+        code, force and so on; `overrides` is a dict of dotted settings: {"components.calib.sets.alpha": 0.1}.
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, a list for several components; its `fit_info` has the
         tables of its fit. A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on
         held-out documents, or `always` is true.
@@ -56,8 +55,7 @@ def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, A
     """Evaluate the calibration of a pipeline on gold, as `spacy calib evaluate` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold, a .spacy or .conllu file or a folder of
-    them. options: Options of the command by their long names: component, attr, bins, groups, gold_preproc, n_process, gpu_id,
-    code, output.
+    them. options: Options of the command by their long names: component, attr, bins, groups, gold_preproc, code, output ...
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """

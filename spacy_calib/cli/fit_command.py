@@ -128,8 +128,7 @@ def fit(
 
     A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents.
 
-    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list in the
-        order of the pipeline.
+    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list.
     RAISES CalibError: any error in the input.
     """
     from .shared.writing import write_pipeline
@@ -188,8 +187,7 @@ def _fit_all(
 ) -> None:
     """Fit each pipe, and compare it with the calibration that it may replace, in one run of the pipeline.
 
-    count: Returns the training counts of a pipe. comparison_options: Arguments of `ComponentFit.compare`. limits: Arguments of
-    `fit_pipe`.
+    count: Returns the training counts of a pipe. comparison_options, limits: Arguments of `ComponentFit.compare`, `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
@@ -245,8 +243,7 @@ def count_training(
     """Count the gold labels of training data; return arguments of `Calibrator.fit`, {} without training data.
 
     examples: Of the fit, which should not be in the training data.
-    RAISES C030: the training data have no gold for the component. C482: most of the fit data are in them, and `allow_seen` is
-    false.
+    RAISES C030: no gold for the component in the training data. C482: these contain most fit data, unless `allow_seen`.
     """
     from ..gold.reading import texts_of
     from ..pairs.seen_texts import FitTextDigests

@@ -115,7 +115,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
 
 
 def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> None:
-    """Print one pipe, without what it does not have. description (dict): From `describe`."""
+    """Print the facts and tables of one pipe, except empty ones. description (dict): From `describe`."""
     from ..annotations import plain_name
     from ..pairs.documents import extent_in_words
 

@@ -78,8 +78,7 @@ def threshold(
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
-        `calibration.missed.review_of`. With several pipes this is the result of the first one, and "others": pipe name -> its
-        result.
+        `calibration.missed.review_of`. With several pipes this is the result of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names

@@ -22,7 +22,10 @@ _MANY_CATEGORIES = 1000
 
 
 class Tool(NamedTuple):
-    """A tool. wrote (Callable): Record -> whether the tool wrote it. read (Callable): Record -> answers of each person, or None."""
+    """An annotation tool. wrote (Callable): Record -> whether the tool wrote it.
+
+    read (Callable): Record -> the answers, of one person or of several; None if nobody answered.
+    """
 
     wrote: Callable[[dict[str, Any]], bool]
     read: Callable[[dict[str, Any]], Iterable[TextAnswers] | TextAnswers | None]
@@ -61,8 +64,9 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
     """Read the export of a tool, one answer for each text and person, in the order of the file.
 
     labels (Collection[str]): The labels of the pipeline, to select the questions about them.
-    RAISES C692: the file, or a record of it, cannot be read. C082, C693: no tool's, or of several tools. C694: of two projects. C695: a span lies outside of
-    its text. C696: nobody answered. C785: no span is where the tool says. C786: it is not known which field people saw.
+    RAISES C692: the file, or a record of it, cannot be read. C082, C693: records from no known tool, or from several. C694:
+    records of two projects. C695: a span lies outside of its text. C696: nobody answered. C785: at the offsets of all texts
+    are other words than exported. C786: several fields could be the text. C787: a form that this package does not read.
     """
     answers: list[TextAnswers] = []
     records, misplaced, tool, projects = list(_records(file)), [], "", set()
@@ -110,9 +114,10 @@ def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Col
 
 
 def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[TextAnswers]:
-    """One answer for each text and person: a later answer to the same question replaces an earlier one. Answers of nobody knows whom stand beside each other
-    where they contradict. Where categories were asked about, a whole text has none but those that are named, perhaps none at all; of very many categories
-    it lacks the labels of the pipeline, and whether it lacks the others is left open.
+    """Merge the answers of each person about each text; a later answer to the same question replaces an earlier one.
+
+    Contradicting answers of unknown persons stay separate. A completely annotated text lacks the categories of the file that
+    its answer does not name; if there are very many, only those among `labels` (of the pipeline) are known to be absent.
     """
     names = dict.fromkeys(name for answer in answers for name in answer.cats)
     absent = {name: False for name in names if len(names) <= _MANY_CATEGORIES or name in labels}
@@ -130,7 +135,7 @@ def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[Te
 
 
 def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
-    """Return C082, or C787 for what another program reads."""
+    """Build the error for a record of no known tool: C787 for training data of spaCy 2, else C082."""
     if "paragraphs" in record:
         return calib_error(
             "C787",
@@ -142,7 +147,7 @@ def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
 
 
 def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n_read: int) -> None:
-    """Warn (CW61) of texts that are left out. RAISES C785: all of them are."""
+    """Warn (CW61) of texts that are left out since their spans are not at the exported offsets. RAISES C785: all texts are."""
     if not misplaced:
         return
     where, error = misplaced[0]
@@ -172,7 +177,7 @@ def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[Tex
 
 
 def _check_answer(answer: TextAnswers) -> TextAnswers:
-    """Return an answer unchanged. RAISES ValueError: a text, a label, an offset, or a value of our queue cannot be stored in a Doc."""
+    """Return an answer unchanged. RAISES ValueError: a text, label, offset, "drawn" or "doc" of it cannot be stored in a Doc."""
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
@@ -198,7 +203,10 @@ def _is_inside(mark: TextSpan, answer: TextAnswers) -> bool:
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (position, record) of a JSON array, of an object with a list, or of lines. RAISES C692: not JSON. C788: not records."""
+    """Yield (position, record) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of a JSON array or "annotations" list.
+
+    RAISES C692: it is no JSON. C788: something in it is no record.
+    """
     where = "it"
     try:
         text = file.read_text(encoding="utf-8-sig")

@@ -80,11 +80,12 @@ def _leaves_open(answer: TextAnswers) -> bool:
 
 
 class AnswerForm(NamedTuple):
-    """Properties of all answers of a file.
+    """Properties that all answers of a file share.
 
-    keys (Iterable[str]): Keys of the span groups. of_links (bool): Whether labels are identities. is_open (bool): Whether a span has
-    only rejected labels; then for tokens and links only the answers are known. has_spans (bool): Whether answers are about spans,
-    not only about categories. labels (Collection): The labels of the pipeline.
+    keys (Iterable[str]): Keys of the span groups that get the accepted spans. of_links (bool): Whether labels are identities in
+    a knowledge base. is_open (bool): Whether any span has only rejected labels, so that its right label is unknown; rejected
+    labels of tokens and links are then kept. has_spans (bool): Whether any answer is about spans, not only about categories.
+    labels (Collection): Labels of the pipeline, which take precedence among overlapping entities.
     """
 
     keys: Iterable[str] = (_SPANS_KEY,)
@@ -95,9 +96,10 @@ class AnswerForm(NamedTuple):
 
 
 def answered_doc(nlp: Language, answer: TextAnswers, form: AnswerForm = AnswerForm(), cuts: Iterable[TextSpan] = ()) -> Doc:
-    """Return a gold Doc with entities, span groups, categories, and labels of single tokens unless two were accepted.
+    """Return a gold Doc with the answers as entities, span groups and categories, and as labels of single tokens.
 
-    cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES ValueError: spaCy cannot read the text.
+    A token with two accepted labels gets none. cuts (Iterable): Further spans at whose boundaries tokens are split. RAISES
+    ValueError: spaCy cannot read the text.
     """
     doc = _cut_at(nlp.make_doc(answer.text), [*answer.spans, *cuts])
     spans: dict[bool | None, list[Span]] = {True: [], False: [], None: []}
@@ -148,9 +150,10 @@ def _depth(doc: Doc, spans: Iterable[Span]) -> Ints:
 
 
 def _exclusive(doc: Doc, spans: Sequence[Span], labels: Collection[str]) -> tuple[list[Span], list[Span]]:
-    """Split spans into entities and spans that exclude each other.
+    """Return (entities, undecided spans), as entities cannot overlap.
 
-    Of overlapping spans the one with a label of the pipeline is taken, if there is exactly one.
+    A span that overlaps no other is an entity. Among overlapping spans the one with a label of the pipeline is an entity, and
+    the others are dropped, if there is exactly one; else they are undecided.
     """
     entities, doubtful = [], []
     depth, depth_of_known = _depth(doc, spans), _depth(doc, (span for span in spans if span.label_ in labels))

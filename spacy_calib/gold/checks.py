@@ -42,7 +42,7 @@ _GIVE_DOCUMENTS = (
 
 
 class GoldWatch:
-    """Checks of gold Docs that pairs of scores and answers do not allow: categories that are left out, and heads.
+    """Counts categories and heads in gold Docs while they pass through `watch`, and then checks them.
 
     annotation (Annotation): The annotation of the component.
     """
@@ -86,7 +86,7 @@ class GoldWatch:
 
 
 def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | None:
-    """Check the gold of a fit or an adaptation, as `check_outcomes` does."""
+    """Check the gold of a fit or an adaptation by `GoldWatch.check`; return the result of `check_outcomes`."""
     source, data, spans = inputs.source, inputs.data, inputs.spans
     watch.check(source.name)
     names = [*source.labels, *source.annotation.no_label_names, ""]
@@ -100,7 +100,10 @@ def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | No
 def check_corpus(
     watch: GoldWatch, layer: str, component: str, corpus: ScoredCorpus, min_expected: float = 0.0
 ) -> dict[str, Any] | None:
-    """Check the gold of a scored corpus, as `check_outcomes` does. layer (str): Name of the annotation."""
+    """Check the gold of a scored corpus by `GoldWatch.check`; return the result of `check_outcomes`.
+
+    layer (str): Name of the annotation. min_expected (float): As in `check_outcomes`.
+    """
     watch.check(component)
     has_gold = np.flatnonzero(corpus.gold >= 0)
     gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
@@ -121,7 +124,7 @@ def check_outcomes(
     min_expected: float = 0.0,
     agrees: bool = False,
 ) -> dict[str, Any] | None:
-    """Check that gold has several outcomes, and is not a copy of the component's output.
+    """Check that gold can show errors: it has several labels, and is not a copy of the component's output.
 
     pairs (Pairs): Raw scores of units with gold. gold (Sequence[str]): The distinct labels of these units.
     spans (Pairs | None): Spans with answers, if no token has gold.
@@ -177,9 +180,10 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
 
 
 def _count_errors(pairs: Pairs, overlapping: bool) -> tuple[int, float]:
-    """Return the number of wrong decisions, and that expected by the scores, without units whose two top labels have equal scores.
+    """Return (number of wrong predictions, number that the scores expect), without units whose two top scores are equal.
 
-    Overlapping labels are decided by the cut-off with fewer errors: .5 or the minimum score of right labels.
+    overlapping (bool): Whether a unit may have several labels. Those are then predicted that reach a cut-off, .5 or the minimum
+    score of right labels, whichever gives fewer errors.
     """
     if not overlapping:
         top = top_pairs(pairs)

@@ -48,7 +48,10 @@ class _LabelNumbers:
         return np.array([self.numbers[name] for name in names.tolist()], dtype=np.intp)
 
     def numbers_of_hashes(self, hashes: Hashes, annotation: Annotation, doc: Doc, in_doc: Hashes) -> Ints:
-        """Return the number of each label hash, -1 for no label (0). in_doc (Hashes): Label hash of each unit of the Doc."""
+        """Return the number of each label hash, -1 for the hash 0 (no label).
+
+        doc, in_doc (Hashes): A Doc and the label hash of each of its units, from which new hashes get their names.
+        """
         for key in sorted({*hashes.tolist()} - self._number_by_hash.keys() - {0}):
             name = annotation.label_at(doc, int(np.flatnonzero(in_doc == np.uint64(key))[0]))
             self._number_by_hash[key] = self.number(name)

@@ -179,7 +179,7 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token its form and spacing. RETURNS (bool): False if they do not spell it, but for case and apostrophes."""
+    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, up to case and apostrophes."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
     joined_form, token_form = (
         word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)
@@ -192,8 +192,11 @@ def _split(token: Row, parts: Sequence[Row]) -> bool:
     return True
 
 
-def with_joined_words(examples: Iterable[Example], file: Path) -> Iterator[Example]:
-    """Yield the examples of a DocBin; after the last one warn (CW62) if the file has the words of contractions in place of their text."""
+def warn_if_contractions_split(examples: Iterable[Example], file: Path) -> Iterator[Example]:
+    """Yield the examples of a DocBin unchanged; after the last one warn (CW62) if contractions were split into words.
+
+    Many words are then joined without a space where the tokenizer sees one word, as `spacy convert` writes them.
+    """
     n_words = n_spaces = n_joined = 0
     first = ""
     for example in examples:

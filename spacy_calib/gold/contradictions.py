@@ -66,7 +66,7 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
 
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
-    """Return a copy of the merged gold with the user data of one Doc of this text, as far as its gold agrees."""
+    """Return a copy of the merged gold with the user data of one of the merged Docs, except keys that the merge dropped."""
     own = {key: value for key, value in doc.user_data.items() if key in merged.user_data and key not in (DRAWN_KEY, CONFLICTS)}
     copy = merged.copy()
     copy.user_data = {**merged.user_data, **own}
@@ -75,7 +75,10 @@ def _with_data_of(merged: Doc, doc: Doc) -> Doc:
 
 
 def _keep_one_kind(doc: Doc, tags: Collection[str]) -> Doc:
-    """Return a copy of answers with only tags or only entities: spans of one token can be both. tags: Those that no entity has as label."""
+    """Return a copy of answers with only tags or only entities, as labels of single tokens were stored as both.
+
+    tags (Collection[str]): Labels that no entity has. If all labels of the Doc are among them, they are tags.
+    """
     labels = {span.label_ for span in (*doc.ents, *(span for group in doc.spans.values() for span in group))}
     one_kind = doc.copy()
     if labels and labels.issubset(tags):
@@ -141,7 +144,7 @@ def _merge_tokens(merged_doc: Doc, gold_docs: Sequence[Doc], conflicts: GoldConf
             contradicts = conflicts.note(name, [value[0] if name == "SENT_START" else value for value in label_values])
             labels[name] = label_values[0] if label_values and label_values[0] != "other tokens" and not contradicts else None
         values.append(labels)
-    _drop_rejected_labels(merged_doc, gold_docs, values, conflicts)
+    _write_rejected_labels(merged_doc, gold_docs, values, conflicts)
     for token, labels in zip(merged_doc, values, strict=True):
         token.tag, token.lemma, token.pos = (labels[name] or 0 for name in ("TAG", "LEMMA", "POS"))
         token.set_morph(labels["MORPH"])  # type: ignore[attr-defined]
@@ -164,10 +167,13 @@ def _token_rows(doc: Doc) -> dict[tuple[int, int], dict[str, Any]]:
     return rows
 
 
-def _drop_rejected_labels(
+def _write_rejected_labels(
     merged_doc: Doc, gold_docs: Sequence[Doc], values: list[dict[str, Any]], conflicts: GoldConflicts
 ) -> None:
-    """Write the rejected labels of tokens; a label that others accepted is unknown. Complete gold needs no rejections."""
+    """Write the rejected labels of tokens, unless a Doc without rejections has tags.
+
+    values (list): Labels of each token by attribute. Labels that one Doc accepts and another rejects become None there.
+    """
     groups = [doc.spans[REJECTED_TOKENS] for doc in gold_docs if REJECTED_TOKENS in doc.spans]
     n_tagged = sum(doc.has_annotation("TAG") for doc in gold_docs if REJECTED_TOKENS not in doc.spans)
     if not groups:
@@ -202,8 +208,9 @@ def _write_arcs(merged_doc: Doc, gold_docs: Sequence[Doc], values: Sequence[dict
 class _SpanVotes:
     """The span gold of one Doc.
 
-    accepted_keys (frozenset), rejected_keys (frozenset | None): None if spans that are not accepted are wrong. unknown (Coverage):
-    Regions without gold, as (start, end). is_exclusive (bool): Whether spans that overlap an accepted one are wrong.
+    accepted_keys (frozenset), rejected_keys (frozenset | None): (start, end, label) of the right and of the wrong spans;
+    rejected_keys is None if all spans that are not accepted are wrong. unknown (Coverage): Regions without gold.
+    is_exclusive (bool): Whether spans that overlap an accepted one are wrong.
     """
 
     accepted_keys: frozenset[_SpanKey]

@@ -36,11 +36,12 @@ _BATCH = 128
 class _Batch:
     """The scores and gold of a batch of Docs.
 
-    n_rows (list[int]): Number of rows of each Doc.
-    n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row, and whether a sentence does.
-    gold (Ints), lacks_gold (NDArray[bool]): Gold column of each row, and whether it could have gold and has none.
-    pairs (Pairs): All entries. is_known (NDArray[bool]): Whether the gold decides about each.
-    spans (Spans | None), span_hits (Ints): Predicted spans, with 1, 0 or -1 for each. words (Words | None): Words of the tokens.
+    n_rows (list[int]): Number of rows (tokens, or one for a document) of each Doc.
+    n_spans (Ints), starts (NDArray[bool]): Number of gold spans that begin at each row; whether a sentence begins there.
+    gold (Ints), lacks_gold (NDArray[bool]): Column of each row's gold label; whether it could have one and has none.
+    pairs (Pairs): All scores of labels. is_known (NDArray[bool]): For each, whether gold shows if the label is right.
+    spans (Spans | None), span_hits (Ints): Predicted spans; 1 for each right one, 0 for a wrong one, -1 without gold.
+    words (Words | None): Words of the tokens; None if no context needs them.
     """
 
     n_rows: list[int]
@@ -98,7 +99,7 @@ class ExampleReader:
         return self
 
     def _read_batch(self, batch: Sequence[Example]) -> None:
-        """Score the Docs of a batch, compare them with their gold, and count what has no gold."""
+        """Score the Docs of a batch, compare them with their gold, and count the tokens with and without known gold labels."""
         examples = [eg for eg in batch if self.annotation.n_units(eg.predicted)]
         docs_to_count = (eg.predicted if self.annotation.any_label else eg.reference for eg in examples)
         self.counts.update(self.source.count(docs_to_count))
@@ -150,7 +151,7 @@ class ExampleReader:
             offset = end
 
     def _entries(self, examples: Sequence[Example], scores: Scores) -> dict[str, Any]:
-        """Return the fields of a batch for its rows and entries."""
+        """Return the fields "gold", "lacks_gold", "pairs" and "is_known" of a `_Batch`, and add to the counts of gold."""
         marginals = scores.marginals_above(self.lowest)
         hashes = np.concatenate([self.annotation.aligned_gold(eg) for eg in examples])
         gold = gold_columns(marginals, hashes, (*self.source.labels, *self.annotation.no_label_names))
@@ -269,7 +270,10 @@ def confusions(marginals: Marginals, gold: Ints, hashes: Hashes) -> Counter[tupl
 def _hits_of(
     annotation: Annotation, examples: Sequence[Example], marginals: Marginals, gold: Ints, labels: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return for each entry whether its label is right, and whether the gold decides. gold (Ints): Column of units, -2 to leave out."""
+    """Return for each score of a label whether the label is right, and whether the gold shows that.
+
+    gold (Ints): Column of each row's gold label; -2 for rows to leave out.
+    """
     takes_part = gold[marginals.rows] != -2
     has_answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
     if not (annotation.overlapping or annotation.compares_arcs or has_answers):
@@ -290,7 +294,8 @@ def _hits_of(
 def hits_of_spans(annotation: Annotation, examples: Sequence[Example], spans: Spans, labels: Sequence[str], event: str) -> Ints:
     """Return 1 for each right span, 0 for a wrong one, -1 without gold.
 
-    spans (Spans): By tokens of the predicted Docs, counted through all examples. labels (Sequence[str]): The labels of spans.
+    spans (Spans): Their tokens are counted through the predicted Docs of all examples. labels (Sequence[str]): Labels of spans.
+    event (str): When a span counts as right, a key of EVENTS.
     """
     hashes = label_hashes(labels).tolist()
     bounds = np.cumsum([0, *(len(eg.predicted) for eg in examples)])
@@ -323,8 +328,7 @@ class GoldColumns:
 def gold_columns(marginals: Marginals, gold: Hashes, labels: Sequence[str]) -> GoldColumns:
     """Return the gold column of each token: -1 if no column is the gold label, -2 without gold.
 
-    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), the column is that of the entry
-    with the gold name.
+    gold (Hashes): Gold hash of each token, 0 for none. If marginals have names (lemmas), these are compared.
     """
     has_gold = gold != 0
     if marginals.names is None:

@@ -67,8 +67,7 @@ def gold_suffixes() -> tuple[str, ...]:
 def file_reader(file: Path) -> FileReader:
     """Return the reader of a gold file by its suffix.
 
-    RAISES C053: no reader has this suffix. C105: the reader of another package cannot be imported. C787: the file is compressed,
-    or in another encoding.
+    RAISES C053: no reader has this suffix. C105: its package cannot be imported. C787: the file is compressed, or not UTF-8.
     """
     for readers in (DOCUMENT_READERS, ANSWER_READERS):
         if file.suffix in readers:
@@ -83,7 +82,7 @@ def file_reader(file: Path) -> FileReader:
 
 
 def check_entities(doc: Doc, file: Path) -> Doc:
-    """Return a gold Doc. RAISES C787: an entity goes on that did not begin, which spaCy finds out when somebody asks for the entities."""
+    """Return a gold Doc unchanged. RAISES C787: an IOB tag I follows no B, which spaCy reports only when `doc.ents` is read."""
     try:
         doc.ents  # noqa: B018
     except ValueError:

@@ -24,7 +24,8 @@ _REGISTRY = "calib_keys"
 
 
 def value_of(doc: Doc, key: str) -> Any:
-    """Return the value of a key: by a function of the registry `calib_keys`, from the user data or the Doc's line; or None.
+    """Return the value of a key: by the function of this name in the registry `calib_keys`, else from `Doc.user_data`, else from
+    the line that the text was read from; None if the Doc has none.
 
     RAISES C600: the function fails. C500: it cannot be loaded.
     """
@@ -47,7 +48,7 @@ def name_of(value: Any) -> str | None:
 def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
     """Return the value of a key for each Doc as a group name, or None.
 
-    RAISES C600, C500: the value cannot be computed. C601: no Doc has one. C602: each Doc has another one.
+    RAISES C600, C500: the value cannot be computed. C601: no Doc has one. C602: no two Docs have the same one.
     """
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
@@ -62,7 +63,7 @@ def fields_of(docs: Iterable[Doc]) -> dict[str, list[str | None]]:
 
 
 class Names:
-    """The group names of a stream of examples under a key. key (str | None): None records nothing."""
+    """Records the group name of each example that passes through `watch`. key (str | None): Its key; None records nothing."""
 
     def __init__(self, key: str | None):
         self._key = key
@@ -83,7 +84,7 @@ class Names:
         return names
 
     def check(self) -> None:
-        """Check that the examples can be grouped. RAISES C601: none has a name. C602: each has another one."""
+        """Check that the examples can be grouped. RAISES C601: none has a name. C602: no two have the same one."""
         check_names(self._counts, str(self._key))
 
 

@@ -34,9 +34,10 @@ _MIN_LETTERS = 5000
 class DroppedGold:
     """The gold that is left out, counted.
 
-    layer (str): Name of the annotation. unit (str): What has a label, "token" or "document". documents, without_gold (int): Gold
-    Docs, and those without this annotation if others have it. tokens, left_out (int): Predicted tokens of Docs with gold, and those
-    without exactly one aligned gold token. lower_case (bool): Whether long gold texts with token labels have no capital letter.
+    layer (str): Name of the annotation. unit (str): What has a label, "token" or "document". documents, without_gold (int):
+    Number of gold Docs, and of those without this annotation if others have it. tokens, left_out (int): Predicted tokens of
+    Docs with gold, and those without exactly one aligned gold token. lower_case (bool): Whether long gold texts with token
+    labels have no capital letter.
     unused_types (Mapping): Type that the gold never uses -> number of predicted spans. conflicts (GoldConflicts): Differences
     between several annotations of a text.
     """

@@ -20,7 +20,10 @@ _VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True))
 
 
 class MisplacedError(Exception):
-    """The text at an offset differs from the words that the tool exports. words (str): These. actual (str): The text from start to end."""
+    """The text at exported offsets differs from the exported words.
+
+    words (str), start, end (int): As exported. actual (str): The text from start to end.
+    """
 
     def __init__(self, words: str, start: int, end: int, actual: str):
         super().__init__(words)
@@ -28,7 +31,11 @@ class MisplacedError(Exception):
 
 
 def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[int, int]:
-    """Convert the start and end that a tool counted to character offsets, by its words if known. RAISES MisplacedError: not found."""
+    """Convert the start and end that a tool counted to character offsets.
+
+    words (Any): The words that it exports for them; without a string the offsets are returned unchanged.
+    RAISES MisplacedError: the words are there in no way of counting.
+    """
     if not isinstance(words, str):
         return start, end
     if text[start:end] == words:
@@ -59,7 +66,11 @@ def _normalize(words: str) -> str:
 
 @lru_cache(maxsize=2 * len(_VIEWS))
 def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]:
-    """Return the character offset of each unit of a way of counting, and the end of the text."""
+    """Return the character offset of each unit that a tool counts, followed by the length of the text.
+
+    line_ends (str): "one" counts "\\r\\n" as one unit, "two" counts "\\n" as two; any other value counts characters. unescape
+    (bool): Whether "&amp;" counts as "&". utf16 (bool): Whether characters above U+FFFF are two units.
+    """
     starts: list[int] = []
     for piece in _PIECE.finditer(text):
         display = piece[0]
@@ -75,7 +86,7 @@ def _starts(text: str, line_ends: str, unescape: bool, utf16: bool) -> list[int]
 
 
 class Coverage:
-    """Which characters of a text are in some stretches. places (Iterable): First character, and the one after the last, of each."""
+    """The characters of a text that some spans cover. places (Iterable): (start, end, ...) of each span."""
 
     def __init__(self, places: Iterable[Sequence[Any]]):
         self._flags = bytearray()
@@ -84,5 +95,5 @@ class Coverage:
             self._flags[start:end] = b"\1" * (end - start)
 
     def overlaps(self, span: Sequence[Any]) -> bool:
-        """Whether a stretch has a character in common with one of these."""
+        """Return whether a span, (start, end, ...), has a character in common with one of these."""
         return 1 in self._flags[span[0] : span[1]]

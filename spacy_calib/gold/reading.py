@@ -26,7 +26,7 @@ from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
 from ..types import Ints
 from .conflict_counts import CONFLICTS
-from .conllu import with_joined_words
+from .conllu import warn_if_contractions_split
 from .contradictions import reconcile
 from .file_readers import ANSWER_READERS, file_reader, gold_suffixes
 from .keys import DOC_KEY
@@ -57,11 +57,10 @@ class GoldReader:
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
         """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out. RAISES C160: a Doc without the key."""
         examples = self._examples_of(nlp, references, file)
-        return with_joined_words(examples, file) if file.suffix == ".spacy" else examples
+        return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
     def _examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of gold Docs, each with its document; a reference of None counts as a document without
-        Examples."""
+        """Yield the Examples of gold Docs, each with its document, numbered in the order of `references`, None included."""
         corpus = Corpus(file, gold_preproc=self.gold_preproc)
         for number, reference in enumerate(references):
             if reference is None:
@@ -81,7 +80,10 @@ class GoldReader:
                 yield example
 
     def _document(self, doc: Doc, file: Path, number: int) -> SourceDocument:
-        """Return the document of the Doc with this number in its file. A number as its key is local to the file, a string is not."""
+        """Return the document of the Doc with this number in its file.
+
+        If the key of the document is an integer, it names a document of this file only; a string names the same in all files.
+        """
         key = self.doc_key or DOC_KEY
         document = _document_under(doc, key)
         if self.doc_key is not None and document is None:
@@ -147,7 +149,7 @@ def _unit_of(doc: Doc) -> str:
 
 
 def visible_files(folder: Path, *suffixes: str) -> list[Path]:
-    """The files in a folder and below whose names end so, but hidden ones and those in hidden folders."""
+    """Return the files with one of these suffixes in and below a folder, except hidden ones and those in hidden folders."""
     files = sorted(file for suffix in suffixes for file in folder.rglob(f"*{suffix}"))
     return [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
 
@@ -158,7 +160,10 @@ def gold_files(folder: Path) -> list[Path]:
 
 
 class TextWatch:
-    """Digests of the documents and sentences of examples. annotation (Annotation): Only gold Docs that have it count."""
+    """Computes digests of the documents and sentences of examples that pass through `watch`.
+
+    annotation (Annotation): Gold Docs without it are left out.
+    """
 
     def __init__(self, annotation: Annotation):
         self.annotation = annotation
@@ -192,7 +197,10 @@ class TextWatch:
 
 
 class GoldSpanCounter:
-    """Number of gold spans and digest of the text of each example. n_gold (int): Sum of the numbers taken so far."""
+    """Counts the gold spans and computes the text digest of each example that passes through `watch`.
+
+    n_gold (int): Sum of the numbers returned by `take` so far.
+    """
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0

@@ -38,9 +38,10 @@ class TextAnswers:
     """The answers of a person about a text.
 
     spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if unknown.
-    whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): What a queue of ours wrote with the
-    text, such as how it was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if unknown. agreed (bool): Whether it is
-    agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not labels.
+    whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this package
+    wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if
+    unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not
+    labels.
     """
 
     text: str
@@ -55,7 +56,7 @@ class TextAnswers:
 
     @property
     def has_all_spans(self) -> bool:
-        """Whether spans that are not there are wrong, as they were asked about."""
+        """Whether spans that it does not contain are wrong, as the person was asked for all spans of the text."""
         return self.whole and bool(self.spans or not self.cats)
 
     def contradicts(self, later: TextAnswers) -> bool:
@@ -71,7 +72,10 @@ class TextAnswers:
         return any(right and mark not in a.spans for a, b in pairs for mark, right in b.spans.items())
 
     def add(self, later: TextAnswers) -> TextAnswers:
-        """Merge a later answer about the same text into this one, in place: it takes precedence. A text sampled by doubt remains one."""
+        """Return this answer merged with a later one about the same text, which takes precedence; this one may change.
+
+        A later answer with all spans replaces this one. Else a text that one of them marks as sampled by doubt keeps the mark.
+        """
         if later.has_all_spans:
             return later
         self.spans.update(later.spans)
@@ -81,12 +85,16 @@ class TextAnswers:
 
 
 def queue_meta(meta: Any) -> dict[str, Any]:
-    """Return what a queue of ours wrote beside a text; {} for what anybody else did."""
+    """Return the metadata of a text as a dict if a queue of this package wrote them, else {}."""
     return dict(meta) if isinstance(meta, Mapping) and QUEUE_MARK.items() <= meta.items() else {}
 
 
 def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, Any], whole: bool = True) -> TextAnswers:
-    """Return an answer with right spans; other spans that our queue proposed are wrong. If it proposed a single one, others are unknown. meta: See `queue_meta`."""
+    """Return an answer in which `marks` are right, and other spans that our queue proposed are wrong.
+
+    meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong; they are unknown if the queue asked
+    about a single span.
+    """
     spans: dict[TextSpan, bool | None] = {**dict.fromkeys(_proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
@@ -119,12 +127,10 @@ def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> lis
 def read_prodigy(record: dict[str, Any]) -> TextAnswers | None:
     """Read a record of Prodigy; None if nobody answered."""
     answer = _prodigy_answer(record)
-    person = next(
-        (str(record[key]) for key in ("_annotator_id", "_session_id", "_input_hash") if record.get(key) is not None), ""
-    )
-    person = (
-        person if "_input_hash" not in record or person != str(record["_input_hash"]) else "Prodigy"
-    )  # it has one user then
+    ids = (record.get(key) for key in ("_annotator_id", "_session_id"))
+    # Without an id of the session, Prodigy has a single user.
+    nobody = "Prodigy" if record.get("_input_hash") is not None else ""
+    person = next((str(value) for value in ids if value is not None), nobody)
     return answer and replace(answer, person=person, agreed="versions" in record)
 
 
@@ -178,7 +184,7 @@ def _with_words(record: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def name_views(records: list[tuple[str, dict[str, Any]]]) -> None:
-    """Add the view that old exports lack: if single spans are rejected, each was shown alone."""
+    """Add the "_view_id" that old exports of Prodigy lack: if any record with spans is rejected, each span was shown alone."""
     if any(record.get("answer") == "reject" and record.get("spans") and "options" not in record for _, record in records):
         for _, record in records:
             record.setdefault("_view_id", _BINARY[0])

@@ -23,7 +23,8 @@ def calibrated_spans(
 ) -> CalibratedSpans:
     """Calibrate the spans of a source.
 
-    event (str): When a span counts as right. layer, view: As in CalibratedSpans, Calibrated.
+    event (str): When a span counts as right. layer (str): Annotation of the tokens if spans are sentences, else "". view (Any):
+    The `Calibrated.view` of their tokens, for the context.
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)

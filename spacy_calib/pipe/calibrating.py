@@ -46,7 +46,7 @@ _DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", 
 
 
 def facts(pipe: Any) -> dict[str, str]:
-    """Summarize a Calibrator in a few words per fact."""
+    """Return name -> text of the facts that a Calibrator shows about itself, such as "Method"."""
     info = pipe.fit_info
     source = pipe.source.component or "scores on the Doc"
     if not pipe.fitted:
@@ -105,8 +105,8 @@ class CalibratingPipe(AnnotatingPipe, PipeSettings):
     """The part of a calib pipe that fitting and reading steps use.
 
     settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
-    held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process; not saved.
-    held_out_spans (SpanFit | None): The same of spans. lookup (SourceLookup): Finds the component that the source reads.
+    held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process, else None; not saved.
+    held_out_spans (SpanFit | None): The same for spans. lookup (SourceLookup): Finds the component that the source reads.
     RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
     """
 

@@ -34,11 +34,10 @@ def adapt_calibrator(
 ) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
     """Learn an adaptation from labelled documents of another domain.
 
-    The pipe stays as it is; figures go into the pipeline's meta.
+    The pipe is not changed; the pipeline's meta gets the errors of the adapted scores.
 
-    RETURNS (tuple): The new state; the pairs with out-of-fold scores, None for a single document; the spans with theirs.
-    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold. C003: no
-        pairs.
+    RETURNS (tuple): The new state; token pairs with out-of-fold scores, None for a single document; spans with theirs, or None.
+    RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
     """
     if not pipe.fitted:
         raise calib_error("C216", name=pipe.name)
@@ -108,7 +107,7 @@ def adapt_tokens(
     """Fit the adaptation of tokens. groups (Groups): Groups of the tags. prior (Prior): Prior of the adaptation.
 
     RETURNS (tuple): The calibration with the new step, without sets; the fit of the step; the pairs with gold and out-of-fold
-    scores, None for a single document; the pairs without gold; the view of the context.
+    scores, None for a single document; the pairs without gold and adapted scores; the context's view of tokens, for spans.
     """
     data, threshold = inputs.data, inputs.settings.threshold
     all_pairs, order = interleave(data.pairs, data.unlabelled_pairs)
@@ -141,7 +140,7 @@ def adapt_tokens(
 def adapt_spans(
     data: SpanData, calibration_before: SpanCalibration, view: Any = None, prior: Prior = OF_SPANS
 ) -> tuple[SpanFit, AdaptationFit] | tuple[None, None]:
-    """Fit the adaptation of spans; None if the pipe does not calibrate spans. view (Any): Of the context, with their tokens."""
+    """Fit the adaptation of spans; (None, None) if the pipe does not calibrate spans. view (Any): Context's view of tokens."""
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)

@@ -52,9 +52,9 @@ from .state import PipeState
 def fit_calibrator(
     pipe: CalibratingPipe, examples: Iterable[Example], arguments: FitArguments
 ) -> tuple[PipeState, JudgedPairs, SpanFit | None]:
-    """Fit a calib pipe to examples. The pipe stays as it is; figures go into the pipeline's meta.
+    """Fit a calib pipe to examples. The pipe is not changed; the pipeline's meta gets the errors of the fit.
 
-    RETURNS (tuple): The new state; the pairs with out-of-fold scores; the spans with theirs, None without spans.
+    RETURNS (tuple): The new state; token pairs with out-of-fold scores; spans with these, None for a source without spans.
     RAISES As `Calibrator.fit`.
     """
     settling, fitting = arguments.progress.parts(with_map(pipe.source, None).has_auto_settings, 1)
@@ -139,7 +139,7 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
 
 
 def conventions_in(inputs: FitInputs) -> list[Convention]:
-    """Find where predictions and gold seem to follow two conventions; only for tokens with one right tag."""
+    """Find labels that component and gold seem to use differently; [] unless each token has one right tag."""
     if not may_differ(inputs.settings, inputs.source.annotation):
         return []
     return find_conventions(inputs.data.kept_pairs, inputs.data.gold, inputs.files[inputs.data.kept_documents])
@@ -148,7 +148,7 @@ def conventions_in(inputs: FitInputs) -> list[Convention]:
 def _fit_spans(inputs: FitInputs, data: SpanData, plan: CalibrationPlan, tokens: TokenCalibration) -> SpanFit:
     """Fit the steps of spans, which see their tokens through the context.
 
-    If the context does not adjust token scores, it sees them as in new texts, after the other steps, not as it was fitted.
+    If the context does not adjust token scores, it gets them here as in new texts, with only the other steps applied.
     """
     labels, table, context = inputs.source.span_labels, map_of(inputs.settings.source) or {}, plan.context
     if context is None or context.view is None:
@@ -186,7 +186,7 @@ def _describe(
     judged_pairs: JudgedPairs,
     conventions: Sequence[Convention],
 ) -> FitInfo:
-    """Return the record of the fit that `calib info` prints."""
+    """Summarize the fit for `calib info`."""
     settings, arguments, maps, context = inputs.settings, inputs.arguments, tokens.maps, plan.context
     assert maps is not None
     return FitInfo(
@@ -223,7 +223,7 @@ def _describe(
 
 
 def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
-    """Return the part of that record about spans."""
+    """Summarize the fit of spans for `calib info`."""
     judged_pairs, chosen_map, candidate_map = (
         spans.data.pairs_with(spans.held_out),
         spans.calibration.chosen,

@@ -41,8 +41,7 @@ class Calibrator(CalibratingPipe):
     def predict(self, docs: Sequence[Doc]) -> Reading:
         """Read and calibrate the scores, without changing the Docs.
 
-        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: the source returned no
-            probabilities.
+        RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: no probabilities.
         """
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
@@ -114,7 +113,7 @@ class Calibrator(CalibratingPipe):
         return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_further_scores(scores))
 
     def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
-        """Replace the block of each Doc that was read, and remove the block of each other Doc."""
+        """Write the scores of each Doc that was read into its user data; remove older scores of this pipe from all Docs."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
@@ -153,8 +152,7 @@ class Calibrator(CalibratingPipe):
             `reference` the gold; `gold.reading.from_files` joins several files.
         tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts the examples.
         options: Other fields of FitArguments, such as n_bins (10).
-        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: the gold. C003, C005, C006: too
-            few pairs.
+        RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: gold. C003, C005, C006: pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         from ..sources.precision import half_precision_components  # only a fit needs it
@@ -172,8 +170,7 @@ class Calibrator(CalibratingPipe):
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
         examples (Iterable[Example]): As for `fit`. options: Fields of FitArguments, such as n_bins (10).
-        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C164: the gold.
-            C003: no pairs.
+        RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
         from .calibrator_adaptation import adapt_calibrator  # only an adaptation needs it
         from .fit_inputs import FitArguments
@@ -207,7 +204,7 @@ class Calibrator(CalibratingPipe):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source has other further scores."""
+        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

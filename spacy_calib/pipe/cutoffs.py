@@ -51,8 +51,9 @@ def precision_cutoffs(
 def parts_for_review(
     pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
 ) -> dict[str, Any]:
-    """Split a corpus by `calibration.missed.review_of`; "accept" also has the number of "entities" with gold, and of "right"
-    ones.
+    """Split the tokens of a corpus into accepted, reviewed and dropped ones, as `calibration.missed.review_of` returns them.
+
+    "accept" also has the number of accepted "entities" with gold, and of "right" ones.
     """
     labels, spans = pipe.lookup.span_labels(), corpus.spans
     assert pipe.spans.groups is not None

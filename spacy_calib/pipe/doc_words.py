@@ -44,7 +44,7 @@ def words_of(
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
-    """Return the features that are computed from Docs; a context with a method `functions_in` gets the pipeline."""
+    """Return the features that a context computes from Docs: of its method `functions_in`, if it has one, else `functions`."""
     bind = getattr(context, "functions_in", None)
     return context.functions if bind is None else bind(nlp)
 

@@ -40,9 +40,9 @@ class PipeScores:
     overlap (dict | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
     accepted (dict | None): Spans that precision cut-offs accept. flagged (list | None): Tokens that recall cut-offs flag.
-    events (Sequence[Callable]): (n_bins, seed) -> table of each pipe that reads the scores.
-    misaligned_tokens (dict | None): Counts of `count_misaligned`; None for documents.
-    without_map (Mapping[str, int]): Counts of `count_without_map`.
+    events (Sequence[Callable]): For each pipe that reads the scores, (n_bins, seed) -> table of its evaluation.
+    misaligned_tokens (dict | None): Numbers of tokens that align with no single gold token; None for documents.
+    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
     """
 
     name: str

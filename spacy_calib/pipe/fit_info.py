@@ -113,14 +113,13 @@ class FitInfo(Serializable):
 
     component, layer (str): Component, and annotation of its labels. threshold (float): Of the pipe.
     docs (int), unit (str): Number of documents, and their kind. tokens (int): Tokens (or documents) with gold.
-    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): These in words.
+    unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): What is printed of them.
     label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
     scaling, pooling, context, sets (Mapping | None): Summary of each step, None without the step.
     selection (Mapping | None): The candidates of the selection.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated and raw scores on held-out folds.
-    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each
-        adaptation.
+    spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each.
     versions (Mapping): Package -> version. pretrained (Mapping | None): The card that the maps come from; None after a fit.
     conventions (list[Mapping]): Tags of the component ("said") that the gold of a "file" (an index) often labels otherwise
         ("gold") although their scores are high: in "tokens" of "of" cases.

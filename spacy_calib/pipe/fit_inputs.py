@@ -63,14 +63,13 @@ class FitInputs:
     """Data that a fit learns from; `CalibrationPlan` and `TokenCalibration` follow from it.
 
     settings (PipeSettings), arguments (FitArguments): Settings of the pipe, arguments of this fit.
-    source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of documents if these have the
-        labels.
+    source (BoundSource): Source of the probabilities. data (FitData): Pairs of tokens, or of labelled documents.
     spans (SpanData | None): Spans; None for a source of token labels alone.
     counts (Mapping): Frequency of each label, for grouping. span_counts (Mapping): Gold frequency of each span label.
     n_docs (int), unit (str): Number of documents with scores, and their kind.
     doc_documents, files (Ints): Document of each Doc, and gold file of each document.
     n_gold (int): Tokens with gold. unknown (UnknownGold): Gold labels that the component does not know.
-    texts (TextUnits): Digests of the examples. seen_texts (FitTextDigests): Those that are saved.
+    texts (TextUnits): Digests of the examples. seen_texts (FitTextDigests): The same in saved form.
     """
 
     settings: PipeSettings
@@ -196,10 +195,10 @@ def read_words(pipe: CalibratingPipe, annotation: Annotation) -> Any:
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
-    """Return the lowest score that takes part in the fit.
+    """Check settings, and return the lowest score that takes part in the fit.
 
-    RAISES C264: the context cannot be applied to these units. C741, C838: the context is not a setting. C072: a setting
-        requires one right tag per token. C287: a setting requires the scores of all tags of a token.
+    RAISES C264: the context cannot be applied to these units. C741, C838: the setting `context` is of another kind. C072: a
+        setting requires one right tag per token. C287: a setting requires the scores of all tags of a token.
     """
     name = settings.source.component or "the source"
     if isinstance(settings.context, FurtherScores):
@@ -224,5 +223,5 @@ def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
 
 
 def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
-    """Return whether to look for conventions: each token has one right tag."""
+    """Return whether to look for labels that component and gold use differently: each token has one right tag."""
     return of_one_tag(settings, annotation) and annotation.unit == TOKEN and not annotation.spans_are_units

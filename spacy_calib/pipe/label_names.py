@@ -35,7 +35,7 @@ def match_labels(
     The gold may use the pipeline's names, those of the pipe's map, or those of a card. An unfitted pipe gets a map that drops
     the types that the gold never uses.
 
-    examples (Iterable[Example]): All of the gold, since it decides together.
+    examples (Iterable[Example]): All gold, as the labels of all Docs together show which names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
     all_types (bool): Whether predictions of types that the gold never uses count as wrong; otherwise they are left out.
     RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
@@ -88,8 +88,7 @@ def _find_scheme(
 def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return gold name -> name in the pipe of tags, parts of speech or categories, where it differs and is unique.
 
-    gold_names (Mapping | None): Component's label -> its gold name; without it, gold may use the component's names instead of a
-        map's.
+    gold_names (Mapping | None): Component's label -> its gold name; None if gold may use the component's names or a map's.
     """
     component, table = pipe.lookup.component(), map_of(pipe.source) or {}
     source = with_map(pipe.source, None)

@@ -96,8 +96,9 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
 
 @contextlib.contextmanager
 def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Run the components with these names, or save the pipeline, in a block; a CalibError and `passing` exceptions pass.
+    """Turn errors of a block that runs the components with these names, or saves the pipeline, into a CalibError.
 
+    passing (tuple): Exceptions that are raised unchanged.
     RAISES C086: a component fails, and one of those that run is not trained. C490: a component fails otherwise.
     """
     try:

@@ -37,8 +37,7 @@ class SourceLookup:
     """Looks up the component of a pipe's source in the pipeline, whenever it is needed: components may be replaced.
 
     pipe (Reader): The pipe.
-    nlp (Language): The pipeline that its factory was given, or that it was attached to: `add_pipe(source=...)` does not notify
-        it.
+    nlp (Language): The pipeline that it was created in or attached to; `add_pipe(source=...)` alone does not change it.
     """
 
     def __init__(self, pipe: Reader, nlp: Language):
@@ -117,9 +116,7 @@ class SourceLookup:
         return self.pipe.learned.component.labels if missing else self.pipe.source.labels(component)
 
     def span_labels(self) -> tuple[str, ...]:
-        """Return the current span labels of the source; those of the fit if its component is missing; () for a source without
-        spans.
-        """
+        """Return the current span labels of the source, or of the fit if its component is missing; () without spans."""
         component = self.component()
         if component is None and self.pipe.source.component:
             spans = self.pipe.learned.info.spans

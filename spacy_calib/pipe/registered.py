@@ -40,8 +40,7 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     when (str): "always", or "no_worse": only if the log loss on held-out documents is no higher with the context.
     features (list[str] | None): Names from FEATURES; None takes all.
     shrink (float): How far scores shrink towards a straight line through the raw log-odds, which is fitted where predictions
-        and
-        gold follow one convention: 0 not at all, 1 fully.
+        and gold follow one convention: 0 not at all, 1 fully.
     RAISES C001: a setting out of range, or an unknown name.
     """
     names = list(FEATURES) if features is None else features

@@ -76,8 +76,7 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare a fit with the pipe of the same component that it replaces; this one then reads the fit's pipeline and is
-    adapted.
+    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here, in the fit's pipeline.
 
     examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """
@@ -118,8 +117,8 @@ def _adapt_detached(
 ) -> tuple[tuple[JudgedPairs | None, SpanFit | None], Mapping[str, Any]]:
     """Adapt a pipe that is in no pipeline.
 
-    RETURNS (tuple): Labels and spans of the examples with the scores before; the figures of its pipeline's meta, which is
-        restored.
+    RETURNS (tuple): Labels and spans of the examples with their scores before; the figures that the adaptation wrote into the
+        pipeline's meta, which is restored.
     RAISES As `Calibrator.adapt`.
     """
     nlp, groups = pipe.lookup.nlp, pipe.groups

@@ -28,20 +28,16 @@ class ScoreReader(Protocol):
 
     def event_info(self) -> dict[str, Any] | None:
         """Summarize its fit for `fit` and `info`: "event" (when a unit is right), "called" (singular and plural of its units),
-        "units",
-        "right", "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
+        "units", "right", "product" (squared loss of the rival), "trials" (each with "name" and "loss") and "chosen".
         """
 
     def event_table(self, examples: Sequence[Example], n_bins: int, seed: int) -> dict[str, Any]:
         """Evaluate its forecasts, for `evaluate`: "name", "event", "called", "units", "right" (their share), "rows" (each with
-        "name",
-        "loss", "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
+        "name", "loss", "calibration", "sharpness", "smce", "floor", "floor95"), and optionally "rivals" and "change".
         """
 
     def event_means(self, examples: Sequence[Example], calib: Calibrator) -> dict[str, Any]:
-        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", and means "expected" and
-        "right".
-        """
+        """Summarize its forecasts from adapted scores, for `adapt`: "event", "called", "units", means "expected", "right"."""
 
 
 def score_readers(nlp: Language, attr: str, *, fitted_only: bool = True) -> dict[str, ScoreReader]:

@@ -41,8 +41,7 @@ class PipeSettings:
     threshold (float): Marginals below it are ignored, in [0, 1).
     normalize (bool | str): True rescales a token's calibrated scores above the threshold so that they sum to 1; "other" leaves
         room for the calibrated probability that the right tag is none of them.
-    token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores, of entity labels. Other
-        pipes always write them.
+    token_scores (bool): Whether a pipe of entities also writes Token._.<attr>_score, _raw and _scores; other pipes always do.
     event (str): When a span (entity) counts as right: exact (tokens and label), article (the same except for a leading a, an or
         the), type (label of every token), overlap (of at least one).
     source (Source): Source of the marginals.
@@ -52,8 +51,7 @@ class PipeSettings:
     pooling (TagOffsets | None): Prototype of corrections per tag after the recalibrators of the groups; None leaves them out.
     selection (Selector | None): Chooses scaling, context, grouping and recalibrator by cross-validation in the fit.
     context (TokenContext | None): Prototype of the step that adjusts scores by the rest of the Doc; None leaves it out.
-    sets (ConformalSets | None): Prototype of sets of tags that include the right one with a chosen probability; None makes
-        none.
+    sets (ConformalSets | None): Prototype of sets of tags that include the right one with a chosen probability, or None.
     scorer (Callable | None): Called by `nlp.evaluate`.
     RAISES C001: a setting out of range. C112: a prefix that spaCy needs itself.
     """

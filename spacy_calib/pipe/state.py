@@ -71,7 +71,7 @@ class PipeState:
 
     tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the component.
     judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
-    record (bytes | None): For `read_record`; None for a pipe fitted without. seen_state (dict | None): Of `seen_texts`.
+    record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
     info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
     kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
@@ -117,10 +117,7 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState.
-
-        C001: a cut-off.
-        """
+        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState; C001: a cut-off."""
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

@@ -69,6 +69,11 @@ def test_concatenating_adds_up(parts):
         np.testing.assert_array_equal(whole.scores[at : at + len(p)], p.scores)
 
 
+def test_the_highest_raw_score_is_the_top_pair_and_the_first_of_equal_ones():
+    pairs = Pairs(np.array([0, 0, 2, 2]), np.array([0, 1, 0, 1]), np.array([0.3, 0.6, 0.5, 0.5]), np.ones(4), 3)
+    np.testing.assert_array_equal(np.sort(top_pairs(pairs)), [1, 2])
+
+
 def test_top_pairs_worked_by_hand():
     # Token 0: the first of two equal scores. Token 1: its only pair. Token 2: the last of three.
     pairs = make_pairs([0.4, 0.4, 0.3, 0.1, 0.2, 0.7], [0] * 6, tags=[0, 1, 5, 0, 1, 2], rows=[0, 0, 1, 2, 2, 2])

@@ -151,7 +151,7 @@ def _compare_units(
 
 
 def _compare_spans(a: PipelineScores, b: PipelineScores, run: EvaluateRun) -> PipelineComparison:
-    """Compare whole entities. RAISES C618: they count as right by different events."""
+    """Compare whole entities. RAISES C618: the pipelines were fitted with different events (what counts as right)."""
     from ...metrics.comparison import compare_spans
 
     singular, plural = a.span_words
@@ -184,7 +184,7 @@ def check_comparable(a: PipelineScores, b: PipelineScores, run: EvaluateRun) -> 
 
 
 def verdict(rows: Sequence[ComparisonRow], units: str) -> str:
-    """Say in one sentence which pipeline is better, and whose scores are better calibrated. units (str): "tokens"."""
+    """Return one sentence: which pipeline is better, and whose scores are better calibrated. units (str): "tokens"."""
     by_name = {row["figure"]: row for row in rows}
     right, error = by_name.get("accuracy") or by_name.get("f"), by_name.get("smce")
     if right is None:
@@ -197,7 +197,7 @@ def verdict(rows: Sequence[ComparisonRow], units: str) -> str:
 
 
 def _which_is_better(row: ComparisonRow, units: str) -> str:
-    """Say which pipeline is better. row (ComparisonRow): Of accuracy, or of F."""
+    """Return the first part of the verdict: which pipeline is better. row (ComparisonRow): Of accuracy, or of F."""
     difference = 100 * row["difference"]
     of_labels = row["figure"] == "accuracy"
     by_other = (

@@ -13,7 +13,7 @@ KEYS_NAMED = 8
 
 
 def highest_precisions(result: dict[str, Any]) -> str:
-    """Say for each key without a cut-off which precision can be reached, and how many are accepted then; "" if all have one."""
+    """Return for the keys without a cut-off which precision can be reached, and how many are accepted; "" if all have one."""
     noun, lines = _unit_noun(result), []
     for row in result["rows"]:
         if row["highest"] is not None:

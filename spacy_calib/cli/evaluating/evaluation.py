@@ -38,10 +38,9 @@ ENTITIES = "entities"
 class PipeEvaluation:
     """The evaluation of one pipe.
 
-    gold_scores (Judged): Scores of its tokens and spans with gold, and the overlap with the fit data. conventions (list |
-    None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known. pipe, corpus: The fitted
-    pipe, and its scores with their positions in the texts; None for raw scores, and for a pipe whose component is missing or
-    disabled.
+    gold_scores (PipeScores): Scores of its tokens and spans with gold. conventions (list | None): Labels that gold and
+    component seem to use differently, as in `FitInfo`; None if not known. pipe, corpus: The fitted pipe, and its scores with
+    their positions in the texts; None for raw scores, and if its component is missing or disabled.
     """
 
     run: EvaluateRun
@@ -52,7 +51,7 @@ class PipeEvaluation:
 
     @cached_property
     def units(self) -> dict[str, JudgedView]:
-        """ "entities", if it scores them, then "tokens" or "documents" -> scores, in the groups of the fit or of --groups."""
+        """Scores of "entities", if it scores these, then of "tokens" or "documents", in the groups of the fit or of --groups."""
         from ...metrics.judged_view import judged_entities, judged_tokens, without_positions
         from ...pipe.registered import metrics
         from ...pipe.scorer import scorer_like

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..shared.outputs import Output, check_folder_of_files
 from ..shared.run import GoldRun
-from .outputs import Request, find_requests, is_numbers
+from .outputs import Request, find_requests, is_json_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +45,12 @@ class EvaluateRun(GoldRun):
 
     @cached_property
     def requests(self) -> list[Request]:
-        return find_requests([path for path in self.output if not is_numbers(path)], self.added_options)
+        return find_requests([path for path in self.output if not is_json_output(path)], self.added_options)
 
     @property
     def numbers(self) -> list[Path]:
         """The files that get the numbers as JSON."""
-        return [path for path in self.output if is_numbers(path)]
+        return [path for path in self.output if is_json_output(path)]
 
     def files(self) -> list[Output]:
         """Return all files to write. RAISES C054: a folder for them is not empty, and there is no --force."""

@@ -44,8 +44,7 @@ class Writer:
 
     write (Callable): (evaluation, paths, **options) -> sections to add, or None. Its keyword parameters with an `option` are
     options of `evaluate`; it is called if a file is requested, or such an option is given. files (Callable): (paths, **options)
-    -> the files that it will write; raises CalibError if paths and options do not fit. fitted_only (bool): Whether it cannot
-    write raw scores.
+    -> the files that it will write; raises CalibError if these do not fit. fitted_only (bool): True if not for raw scores.
     """
 
     write: Callable[..., Iterable[Section] | None]
@@ -73,8 +72,8 @@ class Request(NamedTuple):
         return self.writer(evaluation, self.paths, **self.options)
 
 
-def is_numbers(path: Path) -> bool:
-    """Whether a path gets the numbers as JSON."""
+def is_json_output(path: Path) -> bool:
+    """Whether the result is written to this path as JSON."""
     return is_stream(path) or path.suffix.lower() == NUMBERS
 
 
@@ -90,7 +89,7 @@ def option_functions() -> list[Callable[..., Any]]:
 
 
 def find_requests(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Request]:
-    """Return the requests to writers, without a file first. RAISES C056, C749: no writer for a path. C105: a broken one."""
+    """Return the requests, those without a file first. RAISES C056, C749: no writer for a path. C105: a broken one."""
     points_by_value, requests = _points_by_value(), []
     values = [_point_for(path).value for path in paths]
     for value, points in points_by_value.items():
@@ -113,7 +112,7 @@ def _is_file(name: str) -> bool:
 
 
 def _points_by_value() -> dict[str, list[EntryPoint]]:
-    """Group the entry points by what they load: a writer may have several suffixes. None replaces the JSON of the core."""
+    """Group the entry points by the writer that they load, which may have several suffixes; .json is left to the core."""
     points = [point for point in entry_points_of(ENTRY_POINTS) if point.name != NUMBERS]
     by_value: dict[str, list[EntryPoint]] = {}
     for point in sorted(points, key=lambda point: (_is_file(point.name), point.name)):

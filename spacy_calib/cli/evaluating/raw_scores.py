@@ -77,7 +77,7 @@ def without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def verdict_on_raw(evaluation: PipeScores) -> str:
-    """Say in one sentence how large the calibration error of raw scores is; "" if there are none with gold."""
+    """Return a sentence with the calibration error of raw scores; "" if no unit with gold has any."""
     from ...metrics.calibration_errors import calibration_error
     from ...metrics.sentences import leaning_in_words
     from ...pairs.build import top_pairs

@@ -37,7 +37,7 @@ def show_tables(tables: Mapping[str, dict[str, Any]], sections: Iterable[Section
 
 
 def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], details: bool) -> bool:
-    """Print the tables of one pipe; return whether there was something to show. sections (Sequence): Further ones of them."""
+    """Print the tables of one pipe; return whether there was something to show. sections (Sequence): Added to them."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
@@ -163,7 +163,7 @@ def _show_flagged(rows: list[dict[str, Any]] | None) -> None:
 
 
 def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, details: bool) -> None:
-    """Print errors and scores. ece, labels (str): Titles of these. raw_only (bool): Whether there are no calibrated scores."""
+    """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only: No calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
     from ...pipe.registered import metrics

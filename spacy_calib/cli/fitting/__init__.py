@@ -1,1 +1,1 @@
-"""The parts of `spacy calib fit`: settings of the pipe, the pipe itself, and what is said of the fit."""
+"""The parts of `spacy calib fit`: settings of the pipe, the pipe itself, and the report of the fit."""

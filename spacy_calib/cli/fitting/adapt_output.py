@@ -56,7 +56,7 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
 
 
 def count_units(adaptation: Mapping[str, Any], unit: str) -> str:
-    """Say how many documents and units an adaptation read. unit (str): "token" or "document"."""
+    """Return how many documents and units an adaptation read, in words. unit (str): "token" or "document"."""
     entities = "" if adaptation["spans"] is None else f", {adaptation['spans']['entries']:,} entities"
     return f"{count_in_words(adaptation['unit'], adaptation['docs'])} ({adaptation['tokens']['entries']:,} {unit}s{entities})"
 

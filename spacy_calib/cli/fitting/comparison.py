@@ -33,7 +33,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class PresentPipe:
-    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable (Sequence[str]): Pipes left out of it."""
+    """The calib pipe that a fit may replace. model (str): Its pipeline. unreadable: Pipes left out of that."""
 
     pipe: Calibrator
     model: str
@@ -54,8 +54,7 @@ class PresentPipe:
     ) -> FitOutcome:
         """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event or new sets.
 
-        examples: Of the fit, processed by the pipes before the source. event (str | None), always (bool), all_types (bool):
-        Values of the options.
+        examples: Of the fit, processed by the pipes before the source. event, always, all_types: Values of the options.
         """
         from spacy.training import Example
 
@@ -132,7 +131,7 @@ def show_comparison(outcome: FitOutcome) -> None:
 
 
 def card_line(nlp: Language, component: str) -> str:
-    """Mention in one sentence the card for a component of a stock pipeline, by the name of the pipeline; "" without a card."""
+    """Return a sentence about the pretrained card for a component, by the name of its pipeline; "" if there is none."""
     model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
     for name in sorted({point.name for point in entry_points(group=CARDS)}):
         pipeline, _, card_component = name.rpartition("-")

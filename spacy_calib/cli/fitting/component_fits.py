@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 class ComponentFit:
     """The fit of one component.
 
-    name (str): Of the new pipe. old_name (str | None): Of the pipe whose settings were taken over. present (PresentPipe |
-    None): The calibration that it may replace. other_names (Sequence): Label maps of the fitted pipes of this component.
-    outcome (FitOutcome | None): The result of the comparison of the two.
+    name (str): Name of the new pipe. old_name (str | None): Name of the pipe whose settings were taken over, if any. present
+    (PresentPipe | None): The calibration that the fit may replace, if any. other_names (Sequence): Label maps of the fitted
+    pipes of this component. outcome (FitOutcome | None): Result of comparing fit and calibration; None before.
     """
 
     name: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
-    """Say whether the context of tokens or spans (words, tags, neighbours) is used, and its gain; "" if it was not tried."""
+    """Return whether the context of tokens or spans (words, tags, neighbours) is used, and its gain; "" if not tried."""
     if context is None:
         return ""
     if context["why"]:
@@ -182,7 +182,7 @@ def gains_over_raw(info: FitInfo) -> bool:
 
 
 def too_little_gold(info: FitInfo) -> str:
-    """Say that there is too little gold to show that scores improved; "" if there is enough."""
+    """Return the sentence that there is too little gold to show that scores improved; "" if there is enough."""
     unit, n = info.row_unit, info.tokens
     if info.spans is not None and (is_span_fit(info) or not n):
         unit, n = span_words(info)[0], info.spans.spans
@@ -190,7 +190,7 @@ def too_little_gold(info: FitInfo) -> str:
 
 
 def too_few_sentence(unit: str, n: int) -> str:
-    """Say that n units with gold are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
+    """Return the sentence that n units are too few to show that scores improved; "" if they are enough. unit (str): "token"."""
     if is_enough(unit, n):
         return ""
     return (
@@ -199,7 +199,7 @@ def too_few_sentence(unit: str, n: int) -> str:
 
 
 def verdict_on(info: FitInfo) -> str:
-    """Say in one sentence how far raw and calibrated scores are off by cross-validation; "" without cross-validation."""
+    """Return a sentence on how far raw and calibrated scores are off by cross-validation; "" without cross-validation."""
     losses, units = info.held_out, f"the top label of each {info.row_unit}"
     if info.spans is not None and is_span_fit(info):
         losses, units = info.spans.held_out, f"predicted {span_words(info)[1]}"
@@ -208,7 +208,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Say how far raw and calibrated scores are off. subject (str): "The scores of 'ner'". units (str): "entities"."""
+    """Return how far raw and calibrated scores are off, as a sentence. subject (str): "The scores of 'ner'". units: "entities"."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"

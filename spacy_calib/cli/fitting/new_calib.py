@@ -254,10 +254,8 @@ def insert_calib(
 ) -> tuple[Language, Calibrator]:
     """Add the calib pipe of a block after its component; without a second pass a recognizer is replaced, to keep probabilities.
 
-    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): Pipes to leave out, from
-    `load_readable`.
-    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in the pipeline or the
-    settings.
+    label_map (dict | None): Component label -> gold label. unreadable (Sequence[str]): From `load_readable`, to be left out.
+    RETURNS (tuple): The pipeline, perhaps loaded again, and the pipe. RAISES CalibError: an error in pipeline or settings.
     """
     name, settings = block
     if not second_pass:
@@ -273,8 +271,7 @@ def insert_calib(
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     """Return the pipes that have to run before a calib pipe can be fitted.
 
-    RAISES C021 to C023, C028, C034, C035: its component is missing, or cannot be calibrated. C084: what it listens to is
-    disabled.
+    RAISES C021 to C023, C028, C034, C035: no component to calibrate. C084: a component that it listens to is disabled.
     """
     check_enabled(nlp, calib.source.component)
     pipe, component, order = calib.lookup.component_to_fit(), calib.source.component, nlp.pipe_names

@@ -269,8 +269,11 @@ def check_path(option: str, path: Path | str | None) -> None:
 
 
 @contextlib.contextmanager
-def folder_faults() -> Iterator[None]:
-    """List the files of folders in a block. RAISES C491: the system refuses it, or a folder is removed meanwhile."""
+def folder_errors() -> Iterator[None]:
+    """Turn an OSError of the block (or decorated function), which lists folders, into C491.
+
+    The system refuses to list a folder, or it was removed meanwhile.
+    """
     try:
         yield
     except OSError as error:

@@ -226,9 +226,9 @@ _PAIR_WIDTH, _LABELS_WIDTH = 36, 20
 
 
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
-    """Say in two lines which gold labels a component does not know, or at length if `details`.
+    """Return two lines about the gold labels that a component does not know, or a longer text if `details`.
 
-    words (dict): From `UnknownGold.words`. unit (str): That has labels, "token".
+    words (dict): From `UnknownGold.words`. unit (str): What has labels, "token".
     """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)

@@ -13,7 +13,7 @@ from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import component_faults, reason
-from .command import check_option, folder_faults
+from .command import check_option, folder_errors
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 from .session import watch_workers
 
@@ -41,7 +41,7 @@ class RunSettings:
     gold: bool = True
 
 
-@folder_faults()
+@folder_errors()
 def data_files(path: Path) -> list[Path]:
     """Return the gold files at a path; exports of annotation tools in a folder without .spacy, .conllu or suffixes of plug-ins.
 
@@ -71,13 +71,11 @@ def read_examples(
 ) -> list[Example]:
     """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
-    Annotations of the same text in several files, or by several people, are merged after all files are read
-    (`gold.contradictions`).
+    Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
     RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
-        `read_gold`. C690: texts that were labelled because the model was unsure of them: fits and estimates need a random
-        sample.
+        `read_gold`. C690: texts were chosen for labelling by their scores, not at random.
     """
     from ...gold.contradictions import reconcile
     from ...gold.keys import DRAWN_KEY
@@ -224,7 +222,7 @@ def read_through(
         )
 
 
-@folder_faults()
+@folder_errors()
 def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     """Return the files with texts at a path, with or without gold.
 

@@ -28,7 +28,7 @@ Texts = Annotated[
         "(one text per line), or a folder of them",
     ),
 ]
-_DEFAULT_PIPE = "the one that DATA or --unit is about"
+_DEFAULT_PIPE = "the one that the gold, or --unit, is about"
 ChosenComponent = Annotated[str | None, option("Calibrated component to use", "--component", "-C", show_default=_DEFAULT_PIPE)]
 ChosenAttr = Annotated[str | None, option("Prefix of the calib pipe to use", "--attr", show_default=_DEFAULT_PIPE)]
 OnlyComponent = Annotated[str | None, option("Use only this calibrated component (default: all)", "--component", "-C")]

@@ -83,8 +83,7 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
     """Yield (number from 1, record) of a file. A record has "text", "" for an empty line or null, and perhaps "id" and others.
 
     also (str | None): A column of Parquet to read in addition to text, id and "meta".
-    RAISES C074: the file or a record cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column, or no
-    texts in it.
+    RAISES C074: the file or a record cannot be read. C304, C440: pyarrow is not installed. C441, C442: no such column of texts.
     """
     try:
         if suffix_of(file) == PARQUET:

@@ -246,8 +246,7 @@ class Run:
         """Score DATA in constant memory; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
 
         sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
-        Wraps the stream of examples, to read more from them. RAISES C075, C745: nothing got a score. C151: no gold label is
-        known.
+        Wraps the stream of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.
         """
         check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
         overlap, settings = FitOverlap(pipe), self.make_settings(title)
@@ -312,8 +311,7 @@ def evaluate_pipes(
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     """Return the unit to show: the requested one, else entities if the pipe scores them, else the unit of its labels.
 
-    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: the pipe has no
-    such unit.
+    whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
     """
     from ...annotations import get_annotation
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted pipe to choose from. units (Sequence[str]): Units that it scores, of labels first. gold (str): Annotation."""
+    """A fitted pipe to choose from. units: What it scores, the unit of labels first. gold (str): Annotation of its gold."""
 
     name: str
     attr: str
@@ -53,10 +53,8 @@ def choose(
     """Choose by the options, else by the gold and the unit.
 
     with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
-    The unit that is asked for. flag (str): The option that asks for it. allow_many (bool): Whether the command takes all
-    possible pipes.
-    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any of
-    them.
+    The requested unit. flag (str): The option that requests it. allow_many (bool): Whether several pipes may be returned.
+    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any.
     """
     candidates = [pipe for pipe in pipes if attr in (None, pipe.attr)]
     if not candidates:
@@ -113,8 +111,7 @@ def choose_pipes(
     """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
 
     gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
-    command can use a pipe; without options only those are candidates. RAISES C027: there is no fitted pipe. C068, C077 to C079:
-    as `choose`.
+    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C068, C077 to C079.
     """
     from ...annotations import plain_name
     from ...pipe.component import fitted_pipes, units_of

@@ -1,1 +1,1 @@
-"""What a fit keeps of its documents, and what it says of others."""
+"""Sums over the fit documents that a pipe saves, and estimates for new documents from them."""

@@ -57,7 +57,7 @@ class UnitScores:
 
     @classmethod
     def from_tokens(cls, corpus: ScoredCorpus, labels: Sequence[str]) -> UnitScores:
-        """Select the counted tokens of a corpus. labels (Sequence[str]): Of the source; these may be edit trees, not lemmas."""
+        """Select the tokens that count (`is_counted`). labels (Sequence[str]): Of the source; for lemmas perhaps edit trees."""
         rows = np.flatnonzero(corpus.is_counted)
         entries = np.flatnonzero(corpus.tags == corpus.labels[corpus.rows])
         # Of several edit trees that yield one lemma, the most probable overwrites the others.
@@ -88,8 +88,8 @@ class UnitScores:
 class Check:
     """One comparison with the fit data: "scores", "labels", "expected accuracy" or "entity scores".
 
-    value (float): The difference. limit (float): The smallest that matters. chance (float): 99 % quantile of what sampling
-        alone causes, for as many fit documents.
+    value (float): The difference. limit (float): The smallest difference that matters. chance (float): 99 % quantile of the
+        differences that sampling alone causes, with as many fit documents as there are new ones.
     """
 
     name: str
@@ -131,7 +131,7 @@ def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
 class DriftSums(FieldwiseSum):
     """Sums over new documents. totals (dict): Column sums of `DriftProfile.tables`. documents, tokens (int): Their numbers.
 
-    stretch_sums (DriftSums | None): The same with stretches for documents; None if there are many documents.
+    stretch_sums (DriftSums | None): The same with documents cut into stretches; None if there are many documents.
     """
 
     totals: dict[str, Floats]
@@ -148,13 +148,13 @@ class DriftSums(FieldwiseSum):
 
 @dataclass(frozen=True, eq=False)
 class DriftProfile(Serializable):
-    """The fit data as D documents: an even selection of at most _MAX_DOCS.
+    """Counts in D fit documents, with which new documents are compared; an even selection if there are more than _MAX_DOCS.
 
-    edges (Floats): Bin edges of raw scores. labels (tuple[str, ...]): Most frequent labels; all others share a last column.
-    scores, label_counts (Floats): Tokens of each document by bin, and by label. calibrated (Floats): Sum of its calibrated
-        scores.
-    span_edges, spans (Floats): Bin edges of the raw scores of entities, and entities of each document by bin.
-    stretch (int): Length of the stretches of tokens that replace few and long documents; 0 for documents.
+    edges (Floats): Edges of the bins of raw scores. labels (tuple[str, ...]): The most frequent labels.
+    scores (Floats): Tokens of each document in each bin, shape (D, n_bins). label_counts (Floats): Tokens with each label, in
+        the last column with any other one, (D, n_labels + 1). calibrated (Floats): Sum of the calibrated scores, (D,).
+    span_edges, spans (Floats): The same as `edges` and `scores`, of entities.
+    stretch (int): Length of the stretches of tokens that few and long documents are cut into; 0 if they are whole.
     """
 
     edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
@@ -260,9 +260,7 @@ class DriftProfile(Serializable):
         return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
 
     def _sampling_noise(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """Simulate differences by sampling alone: the quantile between n_equivalent fit documents and resampled fit data, by
-        check.
-        """
+        """Return, by check, the quantile of simulated differences between `worth` fit documents and resampled fit data."""
         rng = np.random.default_rng(seed)
         n = len(self.scores)
         even = np.full(n, 1 / n)
@@ -275,9 +273,7 @@ class DriftProfile(Serializable):
         }
 
     def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check; larger if parts of the fit data differ by more than sampling
-        noise.
-        """
+        """Return the smallest difference that matters, by check; larger if parts of the fit data themselves differ by more."""
         fit, n = self.fit_tables, len(self.scores)
         part = np.arange(n) * _PARTS // n
         in_part = (part == np.arange(_PARTS)[:, None]).astype(float)

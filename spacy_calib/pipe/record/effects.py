@@ -68,7 +68,7 @@ def widening(n_sources: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LabelCells:
-    """Pairs summed by label and document: n cells.
+    """Sums over the pairs of each label in each document, in n cells.
 
     labels, documents (Ints): Of each cell, shape (n,). residuals (Floats): Hits minus their expected number.
     variances (Floats): Sum of p (1 - p), the variance of the number of hits if units are independent.
@@ -144,7 +144,10 @@ class Moments:
         return np.maximum(0.0, self.shrinkage * label_variance + (1 - self.shrinkage) * self.common_variance)
 
     def shift_error(self, variance_between: Floats) -> Floats:
-        """Variance of the error of `residual` / `variance`, the label's shift of log-odds."""
+        """Return the variance of the error of each label's estimated shift of log-odds, `residual / variance`.
+
+        variance_between (Floats): tau^2 of each label, shape (L,).
+        """
         return (self.variance + variance_between * self.squares) / np.square(self.variance)
 
 
@@ -208,8 +211,7 @@ def source_sums(
 ) -> SourceSums:
     """Sum by source and label.
 
-    predicted_labels, gold_labels (tuple[Ints, Ints]): (document, label) of units. sources (Ints): Source of each document, or
-        -1.
+    predicted_labels, gold_labels (tuple[Ints, Ints]): Document and label of units. sources (Ints): Source of each document.
     """
     distinct, numbers = np.unique(sources, return_inverse=True)
 
@@ -235,7 +237,7 @@ def with_widths(effects: Mapping[str, Effects], sums: SourceSums, names: Sequenc
 def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -> float:
     """Estimate by moments the variance of a source's shift of log-odds; 0 for one source.
 
-    Arguments as `width_probabilities`.
+    errors, variances, noise (Floats): As in `width_probabilities`, but of one label, shape (S,).
     """
     n, squares = len(errors), float(np.square(variances).sum())
     excess = float((np.square(errors) - noise).sum())
@@ -245,8 +247,8 @@ def variance_between_sources(errors: Floats, variances: Floats, noise: Floats) -
 def width_probabilities(errors: Floats, variances: Floats, noise: Floats) -> Floats | None:
     """Return P(each of WIDTHS) by label, shape (L, n_widths); None if no label is informative.
 
-    errors (Floats): Errors of counts, shape (S, L). variances (Floats): Sum of p (1 - p). noise (Floats): Variance of an error
-        without a shift.
+    errors (Floats): Error of the count of each label in each source, shape (S, L). variances (Floats): Sum of p (1 - p) there.
+        noise (Floats): Variance of the error without a shift.
     """
     is_informative = (variances > _MIN_VARIANCE).any(axis=0)
     if not is_informative.any():

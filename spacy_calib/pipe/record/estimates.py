@@ -63,10 +63,10 @@ class EventSums(FieldwiseSum):
 class Residuals(Serializable):
     """Residuals of the fit documents: k kinds of events minus the numbers that out-of-fold scores expect.
 
-    docs (int): Documents with tokens. units, squares (float): Their tokens, and the sum of their squares by document.
-    residual (Floats): Sum of the residuals, shape (k,). independent (Floats): As in EventSums, summed, (k,).
-    moment (Floats): Sum over documents of the products of two kinds' residuals about their mean, (k, k).
-    neighbours (Floats): What covariances with neighbouring documents add to it, (k, k).
+    docs (int): Number of documents with tokens. units, squares (float): Sum of their numbers of tokens, and of the squares of
+    these. residual (Floats): Sum of the residuals, shape (k,). independent (Floats): Variance of the number of events if these
+    were independent, summed over documents, (k,). moment (Floats): Sum over documents of the products of two kinds' residuals
+    about their mean, (k, k). neighbours (Floats): Addition to `moment` from covariances between neighbouring documents, (k, k).
     """
 
     docs: int = saved_field(whole(1))
@@ -113,7 +113,7 @@ class Residuals(Serializable):
         return self.units**2 / max(self.squares, 1e-300)
 
     def correction(self, units: float) -> Floats:
-        """Return the number of events to add to the expected ones of so many tokens, shape (k,)."""
+        """Return the events to add to those expected in `units` tokens, shape (k,): the mean residual per token times `units`."""
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
@@ -122,7 +122,7 @@ class Residuals(Serializable):
         return max(0.0, excess) / self.squares
 
     def variance(self, weights: Floats, sums: EventSums) -> float:
-        """Return the variance of the error of a weighted sum of new documents' events, with that of the correction.
+        """Return the variance of the error of a weighted sum of new documents' events, corrected by the residuals.
 
         weights (Floats): Weight of each kind of event, shape (k,). sums (EventSums): Of the new documents.
         """
@@ -280,7 +280,7 @@ def entity_estimates(model: EntityModel, sums: EventSums, n_predicted: float, co
     gold = right + max(0.0, float(counts[1]))
 
     def share(numerator: float, denominator: float, weights: tuple[float, float]) -> ShareEstimate | None:
-        """weights: Of an error in right and in missed entities, times the denominator."""
+        """Return the ratio; None if it is undefined. weights: Its derivatives by right and missed entities, times denominator."""
         if denominator <= 0:
             return None
         variance = residuals.variance(np.array(weights), sums) / denominator**2

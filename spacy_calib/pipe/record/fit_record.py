@@ -57,7 +57,7 @@ class FitRecord(Serializable):
 
 
 def read_record(pipe: CalibratingPipe) -> FitRecord | None:
-    """Read the record of a pipe; None for a pipe fitted without. RAISES C010, C011: it cannot be read."""
+    """Read the record of a pipe; None for a pipe without one. RAISES C010, C011: it cannot be read."""
     return None if pipe.learned.record is None else _read_bytes(pipe.learned.record, pipe.name)
 
 

@@ -56,7 +56,7 @@ QUERY_HELP = (
 NAME_HELP = "Name of the query in tables and titles; one for each --query, in the same order"
 BY_HELP = "Count by the value of this key in the lines of .jsonl, or in their meta"
 PER_HELP = "Show rates per N tokens, on the screen and in the picture"
-GOLD_HELP = "A few labelled documents, picked at random from texts of this kind, to correct the counts"
+GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, to correct the counts"
 Unit = Annotated[str | None, option("Unit to count", "-u", words=UNITS, show_default="entity of an entity label, else token")]
 Every = Annotated[str | None, option("Count by this period of the dates under --by", words=PERIODS)]
 
@@ -74,7 +74,9 @@ def count(
     per: Annotated[int | None, option(PER_HELP, metavar="N")] = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
-    draws: Annotated[int, option("Number of sampled clusterings of each document, for what entities do")] = 200,
+    draws: Annotated[
+        int, option('Number of sampled clusterings of each document (only for a query of what an entity does, {"verb": ...})')
+    ] = 200,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
@@ -177,8 +179,7 @@ def make_queries(
 ) -> tuple[list[Calibrator], list[Query]]:
     """Return the calib pipes and the queries to answer from them.
 
-    RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a query is
-    faulty.
+    RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a bad query.
     """
     from ...pipe.loading import check_readable
     from .queries.patterns import make_query, split_query
@@ -296,7 +297,7 @@ class QueryRun:
         query, inputs = self.queries[i], counts.inputs[i]
         effects, verdict = find_effects(query, self.pipes), find_verdict(query, drift)
         rows, total = counts.make_rows(i, effects, confidence, verdict, gold)
-        is_sampled = inputs.draws is not None
+        is_sampled = inputs.sampled_counts is not None
         return {
             "name": name,
             "query": query.text,

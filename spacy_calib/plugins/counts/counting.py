@@ -31,9 +31,10 @@ def count_distribution(
 ) -> CountDistribution:
     """Return the distribution of how many units satisfy the query.
 
-    probabilities (Floats), documents (Ints): Of each unit, shape (n,). effects (Effects | None): How documents shift log-odds,
-    here as one random shift of all units with the same variance and mean of the count; None takes units as independent. sizes
-    (Floats | None): All units of each document, for matches without a probability; None leaves them out. RAISES C390.
+    probabilities (Floats), documents (Ints): Of each unit, shape (n,). effects (Effects | None): What the fit learned about
+    counts; the shifts of single documents are approximated by one random shift of all log-odds. None takes units as
+    independent. sizes (Floats | None): Number of all units in each document, from which the count of matches without a
+    probability is estimated; None leaves these out. RAISES C390: scores are no probabilities.
     """
     distribution = _shifted_distribution(probabilities, documents, effects)
     return distribution if effects is None or sizes is None else convolve(distribution, missed_distribution(effects, sizes))
@@ -223,14 +224,14 @@ def correct_count(
 
 @dataclass(frozen=True, eq=False)
 class CountInputs:
-    """What a query found in N documents. units (UncertainUnits): The units that may satisfy it.
+    """The result of a query in N documents. units (UncertainUnits): The units that may satisfy it.
 
-    draws (list | None): For units that depend on each other: (document number, distribution of its count), for each document
-    whose count may be above 0.
+    sampled_counts (list | None): If units depend on each other, (document number, distribution of its count) of each document
+    whose count may be above 0; None if units are independent.
     """
 
     units: UncertainUnits
-    draws: list[tuple[int, CountDistribution]] | None = None
+    sampled_counts: list[tuple[int, CountDistribution]] | None = None
 
     @property
     def has_matches(self) -> bool:
@@ -240,17 +241,21 @@ class CountInputs:
     def estimate(self, numbers: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> CountEstimate:
         """Estimate the count in some documents. numbers (Ints): Ascending. verdict (str): `Drift.verdict` of all documents."""
         units = self.units.select(numbers)
-        if self.draws is None:
+        if self.sampled_counts is None:
             return estimate_count(units, effects, confidence, verdict)
         number_set = set(numbers.tolist())
-        parts = [distribution for number, distribution in self.draws if number in number_set]
+        parts = [distribution for number, distribution in self.sampled_counts if number in number_set]
         total = reduce(convolve, parts, CountDistribution(0, np.ones(1)))
         return _make_estimate(int(units.n_found.sum()), total, confidence)
 
     def estimate_raw(self, numbers: Ints, confidence: float) -> dict[str, float | None]:
-        """Estimate the count in some documents from raw scores of independent units; None if there are draws."""
+        """Estimate the count in some documents from raw scores, as if units were independent.
+
+        numbers (Ints): Numbers of the documents, ascending. RETURNS (dict): "raw_expected", "raw_low" and "raw_high"; all None
+        if the counts are sampled, as the units then depend on each other.
+        """
         names = ("raw_expected", "raw_low", "raw_high")
-        if self.draws is not None:
+        if self.sampled_counts is not None:
             return dict.fromkeys(names)
         units = self.units.select(numbers)
         return dict(zip(names, estimate_count(units._replace(calibrated=units.raw), None, confidence)[1:], strict=True))
@@ -258,7 +263,7 @@ class CountInputs:
 
 @dataclass(frozen=True, eq=False)
 class CorpusCounts:
-    """What n queries found in N documents.
+    """The results of n queries in N documents.
 
     inputs (Sequence[CountInputs]): By query. groups (Sequence[str]): Group in which each document is counted, or "". sizes
     (Floats): Tokens of each document. unit (str): What a document is. gold_counts (Ints): By query and document, shape (n, N).

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import brief
 from ...types import ROUNDING, Floats
 from .messages import calib_error
 
@@ -48,7 +49,7 @@ class CountDistribution:
         counts = np.asarray(samples)
         counts = counts.sum(axis=1) if counts.ndim == 2 else counts
         if counts.ndim != 1 or not len(counts) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 0:
-            raise calib_error("C391")
+            raise calib_error("C391", given=brief(counts.tolist()) if counts.size else "empty")
         first = int(counts.min())
         return cls(first, np.bincount(counts - first) / len(counts))
 

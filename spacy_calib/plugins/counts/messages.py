@@ -4,7 +4,7 @@ from ...errors import error_builder
 
 MESSAGES = {
     "C390": "The probabilities of the counted units must be numbers from 0 to 1, one for each unit, but others were given; correct them.",
-    "C391": "The samples of a count must be whole numbers of at least 0, at least one of them, but others were given; correct them.",
+    "C391": "The samples of a count are {given}, but at least one whole number of 0 or more is expected (shape (n,) or (n, n_parts)); pass the count in each sample.",
     "C392": 'The query {given} cannot be read: {why}. Give a label (PERSON), a token pattern ([{{"TAG": "NNP"}}]) or an event ({{"verb": "attack", "names": ["Iraq"]}}).',
     "C393": "No calib pipe of the pipeline knows the label '{given}' of the query {query}; they know: {known}.",
     "C389": "The label of the query {query} is known to {n} calib pipes; choose one of them: {options}.",

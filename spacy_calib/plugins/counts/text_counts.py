@@ -87,7 +87,7 @@ def select_pipes(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Q
 
 
 def find_effects(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
-    """Return the effects of documents and sources for the labels of a query, the widest of several; None if no fit has any."""
+    """Return the effects of documents and sources for the labels of a query, the largest of several; None if no fit has any."""
     records = {pipe.attr: read_record(pipe) for pipe in pipes}
     effects = [
         record.effects[label]
@@ -127,7 +127,7 @@ class DriftComparison:
         self._read.append(self._reader.read(doc))
 
     def add(self, documents: Sequence[int]) -> None:
-        """Sum the scores of the Docs read since the last call. documents: Number of each Doc's document; calls split none."""
+        """Sum the scores of the Docs read since the last call. documents: Document of each; one call has all its Docs."""
         if not documents:
             return
         read, self._read = join_labels(self._read), []
@@ -153,8 +153,8 @@ class QueryResults:
 
     documents (list[Ints]), raw, calibrated (list[Floats]): Document number and scores of each unit, an array for each batch.
     numbers, n_found (array): Document number of each Doc, and how many units satisfy the query by their predicted labels.
-    gold_counts (Counter): Document number -> gold count. draws (list | None): As in `CountInputs`. tokens (float): Expected
-    number of tokens in entities.
+    gold_counts (Counter): Document number -> gold count. sampled_counts (list | None): As in `CountInputs`. tokens
+    (float): Expected number of tokens in entities.
     """
 
     documents: list[Ints] = field(default_factory=list)
@@ -163,7 +163,7 @@ class QueryResults:
     numbers: array[int] = field(default_factory=partial(array, "q"))
     n_found: array[int] = field(default_factory=partial(array, "q"))
     gold_counts: Counter[int] = field(default_factory=Counter)
-    draws: list[tuple[int, CountDistribution]] | None = None
+    sampled_counts: list[tuple[int, CountDistribution]] | None = None
     tokens: float = 0.0
 
     def add(self, results: Sequence[tuple[int, QueryResult]]) -> None:
@@ -176,10 +176,10 @@ class QueryResults:
         self.n_found.extend(result.n_found for _, result in results)
         self.tokens += sum(result.tokens or 0.0 for _, result in results)
         for number, result in results:
-            if result.draws is not None:
-                self.draws = [] if self.draws is None else self.draws
-                if result.draws.any():
-                    self.draws.append((number, CountDistribution.from_samples(result.draws)))
+            if result.sampled_counts is not None:
+                self.sampled_counts = [] if self.sampled_counts is None else self.sampled_counts
+                if result.sampled_counts.any():
+                    self.sampled_counts.append((number, CountDistribution.from_samples(result.sampled_counts)))
 
     def join(self, query: Query, sizes: Floats) -> CountInputs:
         """Return the results of all Docs, and release the memory of this object. sizes (Floats): Tokens of each document."""
@@ -193,7 +193,7 @@ class QueryResults:
         for scores in (raw, calibrated_scores):
             np.clip(scores, 0.0, 1.0, out=scores)
         units = UncertainUnits(documents, raw, calibrated_scores, n_found, unit_sizes)
-        return CountInputs(units.as_documents() if query.unit == DOCUMENT else units, self.draws)
+        return CountInputs(units.as_documents() if query.unit == DOCUMENT else units, self.sampled_counts)
 
     def _count_units(self, query: Query, calibrated_scores: Floats, sizes: Floats) -> Floats | None:
         """Return the units of each document: its tokens, for entities divided by their mean length; None if undefined."""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
     from .few_labels import ScoredTexts
 
-GOLD_HELP = "A few labelled documents, picked at random from texts of this kind, to correct the estimates"
+GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, to correct the estimates"
 BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or the lines of .jsonl, or a function of calib_keys)"
 
 
@@ -230,7 +230,7 @@ def describe_fit(pipe: Calibrator) -> dict[str, Any]:
 def score_gold(
     run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
 ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Iterates over the examples too.
+    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Wraps the examples, to read them too.
 
     RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """

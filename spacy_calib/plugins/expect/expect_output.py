@@ -177,8 +177,8 @@ def show_drift(drift: dict[str, Any], unit: str, is_corrected: bool, promise: st
     """Print the comparison with the fit data, and whether to trust the estimates.
 
     unit (str): What has labels. is_corrected (bool): Whether labelled documents of these texts corrected the estimates. promise
-    (str): How often the intervals hold, for texts like the fit data. is_good (bool): Whether that is no caveat. shortage (str):
-    Why a difference could not be seen.
+    (str): How often the intervals hold, for texts like the fit data; printed as a success if `is_good`, else as a warning.
+    shortage (str): Why a difference could not be seen.
     """
     from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 

@@ -43,7 +43,7 @@ class ScoredTexts:
 
 @dataclass(frozen=True, eq=False)
 class UnlabelledSums(FieldwiseSum):
-    """Sums over texts without gold, which can be added. expected_events, units (Floats): As in `Survey`, shape (1, k)."""
+    """Sums over texts without gold, which can be added. Fields: As in `Survey`, of shape (1, k)."""
 
     expected_events: Floats
     units: Floats
@@ -129,6 +129,7 @@ def correct_by_gold(result: dict[str, Any], builder: SurveyBuilder, confidence: 
     new_result = {**result, "accuracy": {**result["accuracy"], **shares["accuracy"][0]._asdict()}, "trusted": True}
     if result["entities"] is not None:
         right, gold, entity_shares = estimate_entities(surveys[1], confidence)
+        # By other events one gold entity may make several predicted ones right, so there is no recall.
         exact = result["entities"]["gold"] is not None
         shares |= {name: estimates for name, estimates in entity_shares.items() if exact or name == "precision"}
         numbers = {name: shares[name][0]._asdict() if name in shares else None for name in ("precision", "recall", "f")}

@@ -74,7 +74,7 @@ class Survey:
         return max(float(residuals @ residuals), float(minimum.sum())) * (1 + self.finite_ratio())
 
     def effective_documents(self, weights: Floats) -> float:
-        """Return the effective number of labelled documents, as if of one length. weights (Floats): Those of `variance`."""
+        """Return the number of documents of equal length that are as informative. weights (Floats): As for `variance`."""
         return min(n_effective(self.sample.units[:, kind]) for kind in np.flatnonzero(weights))
 
     def finite_ratio(self) -> float:
@@ -157,7 +157,7 @@ def _binomial_variance(events: Floats, total: Floats | float) -> Floats:
 
 
 def _make_estimate(value: float, variance: float, n_docs: float, confidence: float) -> ShareEstimate:
-    """Return a share with the interval of a beta distribution whose mean is a standard deviation or more away from 0 and 1."""
+    """Return a share and its interval, of a beta distribution with a mean at least a standard deviation away from 0 and 1."""
     edge = min(0.5, float(np.sqrt(variance)))
     estimate = interval(min(max(value, edge), 1 - edge), variance, n_docs, confidence)
     mean = min(max(value, 0.0), 1.0)

@@ -1,1 +1,1 @@
-"""What people look at: predictions to check, texts to label, gold that is probably wrong."""
+"""Choose what people review: predictions to check, texts to label, gold that is probably wrong."""

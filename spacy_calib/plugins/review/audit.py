@@ -38,10 +38,10 @@ class GoldSpan(NamedTuple):
 class Doubt(NamedTuple):
     """A gold label that is probably wrong.
 
-    kind (str): The error: LABEL, BORDER, MISSING, SUPERFLUOUS or ARC. first, last (int): First row of the gold (or missing)
-    label, and the row after the last. gold, rival (str): The gold label and the likelier one; "" for no label. p_gold, p_rival
-    (float): Their calibrated probabilities. rival_first, rival_last (int): Rows of the rival. raw (float | None): Raw score of
-    the gold label.
+    kind (str): The error: LABEL, BORDER, MISSING, SUPERFLUOUS or ARC. first, last (int): First row (token or document) of the
+    gold or missing label, and the row after the last. gold, rival (str): The gold label and the likelier one; "" for no label.
+    p_gold, p_rival (float): Their calibrated probabilities. rival_first, rival_last (int): Rows of the rival. raw (float |
+    None): Raw score of the gold label.
     """
 
     kind: str
@@ -110,7 +110,7 @@ def audit_pairs(corpus: ScoredCorpus) -> Audit:
     doubts = []
     for i in with_gold.tolist():
         row, tag, score = int(corpus.rows[i]), int(corpus.tags[i]), float(corpus.tag_calibrated[i])
-        missing = corpus.hits[i] == WRONG
+        missing = corpus.hits[i] == WRONG  # gold lacks the label, so that the doubt is whether it should have it
         gold_and_rival = (-1, tag, 1 - score, score) if missing else (tag, -1, score, 1 - score)
         doubts.append(_row_doubt(corpus, MISSING if missing else SUPERFLUOUS, row, *gold_and_rival))
     rows, scores = np.unique(corpus.rows[with_gold]), corpus.tag_calibrated[with_gold]
@@ -222,7 +222,7 @@ _NONE: Ints = np.zeros(0, dtype=np.intp)
 
 
 def _audit_task(corpus: ScoredCorpus, task: Task, doubt: Doubt, extra: Callable[[Doubt], dict[str, Any]]) -> Task:
-    """Return the task for people: the gold label, the label to put in its place, and its probability."""
+    """Return a task with the gold label, the label to put in its place, and the probability of that."""
     fields: dict[str, Any] = {"kind": doubt.kind, "suggestion": doubt.rival, "suggestion_score": doubt.p_rival}
     if (doubt.rival_first, doubt.rival_last) != (doubt.first, doubt.last):
         fields["suggested_text"] = corpus.text(doubt.rival_first, doubt.rival_last)

@@ -138,7 +138,7 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. What `Calibrator.fit` raises."""
+    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
     from .cross_scoring import score_out_of_fold
 
     examples = run.match([calib], run.read(nlp))

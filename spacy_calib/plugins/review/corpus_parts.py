@@ -98,7 +98,7 @@ class UsefulDocs:
     _corpora: list[ScoredCorpus] = field(default_factory=list)
 
     def add(self, corpus: ScoredCorpus) -> None:
-        """Join a corpus to those before and keep the useful Docs; the first one, as long as it is alone, is kept whole."""
+        """Join a corpus to the earlier ones and keep the useful Docs of all; keep all Docs of the first corpus until the second."""
         self.n_blocks += 1
         if self.n_blocks == 1:
             self._corpora = [corpus]

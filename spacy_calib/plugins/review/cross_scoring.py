@@ -28,8 +28,7 @@ def score_out_of_fold(
     """Write on each predicted Doc the scores of a calibration that was fitted on the other folds; the pipe stays fitted on the last ones.
 
     examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
-    progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: all examples are of one document.
-    What `Calibrator.fit` raises.
+    progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: one document. As `Calibrator.fit`.
     """
     numbers = DocumentNumbers()
     documents = np.array([numbers.number(document_of(example)) for example in examples], dtype=np.intp)

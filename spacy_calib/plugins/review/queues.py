@@ -53,7 +53,7 @@ QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv"
 
 @dataclass(frozen=True)
 class QueueOutput:
-    """File and format of a queue, and what is printed. suffixes: Suffix -> format. RAISES C056: a wrong suffix."""
+    """Options of how a queue is written and printed. suffixes: Suffix of `output` -> format. RAISES C056: a wrong suffix."""
 
     output: Path | None
     format: str = "table"

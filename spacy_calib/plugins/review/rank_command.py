@@ -128,9 +128,10 @@ def rank(
 def _score_texts(
     run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan
 ) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
-    """Return (overlap with the fit data, scored corpora); None and several corpora for the first units of data without gold.
+    """Score the texts. RETURNS (tuple): The overlap with the fit data; the scored corpora.
 
-    RAISES C531: the pipe has no cut-offs.
+    If only the first `plan.n` units are needed and the data have no gold, the texts are scored block by block to save memory:
+    the overlap is then None, and there may be several corpora. RAISES C531: the pipe has no cut-offs.
     """
     if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
@@ -143,7 +144,7 @@ def _score_texts(
 def rank_units(
     pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: QueuePlan, order: str
 ) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
-    """Return (queue, its tasks, labels with a score, what `rank` returns)."""
+    """Choose the units. RETURNS (tuple): The queue; its tasks; the labels that got a score; the result of `rank`."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import UnitSums, summarize_orders

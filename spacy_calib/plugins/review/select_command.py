@@ -54,8 +54,8 @@ RARE_SHARE = 0.01
 
 SELECT_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 PURPOSE_HELP = (
-    "Purpose of the labels. train: doubtful sentences to train on. adapt: whole documents for `adapt` and `expect --gold`. All documents "
-    "but the shortest (a tenth of the words) are sorted by doubt and cut into --top equal parts, and one of each is sampled at random"
+    "Purpose of the labels. train: doubtful sentences to train on. adapt: a random sample of whole documents, stratified by doubt, for "
+    "`adapt` and `expect --gold`"
 )
 OUTPUT_HELP = "File for the batch; without --format its suffix decides: .json (all results), .jsonl, .csv, or .spacy (with the predicted annotation)"
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
@@ -129,7 +129,7 @@ def select(
 
 @dataclass(frozen=True)
 class Batch:
-    """The options of `select` that say what to choose. RAISES C056: two options exclude one another."""
+    """The options of `select` that determine which units are chosen. RAISES C056: two options exclude one another."""
 
     purpose: str
     order: str | None
@@ -184,7 +184,11 @@ class Batch:
 def choose_batch(
     run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan, batch: Batch
 ) -> tuple[Sequence[Task], Iterable[str], dict[str, Any]]:
-    """Return (tasks, labels with a score, what `select` returns)."""
+    """Score the texts and choose the units to label.
+
+    RETURNS (tuple): The tasks; the labels that got a score; the result as a dict, with the sizes of pool and batch, and a row
+    for each chosen unit.
+    """
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.formats import to_record

@@ -82,8 +82,8 @@ def test_sums_and_mixtures():
 def test_draws():
     found = CountDistribution.from_samples(np.array([[1, 2], [0, 3], [2, 2], [1, 0]]))
     assert dense(found, 4).tolist() == [0, 0.25, 0, 0.5, 0.25]
-    for wrong in ([], [0.5], [-1, 2]):
-        with pytest.raises(CalibError, match="C391"):
+    for wrong, samples in (([], "empty"), ([0.5], r"\[0.5\]"), ([-1, 2], r"\[-1, 2\]")):
+        with pytest.raises(CalibError, match=f"C391.* are {samples}, but"):
             CountDistribution.from_samples(np.array(wrong))
 
 

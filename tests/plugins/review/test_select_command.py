@@ -193,7 +193,10 @@ def test_what_is_printed(calibrated, pool, tmp_path):
         (("--for", "adapt", "--tag", "ADJ"), "Option --tag must be left out unless --order is rare-tag"),
         (("--for", "adapt", "--unit", "sentence"), "Option --unit must be document with --for adapt"),
         (("--output", "batch.xlsx"), "Option --output must be a file that ends in .json, .jsonl, .csv, .spacy"),
-        (("--order", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"), "The pipe 'calib' has no tag 'XYZ'; it has: ADJ"),
+        (
+            ("--order", "rare-tag", "--tag", "ADJ", "--tag", "XYZ"),
+            "The pipe 'calib' has no tag 'XYZ'; name one that it has: ADJ",
+        ),
         (("--order", "rare-tag"), says("C093", share=0.01)),
         (("--max-words", 1), "Every sentence that could be chosen has more words than the 1 of --max-words"),
         (("--exclude", "nowhere.csv"), "Cannot read the texts in nowhere.csv"),

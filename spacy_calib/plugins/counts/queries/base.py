@@ -39,15 +39,15 @@ class QueryResult:
     """The result of a query in one Doc.
 
     raw, calibrated (Floats): Probability that each unit satisfies the query, for units that may, shape (n,). n_found (int):
-    Number of units that satisfy it by their predicted labels. draws (Ints | None): For dependent units, their number in each
-    sample; raw and calibrated then have one probability, of the whole Doc. tokens (float | None): Expected number of tokens in
-    entities, if entities are counted by their first tokens.
+    Number of units that satisfy it by their predicted labels. sampled_counts (Ints | None): For dependent units, how many
+    satisfy it in each sample; raw and calibrated then have one probability, of the whole Doc. None for independent units.
+    tokens (float | None): Expected number of tokens in entities, if entities are counted by their first tokens, else None.
     """
 
     raw: Floats
     calibrated: Floats
     n_found: int
-    draws: Ints | None = None
+    sampled_counts: Ints | None = None
     tokens: float | None = None
 
 
@@ -207,7 +207,7 @@ class LabelQuery(Query):
         return begins
 
     def _count(self, doc: Doc, gold: bool = False) -> int:
-        """Return how many there are by the predicted labels, or by the gold."""
+        """Return how many units have the label by prediction, or by the gold."""
         if self._counts_entities:
             annotation, label = self.label_scores.annotation, get_string_id(self.label)
             if gold:

@@ -58,12 +58,12 @@ class EventQuery(Query):
         roles = np.array(agents, dtype=bool), np.array(is_named, dtype=bool), np.array(is_excluded, dtype=bool)
         if not (roles[0].any() and roles[1].any()):
             return QueryResult(empty, empty, 0, np.zeros(self.n_draws, dtype=np.intp))
-        draws = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
+        sampled_counts = self._count_satisfied(view.sample(self.n_draws, self.seed), *roles)
         n_found = int(self._count_satisfied(view.first[None, :], *roles)[0])
         if self.unit == DOCUMENT:
-            draws, n_found = np.minimum(draws, 1), min(n_found, 1)
-        share = np.array([float(np.minimum(draws, 1).mean())])
-        return QueryResult(share, share, n_found, draws)
+            sampled_counts, n_found = np.minimum(sampled_counts, 1), min(n_found, 1)
+        share = np.array([float(np.minimum(sampled_counts, 1).mean())])
+        return QueryResult(share, share, n_found, sampled_counts)
 
     def count_gold(self, doc: Doc) -> int:
         """Return 0, as gold Docs have no clusterings."""

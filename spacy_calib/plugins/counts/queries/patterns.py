@@ -36,7 +36,7 @@ _TESTS: dict[str, Callable[[Any], LabelTest]] = {
 
 
 def make_label_test(condition: Any) -> LabelTest:
-    """Return the test of a label for a condition of a pattern. RAISES ValueError: no condition for uncertain labels."""
+    """Return the test of a label by a condition: a label, {"IN": [...]}, {"REGEX": ...} and so on. RAISES ValueError: another."""
     if isinstance(condition, str):
         return lambda value: value == condition
     if isinstance(condition, Mapping) and len(condition) == 1:

@@ -1,1 +1,1 @@
-"""What people should look at first: units of text in an order, the queue of those that are wanted, and files of it."""
+"""Units of text in the order in which people should review them, the queue of the chosen ones, and its files."""

@@ -68,10 +68,9 @@ class QueuePlan:
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document; with several corpora of the Doc. words (NDArray[int32]): Number of words. scores
-    (Floats): Priority.
-    ties (NDArray): Of equal priorities the smaller comes first. keys (Digests): By `unit_keys`. left_out (NDArray[int8]): IN,
-    ACCEPTED or SHORT.
+    documents (Ints): Number of the document, or of the Doc if there are several corpora. words (NDArray[int32]): Number of
+    words. scores (Floats): Priority. ties (NDArray): Order of units with equal priorities, the smallest first. keys (Digests):
+    From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED or SHORT.
     """
 
     documents: Ints
@@ -121,8 +120,8 @@ class Queue:
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
     Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
     first to last. left_out (dict): Number of units left out, "accepted", "too_short" and "repeats", and of "labelled" ones.
-    has_candidates (bool): Whether a larger budget would allow one. n_blocks (int): Number of corpora read. sampling (str): How
-    the units were chosen, BY_DOUBT or AT_RANDOM.
+    has_candidates (bool): Whether any unit could be chosen with a large budget. n_blocks (int): Number of corpora read.
+    sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
@@ -145,7 +144,7 @@ class Selection(NamedTuple):
 
 
 def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike = ()) -> Selection:
-    """Choose units of the pool by a plan. labelled_unit_keys (Digests): By `labelled_keys`."""
+    """Choose units of the pool by a plan. labelled_unit_keys (Digests): Keys to leave out, from `labelled_keys`."""
     order = pool.sort()
     order = order[pool.left_out[order] == IN]
     candidates = order if plan.repeats else _drop_repeats(order, pool.keys, labelled_unit_keys)
@@ -171,7 +170,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike 
 
 
 def queue_of(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make the queue of successive corpora. count: Called with each of several corpora. RAISES C468: no temporary file."""
+    """Make the queue of successive corpora. count: Called with each corpus if there are several. RAISES C468: no temporary file."""
     corpora = number_docs(corpora)
     return _compare_all(corpora, plan, count) if plan.compares_all else _keep_best(corpora, plan, count)
 
@@ -229,8 +228,7 @@ def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> 
 def _take_within_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
     """Return the first units, up to n and max_words; a unit with more words than are left is skipped.
 
-    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, in the same order,
-    (n_units,).
+    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, (n_units,).
     """
     if max_words is None:
         return order if n is None else order[: max(0, n)]

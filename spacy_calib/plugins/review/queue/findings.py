@@ -19,9 +19,9 @@ from .units import ReviewUnits, units_of
 
 # Shares of the units that are reported.
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-# Doubts are counted in cells: float32 numbers without their last bits, at most 1/4096 of the doubt apart.
+# Doubts are counted in bins: float32 numbers without their last bits, at most 1/4096 of the doubt apart.
 _DROPPED_BITS = 11
-_CELLS = (0x3F800000 >> _DROPPED_BITS) + 1
+_N_BINS = (0x3F800000 >> _DROPPED_BITS) + 1
 
 
 def review_order(doubt: Floats, ties: Floats | None = None) -> Ints:
@@ -115,18 +115,18 @@ def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) ->
 
 @dataclass(eq=False)
 class UnitSums:
-    """Sums over the units of several corpora without gold, so that no unit is kept.
+    """Sums over the units of several corpora without gold, so that the units themselves need not stay in memory.
 
-    plan (QueuePlan): Of the queue. n (int): Number of units. left_out (Ints): Number of units that are IN, ACCEPTED and SHORT.
-    counts (Ints), doubts (Floats): Number of units, and sum of their doubts, in each cell of doubt. tags (dict): The tags with
-    a score, in order of occurrence.
+    plan (QueuePlan): Settings of the queue. n (int): Number of units. left_out (Ints): Number of units that are candidates,
+    accepted, and too short, shape (3,). counts (Ints), doubts (Floats): Histogram of the doubt (1 - calibrated score): number
+    of units, and sum of doubts, in each bin. tags (dict): The tags with a score, in order of occurrence.
     """
 
     plan: QueuePlan
     n: int = 0
     left_out: Ints = field(default_factory=lambda: np.zeros(3, dtype=np.int64))
-    counts: Ints = field(default_factory=lambda: np.zeros(_CELLS, dtype=np.int64))
-    doubts: Floats = field(default_factory=lambda: np.zeros(_CELLS))
+    counts: Ints = field(default_factory=lambda: np.zeros(_N_BINS, dtype=np.int64))
+    doubts: Floats = field(default_factory=lambda: np.zeros(_N_BINS))
     tags: dict[str, None] = field(default_factory=dict)
     _keys: DistinctCounter = field(default_factory=DistinctCounter)
 
@@ -135,9 +135,9 @@ class UnitSums:
         units = units_of(corpus, self.plan.kind)
         pool = UnitPool.from_corpus(corpus, units, token_values(corpus, self.plan.order), self.plan)
         doubt = 1 - units.calibrated
-        cells = (doubt.astype(np.float32).clip(0, 1).view(np.int32) >> _DROPPED_BITS).astype(np.intp)
-        self.counts += np.bincount(cells, minlength=_CELLS)
-        self.doubts += np.bincount(cells, doubt, minlength=_CELLS)
+        bins = (doubt.astype(np.float32).clip(0, 1).view(np.int32) >> _DROPPED_BITS).astype(np.intp)
+        self.counts += np.bincount(bins, minlength=_N_BINS)
+        self.doubts += np.bincount(bins, doubt, minlength=_N_BINS)
         self.n += len(units)
         self.left_out += np.bincount(pool.left_out, minlength=3)
         self.tags.update(dict.fromkeys(corpus.tags_met()))
@@ -154,7 +154,7 @@ class UnitSums:
         return float(self.doubts.sum())
 
     def expected_recall(self, shares: Sequence[float] = SHARES) -> list[float | None]:
-        """Return the expected share of the errors among the first units; all units of a cell count with its mean doubt."""
+        """Return the expected share of the errors among the first units; all units of a bin count with its mean doubt."""
         total = self.expected_wrong
         if total <= 0:
             return [None] * len(shares)
@@ -162,6 +162,6 @@ class UnitSums:
         return [float(np.interp(round(share * self.n), n, sums)) / total for share in shares]
 
     def summarize(self) -> dict[str, Any]:
-        """Return what `summarize_orders` returns without gold."""
+        """Return the summary as `summarize_orders` does for a corpus without gold."""
         counts = {"units": self.n, "known": 0, "wrong": None, "expected_wrong": self.expected_wrong}
         return {**counts, "shares": list(SHARES), "expected": self.expected_recall(), "signals": None}

@@ -84,7 +84,7 @@ def to_label_studio(task: Task) -> dict[str, Any]:
 
 
 def to_doccano(task: Task) -> dict[str, Any]:
-    """Return a record of doccano's sequence labeling, [start, end, label] of each span; of a document its label."""
+    """Return a record of doccano's sequence labeling: [start, end, label] of each span; for a document, its label instead."""
     whole = _is_category(task)
     labels = [span.label if whole else [span.start, span.end, span.label] for span in task.spans]
     return {"text": task.text, "label": labels, "meta": _meta(task)}

@@ -82,8 +82,7 @@ def tasks_of(
     """Return a task for each unit of the queue, made when it is read.
 
     tags (Collection[str]): Rare tags that were searched. asks_each_span (bool): Whether each span is a separate question.
-        gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know; other labels are
-        the gold's already.
+        gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know.
     """
     errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
     return LazySequence(len(queue.order), lambda index: _task(queue, index, errors, tags, asks_each_span, gold_names or {}))

@@ -107,7 +107,11 @@ def _products(scores: Floats, firsts: Ints) -> Floats:
 
 
 def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
-    """Return 64 bits per unit that are equal for repeats: of its text, or of its sentence's text and its position there."""
+    """Return a 64-bit key of each unit, equal for repeats.
+
+    Sentences and documents repeat if their texts are equal; tokens and entities, if those of their sentences and their
+    positions there are.
+    """
     if units.kind in ("sentence", DOCUMENT):
         return np.array([digest(corpus.text(*bounds)) for bounds in _bounds(units.firsts, units.lasts)], dtype=np.uint64)
     sentences, index = np.unique(corpus.sentences[units.firsts], return_inverse=True)
@@ -120,7 +124,7 @@ def unit_keys(corpus: ScoredCorpus, units: ReviewUnits) -> Digests:
 
 
 def labelled_keys(corpus: ScoredCorpus, units: ReviewUnits, keys: Digests, labelled: Digests) -> Digests:
-    """Return the keys of labelled texts, with those of all units of labelled documents. keys (Digests): By `unit_keys`."""
+    """Return the keys of labelled texts, with those of all units of labelled documents. keys (Digests): From `unit_keys`."""
     if not len(labelled):
         return labelled
     docs = [digest(corpus.text(*bounds)) for bounds in _bounds(corpus.doc_starts[:-1], corpus.doc_starts[1:])]

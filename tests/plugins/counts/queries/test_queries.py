@@ -147,17 +147,17 @@ def story():
 def test_an_entity_does_something(story):
     query = ask({"verb": "attack", "names": ["Iraq", "Iraqi"]})
     answer = query.answer(story)
-    assert (query.unit, answer.n_found, len(answer.draws)) == ("document", 1, 200)
-    assert answer.draws.mean() == pytest.approx(0.7, abs=0.1)
-    assert answer.calibrated.tolist() == [answer.draws.mean()]
+    assert (query.unit, answer.n_found, len(answer.sampled_counts)) == ("document", 1, 200)
+    assert answer.sampled_counts.mean() == pytest.approx(0.7, abs=0.1)
+    assert answer.calibrated.tolist() == [answer.sampled_counts.mean()]
     assert ask({"verb": "attack", "names": "kuwait"}).answer(story).n_found == 0
     assert ask({"verb": "come", "names": "iraqi"}).answer(story).calibrated.tolist() == [1.0]
     anybody = ask({"verb": ["attack", "come"]}, "entity").answer(story)
     assert anybody.n_found == 1  # one entity does both
-    assert sorted(set(anybody.draws.tolist())) == [1, 2]
-    assert anybody.draws.mean() == pytest.approx(2 - 0.7, abs=0.1)
+    assert sorted(set(anybody.sampled_counts.tolist())) == [1, 2]
+    assert anybody.sampled_counts.mean() == pytest.approx(2 - 0.7, abs=0.1)
     without = ask({"verb": "attack", "not": "iraqi"}).answer(story)
-    assert without.draws.mean() == pytest.approx(0.3, abs=0.1)
+    assert without.sampled_counts.mean() == pytest.approx(0.3, abs=0.1)
 
 
 def test_who_attacks_in_the_passive():
@@ -172,4 +172,4 @@ def test_who_attacks_in_the_passive():
 
 def test_a_doc_without_coreference(doc):
     answer = ask({"verb": "attack"}).answer(doc)
-    assert (answer.n_found, len(answer.calibrated), answer.draws.sum()) == (0, 0, 0)
+    assert (answer.n_found, len(answer.calibrated), answer.sampled_counts.sum()) == (0, 0, 0)
