@@ -36,7 +36,7 @@ LINE_LENGTH = 128
 # At most so much in all: what was there on 2026-11-27 and a little more, so that there is room to add something. A capability goes to the plug-ins.
 TOTALS = {
     "entries at the top of the package": 20, "modules of the core": 208, "lines of the core": 32_500, "modules of plug-ins": 140,
-    "lines of plug-ins": 20_300, "commands": 13, "options": 200, "lines of tests": 59_000, "lines of scripts": 16_850,
+    "lines of plug-ins": 20_350, "commands": 13, "options": 200, "lines of tests": 59_000, "lines of scripts": 16_850,
 }  # fmt: skip
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
