@@ -51,7 +51,7 @@ CARDS = {
 # What a score of each component is the probability of.
 EVENTS = {
     "tagger": "The tag is right.",
-    "morphologizer": "The part of speech is right, and no feature that both the pipeline and the gold annotate has another value.",
+    "morphologizer": "The part of speech is right, and so is every feature that both the pipeline and the gold annotate.",
     "pos": "The part of speech is right.",
 }
 # What the maintainers measured on sources that are not shipped, by component.

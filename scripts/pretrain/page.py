@@ -14,7 +14,7 @@ _HEAD = """# Cards
 
 <!-- written by scripts/pretrained.py --page; not by hand -->
 
-A card is a pretrained calibration of one component of a stock pipeline: scores [without gold of your own](../start/scores-without-gold.md). List the cards, and use one:
+A card is a pretrained calibration of one component of a stock pipeline. With it you get calibrated scores [without gold of your own](../start/scores-without-gold.md). List the cards, and use one:
 
 <!-- not run: shown in Scores without gold -->
 

@@ -171,7 +171,7 @@ def first_screen(page: Path) -> str:
 def test_the_readme_and_the_home_page_have_the_same_first_screen():
     shown = first_screen(ROOT / "README.md")
     assert first_screen(DOCS / "index.md") == shown
-    assert "`None` where no gold exists (DATE)" in shown.splitlines()[29]
+    assert "`None` if the calibration had no gold for it (DATE)" in shown.splitlines()[29]
     assert "| most confident |" in shown
 
 

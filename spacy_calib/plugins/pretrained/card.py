@@ -82,7 +82,7 @@ class Card:
     def expected_bias_words(self) -> str:
         """Sentences on the expected bias, and on further sources."""
         low, high = (f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}" for bias in self.expected_bias)
-        sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 %, by {len(self.data['biases'])} sources left out)."
+        sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval, from {len(self.data['biases'])} sources, each left out of a fit once)."
         return " ".join(filter(None, (sentence, self.data["reported"])))
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
