@@ -55,17 +55,17 @@ class CalibratedEntries:
 class PredictedLabels:
     """The labels of tokens on the Docs, which may be below the threshold (set by another component, or kept from before).
 
-    hashes (NDArray[uint64]): Of each token's label, 0 for none. of_columns (NDArray[uint64]): Of each column's label.
+    hashes (NDArray[uint64]): Of each token's label, 0 for none. column_hashes (NDArray[uint64]): Of each column's label.
     find_columns (Callable): Returns the column of each token's label, below 0 for none.
     """
 
     hashes: NDArray[np.uint64]
-    of_columns: NDArray[np.uint64]
+    column_hashes: NDArray[np.uint64]
     find_columns: Callable[[], Ints]
 
     def add_to(self, predictions: Predictions, scores: Scores) -> Predictions:
         """Return the predictions with the labels below the threshold as further entries."""
-        is_predicted = self.of_columns[predictions.tags] == self.hashes[predictions.rows]
+        is_predicted = self.column_hashes[predictions.tags] == self.hashes[predictions.rows]
         if predictions.levels is not None:
             is_predicted &= predictions.is_kept
         if np.count_nonzero(is_predicted) == np.count_nonzero(self.hashes):

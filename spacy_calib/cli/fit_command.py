@@ -180,23 +180,24 @@ def _fit_all(
     nlp: Language,
     fits: Sequence[ComponentFit],
     examples: list[Example],
-    count: Callable[[Calibrator], dict[str, Any]],
+    count_training_labels: Callable[[Calibrator], dict[str, Any]],
     unit_event: Any | None,
     comparison_options: Mapping[str, Any],
     **limits: Any,
 ) -> None:
     """Fit each pipe, and compare it with the calibration that it may replace, in one run of the pipeline.
 
-    count: Returns the training counts of a pipe. comparison_options, limits: Arguments of `ComponentFit.compare`, `fit_pipe`.
+    count_training_labels: Returns the label counts of the training data as arguments of `Calibrator.fit`, {} without training
+    data. comparison_options, limits: Arguments of `ComponentFit.compare`, `fit_pipe`.
     """
     pipes_done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
         if unit_event is not None and hasattr(unit_event, "check"):
             unit_event.check(calib)
-        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count(calib))
+        fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count_training_labels(calib))
         component_fit.compare(calib, examples, **comparison_options)
-        pipes_done = pipes_before(nlp, calib)
+        pipes_done = pipes_before(nlp, calib)  # which have annotated the examples already
 
 
 def _choose_pipes(

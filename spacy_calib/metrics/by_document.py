@@ -264,9 +264,9 @@ def resample_error(
     """
     probabilities, binner = as_probabilities("scores", scores), make_binner(n_bins, bin_size)
     gaps = probabilities - as_hits(hits, len(probabilities))
-    codes, _ = document_codes(documents, len(probabilities))
+    document_codes(documents, len(probabilities))  # raises C002 if there is not one for each pair
     check_count("n_samples", n_samples)
-    group_of_pair = np.zeros_like(codes) if groups is None else np.asarray(groups)
+    group_of_pair = np.zeros(len(probabilities), dtype=np.intp) if groups is None else np.asarray(groups)
     index = np.flatnonzero(group_of_pair >= 0)
     if not len(index):
         return None
@@ -276,6 +276,7 @@ def resample_error(
     sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(all_names), binner)
     noise = sums.noise()
     estimate, corrected = (float(sums.errors(sums.total(), bias)[0]) for bias in (0.0, noise))
+    # A resample has the noise twice: that of the sample, and that of resampling it.
     values = sums.errors(resample_sums(sums.sums, n_samples, seed), 2 * noise)
     return ResampledError(estimate, values, len(all_names), corrected)
 

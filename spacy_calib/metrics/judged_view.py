@@ -61,9 +61,9 @@ class JudgedView(JudgedPairs):
 
 
 def judged_tokens(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any) -> JudgedView:
-    """Return the view of the tokens with gold, or of the documents if these have labels.
+    """Return the view of the tokens with gold, or of the documents if the source labels documents.
 
-    labels (Sequence[str]): Labels of the source, the first names of the corpus. settings: Further fields of a `JudgedView`.
+    labels (Sequence[str]): Labels of the source, in the order of its columns (`corpus.names` begins with them). settings: Further fields of a `JudgedView`.
     """
     pairs, kind = corpus.pairs(), f"{corpus.row_unit}s"
     rows, columns = pairs.pairs.rows, pairs.pairs.tags

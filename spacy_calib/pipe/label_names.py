@@ -135,12 +135,12 @@ def _rename_doc_spans(doc: Doc, scheme: LabelScheme, annotation: Annotation, nam
             _rename_span(span, table.get(span.label_) or span.label_) for span in doc.spans[annotation.rejected_key]
         ]
         doc.spans[annotation.rejected_key] = rejected_spans
-    spans_to_rename = [span for span in spans if span.label_ in new_labels]
-    if not spans_to_rename:
+    affected_spans = [span for span in spans if span.label_ in new_labels]
+    if not affected_spans:
         return
     if annotation.of_entities:
-        entities = [_rename_span(span, new) for span in spans_to_rename if (new := new_labels[span.label_])]
-        spans_to_drop = [span for span in spans_to_rename if not new_labels[span.label_]]
+        entities = [_rename_span(span, new) for span in affected_spans if (new := new_labels[span.label_])]
+        spans_to_drop = [span for span in affected_spans if not new_labels[span.label_]]
         doc.set_ents(entities, outside=spans_to_drop, default="unmodified")
     else:
         new_spans = [_rename_span(span, new) for span in spans if (new := new_labels.get(span.label_, span.label_))]

@@ -47,7 +47,7 @@ class KeptReadings:
         self._by_doc[doc] = (component, reading, np.asarray(doc.to_array("ORTH")))
 
     def __call__(self, doc: Doc, component: str) -> Any:
-        """Return the reading; None if this component did not run on the Doc, or the Doc was re-tokenized since."""
+        """Return the probabilities kept for a Doc; None if this component did not run on it, or it was re-tokenized since."""
         name, reading, words = self._by_doc.get(doc, ("", None, None))
         return reading if name == component and words is not None and np.array_equal(words, doc.to_array("ORTH")) else None
 
@@ -92,11 +92,11 @@ class TransitionSource(ComponentSource):
         return isinstance(pipe, self.remembering_class)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
-        if self.has_memory(pipe):
+        if self.has_memory(pipe):  # it needs no second pass, so annotations set before it do no harm
             return ""
-        return self._set_before(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
+        return self._describe_earlier_setter(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
-    def _set_before(self, nlp: Language, pipe: Any) -> str:
+    def _describe_earlier_setter(self, nlp: Language, pipe: Any) -> str:
         """Return which earlier pipe sets annotations that a second pass could not separate from its own, as a sentence; "" for none."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:

@@ -39,10 +39,11 @@ def tag_frequency_groups(labels: Sequence[str], counts: Mapping[str, int], n_gro
 
 
 def regroup_by_frequency(groups: Groups, labels: Sequence[str], n_groups: int) -> Groups:
-    """Make tag frequency groups from the frequencies in other groups, to evaluate an SCW map by group (section 4.2).
+    """Make tag frequency groups from the frequencies in other groups, for instance to evaluate a map
+    shared by all tags (SCW, Kranzlein et al. 2021) group by group.
 
     groups (Groups): Of the labels, or of the first ones (labels appended later have no frequency).
-    n_groups (int): G, at least 1. Groups of one label that precede the others stay.
+    n_groups (int): G, at least 1. The first `groups.n_singletons` groups, of one label each, stay.
     RAISES C001: n_groups is not a whole number of at least 1.
     """
     counts = dict(zip(labels, groups.counts.tolist(), strict=False))

@@ -162,7 +162,7 @@ class GoldCheck:
         self.watch = self._watch.watch
 
     def check(self, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0) -> None:
-        """Check the gold that has passed; warn if it has hardly an error.
+        """Check the gold of the examples that `watch` has seen; warn if hardly any prediction is wrong.
 
         min_expected (float): As in `gold.checks.check_outcomes`.
 

@@ -117,7 +117,7 @@ class Residuals(Serializable):
         return self.residual / self.units * units
 
     def shift_variance(self, weights: Floats) -> float:
-        """Estimate by moments the variance of the shift that a document's tokens share, for a weighted sum of the kinds."""
+        """Estimate by moments the variance of the residual per token that all tokens of a document share. weights: Of each kind, (k,)."""
         excess = float(weights @ self.moment @ weights) - float(np.square(weights) @ self.independent)
         return max(0.0, excess) / self.squares
 
@@ -139,13 +139,13 @@ class Residuals(Serializable):
 
 
 def sum_by(documents: Ints, values: Any, n_docs: int) -> Floats:
-    """Return the sum of each document's values, or their number if None, shape (n_docs,)."""
+    """Return the sum of each document's values, or the number of its units if `values` is None, shape (n_docs,)."""
     weights = None if values is None else np.asarray(values, dtype=np.float64)
     return np.asarray(np.bincount(documents, weights, minlength=n_docs), dtype=np.float64)
 
 
 def cross_sums(rows: Ints, columns: Ints, shape: tuple[int, int], values: Floats | None = None) -> Floats:
-    """Return a table of this shape: the sum of the values, or their number if None, in each row and column."""
+    """Return a table of this shape: the sum of the values, or the number of units if None, in each row and column."""
     return sum_by(rows * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .few_labels import ScoredTexts
 
 GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, to correct the estimates"
-BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or the lines of .jsonl, or a function of calib_keys)"
+BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or of the lines of .jsonl, or a function registered under calib_keys)"
 
 
 FailOn = Annotated[

@@ -139,19 +139,19 @@ class Answer:
     def scores(self, field: Field) -> dict[str, float]:
         """Return four scores of a field, in [0, 1], with the names in SCORES.
 
-        "product" and "least": product and minimum of the probabilities of its tokens, from the first of text and type to the
-        last (without those between the two if other values of JSON are there). "first": probability of the first token of its
-        type. "margin": how far that exceeds the next likely token. RAISES C642: a token has no log-probability.
+        "product" and "least": product and minimum of the probabilities of the tokens of its text and type, and of those
+        between the two unless another value of JSON is there. "first": probability of the first token of its type. "margin":
+        "first" minus the probability of the most likely other token, at least 0. RAISES C642: a token has no log-probability.
         """
         label_span = (field.label_start, self._layout.end_of(field.label, field.label_start))
         front, back = sorted([(field.start, field.end), label_span])
         spans = [front, back] if self._layout.has_value(front[1], back[0]) else [(front[0], max(front[1], back[1]))]
-        numbers = [self._logprob_at(index) for index in sorted({i for span in spans for i in self._find_tokens(*span)})]
+        logprobs = [self._logprob_at(index) for index in sorted({i for span in spans for i in self._find_tokens(*span)})]
         type_token = self._find_tokens(field.label_start, field.label_start + 1)[0]
         first = math.exp(self._logprob_at(type_token))
         rivals = [math.exp(number) for token, number in self.tops[type_token] if token != self.tokens[type_token]]
         margin = max(0.0, first - max(rivals, default=1.0 - first))
-        return dict(zip(SCORES, (math.exp(sum(numbers)), math.exp(min(numbers)), first, margin), strict=True))
+        return dict(zip(SCORES, (math.exp(sum(logprobs)), math.exp(min(logprobs)), first, margin), strict=True))
 
     def among(self, names: Sequence[str], index: int = 0) -> dict[str, float]:
         """Return the probability of each name among these names, as the text from a character on, by the top tokens there.

@@ -150,7 +150,11 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
 
 
 def _check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """Check the component. RAISES C841: a second pass would take annotations before it for its own. C084: what it listens to is disabled."""
+    """Check that the scores of the component can be read where it stands in the pipeline.
+
+    RAISES C841: an earlier pipe sets annotations that a second pass could not separate from its own. C084: the embedding layer
+    that it listens to is disabled.
+    """
     component = pipe.source.component
     why = pipe.source.obstacle(nlp, pipe.name, nlp.get_pipe(component))
     if SECOND_PASS in why:

@@ -107,14 +107,14 @@ class EntityEvidence(Part):
 
     def read(self, nlp: Language, docs: Sequence[Doc]) -> Floats:
         """Return the evidence of each token, (n_tokens, len(COLUMNS))."""
-        proper, is_tagged = self._read_proper(nlp, docs)
+        proper, is_tagged = self._read_proper_nouns(nlp, docs)
         is_parsed = "parser" in nlp.pipe_names
         lists = load_lists(tuple(self.lists.items()))
         return np.concatenate(
             [self._read_doc(*doc_values, is_parsed, lists) for doc_values in zip(docs, proper, is_tagged, strict=True)]
         )
 
-    def _read_proper(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
+    def _read_proper_nouns(self, nlp: Language, docs: Sequence[Doc]) -> tuple[list[Floats], list[bool]]:
         """Return (P(proper noun) of each token of each Doc, whether the tagger could be read on the Doc)."""
         proper = [np.zeros(len(doc)) for doc in docs]
         tagger: Any = dict(nlp.pipeline).get(self.tagger)

@@ -97,8 +97,8 @@ def rank(
     from .queue.choosing import QueuePlan
 
     queue_output = QueueOutput(output, format, raw_cells, silent)
-    ranks_entities = unit in (None, "entity") or not not_accepted
-    check_option("--not-accepted", ranks_entities, f"left out with --unit {unit}", "it")
+    option_fits_unit = unit in (None, "entity") or not not_accepted
+    check_option("--not-accepted", option_fits_unit, f"left out with --unit {unit}", "it")
     check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)

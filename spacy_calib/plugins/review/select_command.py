@@ -61,7 +61,7 @@ OUTPUT_HELP = "File for the batch; without --format its suffix decides: .json (a
 N_DEFAULT = f"{DEFAULT_N} unless --max-words is given, {N_TO_ADAPT} with --for adapt"
 UNIT_DEFAULT = "sentence; document with --for adapt, and for text categories"
 TAGS_DEFAULT = "the rarest, together 1 % of the fit's tokens"
-MAX_HELP = "Maximum number of words; expected errors and P(rare tag) then count per word"
+MAX_HELP = "Maximum number of words; the orders expected-errors and rare-tag then rank units by their value per word"
 PER_DOC_HELP = "Maximum number of sentences of one document; documents take turns"
 
 Unit = Annotated[str | None, option("Unit that is labelled", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
@@ -196,10 +196,10 @@ def choose_batch(
 
     has_links = pipe.source.annotation(pipe.lookup.component()).spans_are_units
     pool: Counter[str] = Counter()
-    sums = partial(sum_units, kind=plan.kind, has_links=has_links)
-    queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sums(corpus)))
-    if queue.n_blocks == 1:
-        pool.update(sums(queue.corpus))
+    sum_corpus = partial(sum_units, kind=plan.kind, has_links=has_links)
+    queue = queue_of(run.score_blocks(nlp, pipe), plan, lambda corpus: pool.update(sum_corpus(corpus)))
+    if queue.n_blocks == 1:  # `queue_of` counts blocks if there are several; the queue of a single one has all of its texts
+        pool.update(sum_corpus(queue.corpus))
     check_not_empty(queue, plan, pool["units"])
     tasks = tasks_of(queue, plan.tags, has_links, shown_names(pipe))
     rows = [to_record(task) for task in tasks]

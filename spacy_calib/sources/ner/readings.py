@@ -61,7 +61,7 @@ class EntityReading(ABC):
 
     @property
     def candidates(self) -> FoundEntities:
-        """Entities that the decoder considered and rejected."""
+        """Entities that the decoder considered and rejected: none here, only beam search has some."""
         empty = np.zeros(0, dtype=np.intp)
         return FoundEntities(empty, empty, empty, np.zeros(0))
 

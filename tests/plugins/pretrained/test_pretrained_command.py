@@ -41,7 +41,10 @@ def test_the_command_writes_a_pipeline_that_info_describes(tmp_path):
     assert about["card"] == "en_core_web_sm-ner"
     words = calib("info", tmp_path / "calibrated").text
     assert "card en_core_web_sm-ner (CC BY-SA 4.0)" in words
-    assert "0.142 too low and 0.171 too high (95 % prediction interval, from 4 sources, each left out of a fit once). The maintainers measured 15 further" in words
+    assert (
+        "0.142 too low and 0.171 too high (95 % prediction interval, from 4 sources, each left out of a fit once). The maintainers measured 15 further"
+        in words
+    )
     assert "0.75 for all labels, for precision 0.80; on left-out sources: mean precision" in words
 
 

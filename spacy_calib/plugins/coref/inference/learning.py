@@ -70,7 +70,7 @@ class _StackedChoices:
 
 
 def known_features(documents: Sequence[Choices], minimum: int) -> NDArray[np.bool_]:
-    """Return which features at least `minimum` documents have (all, if there are fewer); always the constant, which is first."""
+    """Return a mask of the features that occur in at least `minimum` documents (in all, if there are fewer) and of the constant, the first."""
     counts = np.zeros(documents[0].features.shape[1], dtype=np.intp)
     for choices in documents:
         counts[np.unique(choices.features.indices)] += 1

@@ -78,12 +78,13 @@ def test_which_units_are_chosen_in_which_order(units, order):
     assert chosen(**units) == order
 
 
-def test_what_is_left_out_is_never_chosen_and_counted():
-    held = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
-    found = select_units(held, PLAN, digests(["a", "b"]))
-    assert (found.order.tolist(), found.has_candidates) == ([3], True)
-    assert found.left_out == {"accepted": 1, "too_short": 1, "repeats": 2, "labelled": 2}
-    assert select_units(held, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
+def test_left_out_units_are_counted_and_not_chosen():
+    # a is labelled, and counts as a repeat, too; b is labelled and too short, c accepted, and the second d a repeat.
+    units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
+    selection = select_units(units, PLAN, digests(["a", "b"]))
+    assert (selection.order.tolist(), selection.has_candidates) == ([3], True)
+    assert selection.left_out == {"accepted": 1, "too_short": 1, "repeats": 2, "labelled": 2}
+    assert select_units(units, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
 
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():
