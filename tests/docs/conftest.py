@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 
 from tests.catalogue_tables import find_transformers
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
-from tests.docs.pages import Run, blocks_of, goes_on_from
+from tests.docs.pages import Run, blocks_of
 from tests.tiny_transformers import save_token_model
 
 NAMES = {"dog": "ANIMAL", "cat": "ANIMAL", "duck": "ANIMAL", "light": "THING", "saw": "THING"}
@@ -78,37 +77,17 @@ def provide(workplace, tmp_path, monkeypatch) -> Callable[[], Path]:
 
 
 @pytest.fixture(scope="session")
-def made_by(tmp_path_factory) -> Callable[[Path], tuple[Path, Run]]:
-    """A function that runs a page, once, and gives the folder that it leaves behind, and how it went. Not to be changed."""
-    made: dict[Path, tuple[Path, Run]] = {}
-
-    def make(page: Path) -> tuple[Path, Run]:
-        if page not in made:
-            folder = tmp_path_factory.mktemp(page.stem)
-            with pytest.MonkeyPatch.context() as there:
-                there.chdir(folder)
-                made[page] = folder, Run().page(page)
-        return made[page]
-
-    return make
-
-
-@pytest.fixture(scope="session")
 def components() -> None:
     """Of all packages, before `registered_here` forgets what a page registers."""
     find_transformers()
 
 
 @pytest.fixture
-def reader(made_by, components, tmp_path, monkeypatch) -> Callable[[Path], Run]:
-    """A function that goes to a folder with what a page says it goes on from, else to an empty one, and begins a session there."""
+def reader(components, tmp_path, monkeypatch) -> Callable[[Path], Run]:
+    """A function that goes to an empty folder and begins a session there."""
 
     def begin(page: Path) -> Run:
         run = Run()
-        for previous in goes_on_from(page):
-            folder, before = made_by(previous)
-            shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-            run.as_trained &= before.as_trained
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(tmp_path)  # a reader's files can be imported
         if any(block.noted("needs extra") == "transformers" for block in blocks_of(page)):

@@ -65,7 +65,7 @@ def _cell(match: re.Match[str]) -> tuple[str, str]:
     if note == "not run: download":
         return "code", re.sub(r"^(?=\w)", "!", code, flags=re.M)
     title = re.search(r'title="([^"]+)"', match["options"])
-    shown = match["language"] == "text" or note.startswith(("not run", "needs extra", "slow", "fails"))
+    shown = match["language"] == "text" or note.startswith(("not run", "needs extra", "fails"))
     if shown:
         return "text", f"```{match['language']}\n{code}```"
     if title:

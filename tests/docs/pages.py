@@ -3,13 +3,12 @@
 A comment before a block says what a block cannot say itself:
 `<!-- prints -->` the text is printed by the blocks before it, number by number but for the last digits; `...` stands for what is left out.
 `<!-- trains: FOLDER DIGEST -->` the block makes this pipeline. On another kind of processor training takes other turns: where the digest of the
-weights is another one, lines of numbers are not compared on this page nor on those that go on in its folder.
+weights is another one, lines of numbers are not compared on this page.
 `<!-- real: COMMAND -->` the text is printed by this command on real data (`the blocks above`: by these): compared by test_real_pages.py, where
 there is such data. What is printed on made-up data must have the same header.
-`<!-- slow: HOW LONG -->` the block is run with real data alone. `<!-- not run: REASON -->` it is never run. `<!-- fails: SENTENCE -->` its command ends with code 1 and this sentence.
+`<!-- not run: REASON -->` it is never run. `<!-- fails: SENTENCE -->` its command ends with code 1 and this sentence.
 `<!-- needs extra: MODULE -->` the block is run where the module is installed.
 `<!-- data: PATH as FILE -->` at the head of a page: a reader has this file of SPACY_CALIB_DATA, unpacked, in the folder; such a page is run by test_real_pages.py alone.
-A page that needs what another one makes says so to its reader: "goes on in the folder of [First pipeline](first-pipeline.md)".
 A Python block with a title is a file; so are blocks in other languages that have one.
 
 With DOCS_PRINTED=write in the environment (`make printed`) what is printed otherwise is written into the page, and no error.
@@ -84,12 +83,6 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-def goes_on_from(page: Path) -> list[Path]:
-    """The pages whose folder it goes on in, as it says to its reader."""
-    found = re.search(r"goes on in the folder of (.+?\.md\)(?: and .+?\.md\))*)", page.read_text(encoding="utf8"))
-    return [(page.parent / link).resolve() for link in re.findall(r"\]\(([^)]+)\)", found[1])] if found else []
-
-
 def data_of(page: Path) -> dict[str, str]:
     """The files that a reader of a page has: name in the folder -> path in SPACY_CALIB_DATA; an empty dict: the page needs none."""
     lines = re.findall(r"^<!-- data: (\S+) as (\S+) -->$", page.read_text(encoding="utf8"), flags=re.M)
@@ -122,7 +115,7 @@ class Run:
 
     def block(self, block: Block) -> None:
         extra = block.noted("needs extra")
-        skipped = block.noted("not run") is not None or block.noted("slow") is not None and not self.real
+        skipped = block.noted("not run") is not None
         if skipped or extra and importlib.util.find_spec(extra) is None:
             return
         if block.title:

@@ -17,7 +17,7 @@ from spacy_calib import TagCalibrator
 from spacy_calib.about import __url__ as HOME
 from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
-from tests.docs.pages import DOCS, PAGES, ROOT, SHOWN, Block, Run, blocks_of, data_of, goes_on_from, holds, reprinted
+from tests.docs.pages import DOCS, PAGES, ROOT, SHOWN, Block, Run, blocks_of, data_of, holds, reprinted
 from tests.forked import alone
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -32,8 +32,6 @@ OPTIONS = set(re.findall(r"`(--[a-z-]+)`", (DOCS / "reference" / "commands.md").
 every_page = pytest.mark.parametrize("name", NAMES)
 # Their names are a reader's own: a pipeline that can be installed, and gold.
 OWN = {"CONTRIBUTING.md", "docs/reference/python.md"}
-# Run once, for themselves and for those that go on in their folder.
-CONTINUED = {previous for page in PAGES for previous in goes_on_from(page)}
 # Run by test_own_marginals.py, by tests/plugins/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
 ELSEWHERE = {"docs/components/without-spacy.md", "docs/guides/production.md", "README.md"}
 
@@ -51,14 +49,11 @@ def links(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ELSEWHERE and not data_of(ROOT / name)])
-def test_a_page_runs(name, provide, reader, made_by):
-    """From an empty folder, or from what the page says to its reader that it goes on from."""
+def test_a_page_runs(name, provide, reader):
     page = ROOT / name
     if name in OWN:
         provide()
         Run().page(page)
-    elif page in CONTINUED:
-        made_by(page)
     elif any(block.language in ("bash", "python") for block in blocks_of(page)):
         reader(page).page(page)
 
@@ -327,13 +322,6 @@ def test_what_is_printed_now_can_be_written_into_the_page():
     printed = "A verdict\nCalibrated on 1,080 tokens\n\nGroup\nall    0.0513\none    0.1\nmean   0.3\n\n[flies]\nend"
     now = "Calibrated on 1,080 tokens\n...\nall    0.0513\none    0.1\nmean   0.3\n...\n[flies]\n"
     assert reprinted(shown, printed) == now
-
-
-def test_pages_that_make_what_others_need_are_found(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("This page goes on in the folder of [First](first.md) and [Second](second.md), in this order.")
-    assert [previous.name for previous in goes_on_from(page)] == ["first.md", "second.md"]
-    assert goes_on_from(DOCS / "guides" / "cut-offs.md") == []
 
 
 def test_the_picture_of_the_demo_is_of_the_row_of_the_default_fit():
