@@ -58,9 +58,9 @@ EVENTS = {
 REPORTED = {
     "ner": "The maintainers measured 15 further English sources that are not shipped (November 2026), with cards that had no lists of names "
     "yet: the mean score was from 0.16 too low to 0.24 too high (standard deviation 0.13), too low on newswire and encyclopedias, too"
-    " high on contracts, medical, technical and historical text. With lists, on 10 of these sources, log loss fell by 0.02 to 0.05 on"
-    " 8. It is unclear on contracts, and rose by 0.07 on defence reports, where fewer than half of the predicted places that are in "
-    "the lists are right.",
+    " high on contracts, medical, technical and historical text. Lists were measured on 10 of these sources: log loss fell by 0.02 to"
+    " 0.05 on 8, was unclear on contracts, and rose by 0.07 on defence reports, where fewer than half of the predicted places that "
+    "are in the lists are right.",
     "tagger": "The maintainers measured 6 further English sources that are not shipped (November 2026): scores were off by 0.002 to 0.112 "
     "(ECE).",
 }

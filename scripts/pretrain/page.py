@@ -23,9 +23,9 @@ python -m spacy calib pretrained --list
 python -m spacy calib pretrained en_core_web_sm ./calibrated
 ```
 
-Each table row is one source, with raw / calibrated figures. The fit for a row used no texts and no gold of its source. Lower is better. *Bias* is the mean score minus the share that is right: above 0, scores are too high. *n* is the number of predictions. *Log loss* and *ECE* are [metrics](../how-it-works.md#metrics). "Other source" means that the method was not chosen on it either. "Older release" means that the pipeline was trained on an older release of the source.
+Each table row is one source, with raw / calibrated figures. The fit for a row used no texts and no gold of its source. Lower is better. *Bias* is the mean score minus the share that is right: above 0, scores are too high. *n* is the number of predictions. *Log loss* and *ECE* are [metrics](../how-it-works.md#metrics). "Other source" means that the source was not used to choose the method either. "Older release" means that the pipeline was trained on an older release of the source.
 
-The code is MIT; each card has the licence that its sources ask for. `python scripts/pretrained.py --tables CARD` prints all tables of a card: exact spans, cut-offs, texts in capitals or without any, names by origin, labels, and what `calib adapt` adds.
+The code is MIT; each card has the licence that its sources ask for. `python scripts/pretrained.py --tables CARD` prints all tables of a card: exact spans, cut-offs, texts in capitals or without capitals, names by origin, labels, and what `calib adapt` adds.
 """
 
 
