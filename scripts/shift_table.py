@@ -202,9 +202,9 @@ def read_experiment(given: Experiment, folder: Path, n_draws: int) -> Iterator[T
 
 # The page
 
-ABOUT = """By `python scripts/shift_table.py{arguments}`: each pipeline is calibrated on one kind of text, and evaluated on other texts of that kind (in-domain) and of another kind (out-of-domain). `TFG-5 isotonic` is the setting of Kranzlein et al. (2021), `auto` is `calib fit` without context, `auto + context` keeps the context always. *5 labelled* and *20 labelled* are these after `calib adapt` to so many labelled documents of the test set, evaluated on the others: mean ± standard deviation of {draws} draws. A document is ten sentences of Porttinari or PetroGold, a tweet of DANTEStocks, a document of EWT, a sentence of WikiNEuRal or WNUT-17. EWT is fitted on dev for its test part, and for a genre on all other genres.
+ABOUT = """By `python scripts/shift_table.py{arguments}`: each pipeline is calibrated on one kind of text, and evaluated on other texts of that kind (in-domain) and of another kind (out-of-domain). `TFG-5 isotonic` is the setting of Kranzlein et al. (2021), `auto` is `calib fit` without context, `auto + context` always keeps the context. Rows with *5 labelled* or *20 labelled* are measured after `calib adapt` with that many labelled documents of the test set, on its other documents: mean ± standard deviation of {draws} samples. A document is ten sentences of Porttinari or PetroGold, a tweet of DANTEStocks, a document of EWT, a sentence of WikiNEuRal or WNUT-17. On EWT, the fit is on dev if its test part is evaluated, and on all other genres if a genre is evaluated.
 
-Log loss and ECE of "the top label is right" (of an entity: it is right). *Bias*: mean score of the top labels minus the share that is right, in percentage points.
+Log loss and ECE are for the question whether the top label is right (for entities: whether the entity is right). *Bias*: mean score of the top labels minus the share that is right, in percentage points.
 """
 COLUMNS = {"log loss": "top_loss", "bias": "gap", "ECE": "ece"}
 

@@ -73,8 +73,8 @@ def show(result: dict[str, Any]) -> None:
     """The log loss of a few methods on each data set, and whether auto keeps its promises."""
     rows, total = result["sets"], result["acceptance"]
     print(f"""Log loss of all pairs of a token and a tag, by `{result["command"]}`. `auto` is the default of `calib fit`, and "scores alone" is `auto` \
-without context. "Best of ours" and "best of others" are the methods with the lowest loss on the test part, of this package and of others. \
-[quality.csv](../quality.csv) has all methods, with Brier score, SMCE, GMCE and seconds.
+without context. "Best of ours" and "best of others" are the methods of this package and of other packages with the lowest loss on the \
+test part. [quality.csv](../quality.csv) has all methods, with Brier score, SMCE, GMCE and seconds.
 """)
     head(
         "| data set | test tokens | right | raw | TFG-5 isotonic (the paper) | best of ours, fixed | best of others | auto, scores alone | auto |"
@@ -93,18 +93,18 @@ without context. "Best of ours" and "best of others" are the methods with the lo
         row(one["name"], f"{one['test']['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
     print(*("", *(f"- {one['name']}: {one['about'].replace('judged', 'tested')}." for one in rows)), sep="\n")
     print(f"""
-**Never worse**: all of Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of (auto - fixed method), by document bootstrap, stay under \
-{100 * MARGIN:g} % of the raw loss, over all fixed methods of ours and of others. Held on {total["never_worse"]["log_loss"]} of {total["sets"]} sets \
-for log loss, on {total["never_worse"]["brier"]} for Brier.
+**Never worse**: Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of the difference (auto - fixed method), by document bootstrap, all \
+stay under {100 * MARGIN:g} % of the raw loss, for all fixed methods of this package and of others. This held on \
+{total["never_worse"]["log_loss"]} of {total["sets"]} sets for log loss, and on {total["never_worse"]["brier"]} for Brier.
 
-**Better than the paper**: paired {100 * COVERAGE:g} % intervals of (auto - TFG-5 with each of the paper's three methods) lie below 0 on \
-{total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for log loss, on {total["better_than_paper"]["brier"]} for Brier.
+**Better than the paper**: the paired {100 * COVERAGE:g} % intervals of the difference (auto - TFG-5 with each of the paper's three methods) lie \
+below 0 on {total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for log loss, on {total["better_than_paper"]["brier"]} for Brier.
 
-**Calibration error**: the error of auto exceeds the lowest of the paper's six settings by at most the 95 % quantile of the noise floor, on \
-{total["calibration"]["smce"]} of {total["sets"]} sets for SMCE, on {total["calibration"]["mean_gmce"]} for GMCE.
+**Calibration error**: the error of auto exceeds the lowest error of the paper's six settings by at most the 95 % quantile of the noise floor, \
+on {total["calibration"]["smce"]} of {total["sets"]} sets for SMCE, on {total["calibration"]["mean_gmce"]} for GMCE.
 
-Share of test tokens whose [set of tags](../reference/attributes.md#which-tags-could-it-be) includes the right one (95 % interval by document), mean \
-size, and share of tokens without a set:
+Each cell has the share of test tokens whose [set of tags](../reference/attributes.md#which-tags-could-it-be) includes the right one (95 % interval \
+by document), the mean size of the sets, and the share of tokens without a set:
 """)
     kinds = [f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"]]
     shown = [number for number, kind in enumerate(kinds) if kind.startswith("marginal")]
