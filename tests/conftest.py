@@ -147,8 +147,8 @@ def run_upstream(nlp: Language, examples: list[Example]) -> list[Example]:
 
 
 def run_other_pipes(nlp: Language, examples: list[Example], name: str = "calib") -> list[Example]:
-    """Run all pipes but one over the predicted Docs."""
-    with nlp.select_pipes(disable=[name]):
+    """Run all pipes but the one of this name, if there is one, over the predicted Docs."""
+    with nlp.select_pipes(disable=[pipe for pipe in nlp.pipe_names if pipe == name]):
         return run_upstream(nlp, examples)
 
 

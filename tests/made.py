@@ -22,7 +22,7 @@ from spacy_calib.pairs.build import JudgedPairs, from_dense, pair_up
 from spacy_calib.pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.types import Groups, Marginals, Pairs
-from tests.conftest import examples_for, made_once, run_upstream
+from tests.conftest import examples_for, made_once, run_other_pipes
 
 # Tokens with known truth: a probability for every tag, and a gold tag sampled from a distribution that we know
 
@@ -297,5 +297,4 @@ def categorized(nlp: Language, docs: list[Doc]) -> list[Example]:
 
 def examples_before_calib(nlp: Language, n: int, seed: int) -> list[Example]:
     """Examples of made-up sentences whose predicted Docs have passed all pipes but `calib`."""
-    with nlp.select_pipes(disable=[name for name in nlp.pipe_names if name == "calib"]):
-        return run_upstream(nlp, examples_for(nlp, n, seed=seed))
+    return run_other_pipes(nlp, examples_for(nlp, n, seed=seed))
