@@ -18,6 +18,7 @@ from typing import Any
 
 import typer
 from docs_messages import index
+from frame import with_part
 
 from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 
@@ -191,20 +192,16 @@ def _configs() -> str:
     return "\n".join(rows)
 
 
-def questions_page() -> str:
-    """The page of questions, with the index of messages between its markers."""
-    page = (DOCS / "questions.md").read_text(encoding="utf8")
-    return re.sub(
-        r"(<!-- messages -->\n).*?(?=<!-- messages end -->)", lambda mark: f"{mark[1]}\n{index()}\n\n", page, flags=re.S
-    )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="Write nothing; end with 1 where a page would change")
     options = parser.parse_args()
     old = []
-    pages = {"reference/commands.md": page(), "reference/python.md": public_page(), "questions.md": questions_page()}
+    pages = {
+        "reference/commands.md": page(),
+        "reference/python.md": public_page(),
+        "questions.md": with_part(DOCS / "questions.md", "messages", index()),
+    }
     for name, text in pages.items():
         if not options.check:
             (DOCS / name).write_text(text, encoding="utf8")

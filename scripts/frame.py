@@ -29,13 +29,18 @@ def say(*words: object) -> None:
 
 
 def replace_part(page: Path, name: str, text: str) -> None:
-    """Put a text between `<!-- written: NAME -->` and `<!-- end: NAME -->` of a page. RAISES ValueError: the page has no such part."""
+    """Write a page with a text between `<!-- written: NAME -->` and `<!-- end: NAME -->`. RAISES ValueError: it has no such part."""
+    page.write_text(with_part(page, name, text), encoding="utf8")
+
+
+def with_part(page: Path, name: str, text: str) -> str:
+    """Return what `replace_part` writes."""
     begin, end = f"<!-- written: {name} -->\n", f"<!-- end: {name} -->"
     before, mark, rest = page.read_text(encoding="utf8").partition(begin)
     _, closing, after = rest.partition(end)
     if not mark or not closing:
         raise ValueError(f"{page} has no part between '{begin.strip()}' and '{end}'; add both lines.")
-    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf8")
+    return f"{before}{begin}\n{text.strip()}\n\n{end}{after}"
 
 
 # Options
