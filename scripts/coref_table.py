@@ -1,7 +1,6 @@
 """Coreference on GUM, after Nguyen & O'Connor (2015), section 5: how near the clusters come to the gold, and how true the probabilities of pairs are.
 
-    python scripts/coref_table.py en_core_web_sm corpus/dev.spacy --train corpus/train.spacy --save training/model
-    python scripts/coref_table.py training/model corpus/dev.spacy --output dev.json --plot dev.png
+    python scripts/coref_table.py en_core_web_sm corpus/dev.spacy --train corpus/train.spacy --output dev.json --plot dev.png
 
 The files are those of configs/gum_coref/scripts/convert.py: gold words and gold mentions. MODEL is a pipeline; with --train `calib_coref` is put behind it
 and learns: its penalty (unless it is given) and the calibration of pairs come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are
@@ -11,7 +10,6 @@ the mentions that the pipeline finds itself: of pairs those whose two mentions a
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,20 +20,20 @@ import numpy as np
 import spacy
 from frame import bare, between, docs_in, estimated, head, make_parser, row, save_tables
 from spacy.language import Language
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from tqdm import tqdm
 
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
-from spacy_calib.plugins.coref.component import CoreferenceResolver, clusters_of_several, found_clusters
-from spacy_calib.plugins.coref.inference.calibration import PairCalibration
-from spacy_calib.plugins.coref.inference.figures import FIGURES, NOTHING, Shares
-from spacy_calib.plugins.coref.inference.pairs import pair_probabilities
-from spacy_calib.plugins.coref.mentions import clusters_in
+from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
+from papers.coref.calibration import PairCalibration
+from spacy_calib.calibration.recalibrators import Beta
+from papers.coref.figures import FIGURES, NOTHING, Shares
+from papers.coref.pairs import pair_probabilities
+from papers.coref.mentions import aligned_gold, clusters_in
 from spacy_calib.types import Floats, Ints
 
-COMPONENT = "calib_coref"
 # Of Nguyen & O'Connor (2015), section 4 and figure 5.
 BIN_SIZE, PAPER = 5000, 0.0087
 LEAST = 0.01
@@ -63,41 +61,42 @@ class Judged:
     seconds: float = 0.0
 
 
-def examples_of(nlp: Language, file: Path, pipe: CoreferenceResolver, gold_mentions: bool = True) -> Iterator[Example]:
+def examples_of(nlp: Language, file: Path, gold_mentions: bool = True) -> Iterator[Example]:
     """Gold documents, with the same words and speakers on the predicted Doc, the same mentions or none, and nothing else."""
     for gold in docs_in(file, nlp.vocab):
         predicted = bare(gold)
-        for key in [pipe.speakers, *([pipe.mentions] if gold_mentions else [])]:
+        for key in [SPEAKERS, *([MENTIONS] if gold_mentions else [])]:
             predicted.spans[key] = [Span(predicted, span.start, span.end, span.label) for span in gold.spans.get(key, ())]
         yield Example(predicted, gold)
 
 
-def component_of(nlp: Language) -> CoreferenceResolver:
-    pipe: Any = nlp.get_pipe(COMPONENT)
-    return pipe
-
-
-def train(nlp: Language, file: Path, penalty: float | None) -> None:
-    """Put the component behind the others, and let it learn."""
-    nlp.add_pipe(COMPONENT, config={"penalty": penalty})
-    pipe = component_of(nlp)
-    examples = list(examples_of(nlp, file, pipe))
-    began = time.process_time()
-    pipe.initialize(lambda: tqdm(examples, desc="Reading", disable=None), nlp=nlp)
-    took, learned = time.process_time() - began, pipe.link_model
+def train(nlp: Language, file: Path, penalty: float | None) -> Resolver:
+    """Annotate the documents, and learn."""
+    docs, golds, began = [], [], time.process_time()
+    for example in tqdm(examples_of(nlp, file), desc="Reading", disable=None):
+        docs.append(annotated(nlp, example.predicted))
+        golds.append(aligned_gold(example, PREFIX, MENTIONS))
+    learned = Resolver(penalty).fit(docs, golds)
+    took = time.process_time() - began
     size = f"{len(learned.weights):,} weights, penalty {learned.penalty:g}"
-    print(f"Trained on {len(examples)} documents in {took:.0f} s of CPU time: {size}.")
+    print(f"Trained on {len(docs)} documents in {took:.0f} s of CPU time: {size}.")
+    return learned
 
 
-def evaluate_held_out(pipe: CoreferenceResolver) -> None:
+def annotated(nlp: Language, doc: Doc) -> Doc:
+    for _, pipe in nlp.pipeline:
+        doc = pipe(doc)
+    return doc
+
+
+def evaluate_held_out(pipe: Resolver) -> None:
     """Pairs of the train documents by weights that did not see them, calibrated by maps that did not see them either."""
     documents = pipe.held_out
-    assert pipe.recalibrator is not None
     folds = folds_of(np.arange(len(documents)), min(_FOLDS, len(documents)))
     calibrated: list[Floats] = []
     for one, fold in zip(documents, folds, strict=True):
         others = [other for other, of in zip(documents, folds, strict=True) if of != fold]
-        maps = PairCalibration.fit(others, pipe.recalibrator, pipe.name, pipe.context)
+        maps = PairCalibration.fit(others, Beta(), "coreference", True)
         calibrated.append(maps.predict(one.pairs, one.grouping))
     scores = {"raw": np.concatenate([one.pairs.probabilities for one in documents]), "calibrated": np.concatenate(calibrated)}
     hits = np.concatenate([one.hits(*one.ends) for one in documents])
@@ -106,26 +105,23 @@ def evaluate_held_out(pipe: CoreferenceResolver) -> None:
     errors_of(name, scores, hits, numbers, n_bins=_BINS)
 
 
-def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: bool = True) -> Judged:
+def judge(nlp: Language, pipe: Resolver, file: Path, gold_mentions: bool = True) -> Judged:
     found = Judged()
-    examples = examples_of(nlp, file, pipe, gold_mentions)
+    examples = examples_of(nlp, file, gold_mentions)
     for number, example in enumerate(tqdm(examples, desc="Judging", disable=None)):
-        doc = example.predicted
-        for name, other in nlp.pipeline:
-            if other is not pipe:
-                doc = nlp.get_pipe(name)(doc)
+        doc = annotated(nlp, example.predicted)
         began = time.process_time()
-        doc = pipe(doc)
-        view = doc._.coref
+        view = pipe.resolve(doc)
         found.seconds += time.process_time() - began
         found.words += len(doc)
         found.names.append(str(example.reference.user_data.get("id", number)))
         found.genres.append(str(example.reference.user_data.get("genre", "")))
-        gold = pipe.gold_of(example)
-        known = np.array([(span.start, span.end) in gold for span in view.mentions], dtype=bool)
+        gold = aligned_gold(example, PREFIX, MENTIONS)
+        bounds = zip(view.mentions.starts.tolist(), view.mentions.ends.tolist(), strict=True)
+        known = np.array([bound in gold for bound in bounds], dtype=bool)
         found.mentions += [len(known), known.sum(), len(gold)]
-        clusters = clusters_in(view.mention_arrays, gold)
-        later, earlier = np.tril_indices(len(view), -1)
+        clusters = clusters_in(view.mentions, gold)
+        later, earlier = np.tril_indices(len(view.mentions), -1)
         in_gold = known[later] & known[earlier]
         later, earlier = later[in_gold], earlier[in_gold]
         found.raw.append(pair_probabilities(view.antecedents).matrix()[later, earlier])
@@ -133,7 +129,7 @@ def judge(nlp: Language, pipe: CoreferenceResolver, file: Path, gold_mentions: b
         found.hits.append(clusters[later] == clusters[earlier])
         found.documents.append(np.full(len(later), number))
         for name, figure in FIGURES.items():
-            found.figures[name] += figure(found_clusters(view), clusters_of_several(gold))
+            found.figures[name] += figure(view.clusters, clusters_of_several(gold))
     return found
 
 
@@ -222,23 +218,16 @@ def main() -> None:
     parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("model")
     parser.add_argument("data", type=Path)
-    parser.add_argument("--train", type=Path)
+    parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
-    parser.add_argument("--save", type=Path)
     given = parser.parse_args()
     nlp = spacy.load(given.model)
-    if given.train is not None:
-        train(nlp, given.train, given.penalty)
-        if given.save is not None:
-            nlp.to_disk(given.save)
-    if COMPONENT not in nlp.pipe_names:
-        sys.exit(f"{given.model} has no {COMPONENT}: name documents to learn from with --train.")
-    found = judge(nlp, component_of(nlp), given.data)
+    learned = train(nlp, given.train, given.penalty)
+    found = judge(nlp, learned, given.data)
     show(found)
     print("\n## Mentions that the pipeline finds: entities, noun chunks, pronouns; pairs of those that are in the gold")
-    show(judge(nlp, component_of(nlp), given.data, gold_mentions=False))
-    if given.train is not None:
-        evaluate_held_out(component_of(nlp))
+    show(judge(nlp, learned, given.data, gold_mentions=False))
+    evaluate_held_out(learned)
     save_tables(given.output)
     if given.plot is not None:
         draw(found, given.plot)

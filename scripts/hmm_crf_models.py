@@ -6,24 +6,22 @@ the CRF of words alone sees: the smallest part that makes it as accurate as the 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import spacy
 from frame import say
 from quality import readers
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import minibatch
 
-from spacy_calib.cli.shared.writing import write_folder
-from spacy_calib.plugins.sequence.inference.sums import ChainSums, sum_chains
-from spacy_calib.plugins.sequence.labeller import ChainLabeller
+from papers.chains.sums import ChainSums, sum_chains
+from papers.chains.taggers import Crf, Hmm, Tagger
 
 HMM, CLASSES, CRF, CRF_ALL, SPELLING = "HMM", "HMM, word classes", "CRF", "CRF, all of train", "CRF, spelling"
 PSEUDOCOUNTS = (0.001, 0.01, 0.1, 1.0)
@@ -88,18 +86,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """nlp (Language): A trained "labeller" alone. chosen (str): What dev chose."""
+    """tagger (Tagger): Trained. chosen (str): What dev chose."""
 
-    nlp: Language
+    pipe: Tagger
     chosen: str
-
-    @property
-    def pipe(self) -> ChainLabeller:
-        return cast(ChainLabeller, self.nlp.get_pipe("labeller"))
 
     def sums(self, split: Split) -> list[ChainSums]:
         """Forward-backward over the Docs, some at a time, in order."""
-        return [sum_chains(self.pipe.chains(docs)[0]) for docs in minibatch(split.docs, 64)]
+        return [sum_chains(self.pipe.chains(docs)) for docs in minibatch(split.docs, 64)]
 
     def marginals(self, split: Split) -> np.ndarray:
         """P(tag | sentence), shape (n_tokens, n_tags); 0 for a tag that the model never met."""
@@ -111,7 +105,7 @@ class Model:
     def accuracy(self, split: Split) -> float:
         """Of the best sequence of tags."""
         column = np.array([split.columns[label] for label in self.pipe.labels])
-        return float(np.mean(column[np.concatenate(self.pipe.predict(split.docs))] == split.gold))
+        return float(np.mean(column[self.pipe.predict(split.docs)] == split.gold))
 
 
 class Workshop:
@@ -147,7 +141,7 @@ class Workshop:
 
     def hmm(self, rare: int) -> tuple[tuple[str, dict[str, Any], float], float]:
         """(settings of the most accurate HMM, its accuracy on dev). rare (int): See HiddenMarkovModel."""
-        tried = [("calib_hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
+        tried = [("hmm", {"pseudocount": value, "rare": rare}, 1.0) for value in PSEUDOCOUNTS]
         reached = [self.on_dev(*one) for one in tried]
         best = int(np.argmax(reached))
         return tried[best], reached[best]
@@ -158,33 +152,31 @@ class Workshop:
 
     @staticmethod
     def crf_settings(features: str | list[str], c2: float, share: float) -> tuple[str, dict[str, Any], float]:
-        return "calib_crfsuite", {"features": features, "c2": c2, "max_iterations": MOST_ITERATIONS}, share
+        return "crf", {"features": features, "c2": c2, "max_iterations": MOST_ITERATIONS}, share
 
     def on_dev(self, factory: str, settings: dict[str, Any], share: float) -> float:
-        return float(self.trained(factory, settings, share).meta["performance"]["dev"])
+        return self.trained(factory, settings, share)[1]
 
     def model(self, factory: str, settings: dict[str, Any], share: float) -> Model:
         shown = {key: value for key, value in settings.items() if key in ("pseudocount", "c2")}
         said = ", ".join(f"{key} {value:g}" for key, value in shown.items())
         n = len(self.part(share))
-        return Model(self.trained(factory, settings, share), f"{said}, {n:,} sentences")
+        return Model(self.trained(factory, settings, share)[0], f"{said}, {n:,} sentences")
 
     def part(self, share: float) -> list[Doc]:
         """A share of the sentences of train, at equal distances."""
         n = len(self.train)
         return [self.train[i] for i in np.unique(np.linspace(0, n - 1, round(share * n)).astype(int))]
 
-    def trained(self, factory: str, settings: dict[str, Any], share: float) -> Language:
-        """A pipeline of one labeller, with its accuracy on dev in the meta; trained once."""
+    def trained(self, kind: str, settings: dict[str, Any], share: float) -> tuple[Tagger, float]:
+        """A tagger and its accuracy on dev; trained once."""
         values = (str(value) if isinstance(value, (str, int, float)) else "words" for value in settings.values())
-        name = "-".join([factory, *values, f"{share:g}"])
-        folder = self.folder / name
-        if not folder.exists():
-            nlp = spacy.blank("en")
-            nlp.add_pipe(factory, name="labeller", config=settings)
-            examples = [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in self.part(share)]
-            nlp.initialize(lambda: examples)
-            nlp.meta["performance"] = {"dev": Model(nlp, "").accuracy(self.dev)}
-            say(f"{name}: accuracy on dev {nlp.meta['performance']['dev']:.4f}")
-            write_folder(folder, nlp.to_disk)
-        return spacy.load(folder)
+        name = "-".join([kind, *values, f"{share:g}"])
+        file = self.folder / f"{name}.pickle"
+        if not file.exists():
+            tagger = {"hmm": Hmm, "crf": Crf}[kind](**settings).fit(self.part(share))
+            accuracy = Model(tagger, "").accuracy(self.dev)
+            say(f"{name}: accuracy on dev {accuracy:.4f}")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(pickle.dumps((tagger, accuracy)))
+        return pickle.loads(file.read_bytes())

@@ -43,7 +43,7 @@ from spacy_calib.metrics.calibration_errors import table_of
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.report.plot_data import without_remnants
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
-from spacy_calib.plugins.sequence.joints import each_joint
+from papers.chains.sums import each_joint
 from spacy_calib.types import Floats
 
 RAW, CALIBRATED = "raw", "calibrated"

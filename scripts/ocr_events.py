@@ -27,11 +27,11 @@ from sequences.letters import Model, Script, alone_of, read_script, train_both
 
 from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.pairs.bins import bin_table, fixed_edges
-from spacy_calib.plugins.events.forecasters.base import Forecaster, NearestNeighbours
-from spacy_calib.plugins.events.forecasters.trees import DecisionTree
-from spacy_calib.plugins.events.forecasts import LossParts, TunedForecaster, choose_best, split_loss, tune
+from papers.forecasts.forecasters import Forecaster, NearestNeighbours
+from papers.forecasts.trees import DecisionTree
+from papers.forecasts.tuning import LossParts, TunedForecaster, choose_best, split_loss, tune
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
-from spacy_calib.plugins.sequence.inference.sums import sum_chains
+from papers.chains.sums import sum_chains
 from spacy_calib.types import Floats, Ints
 
 RAW = "uncalibrated"

@@ -18,7 +18,6 @@ Importing this package imports spaCy, and creates its registries and the default
 """
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any
 
 from . import registry as _registry  # noqa: F401  (creates the registries)
@@ -33,22 +32,22 @@ _MODULES = {
     "evaluate": ".cli.api",
     "fit": ".cli.api",
     "spans_from": ".sources.tool_spans",
+    "Answer": ".plugins.llm.response",
+    "TagCalibrator": ".plugins.arrays.tag_calibrator",
+    "pretrained": ".plugins.pretrained.applying",
+    "render": ".plugins.report.rendering",
+    "report": ".plugins.report.outputs",
 }
-# Plug-ins add public names by entry points of this group: name -> object.
-_ADDED_NAMES = "spacy_calib_names"
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return getattr(import_module(_MODULES[name], __name__), name)
-    points = () if name.startswith("_") else entry_points(group=_ADDED_NAMES, name=name)
-    for point in points:
-        return point.load()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *entry_points(group=_ADDED_NAMES).names})
+    return sorted({*globals(), *_MODULES})
 
 
 __all__ = [

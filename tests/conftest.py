@@ -26,7 +26,6 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_calib.registry import registry
-from tests import catalogue_tables  # noqa: F401  (looks names up in a tenth of the time)
 
 # Whatever file is read first: the same examples in every run, and no database: a failure is a failure for everybody. A busy machine is none.
 settings.register_profile(

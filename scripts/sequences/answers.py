@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_calib.plugins.events.forecasters.base import Forecaster
-from spacy_calib.plugins.events.forecasts import SIZES, LossParts, split_loss, tune
-from spacy_calib.plugins.sequence.inference.best import k_best
-from spacy_calib.plugins.sequence.inference.chains import Chains
-from spacy_calib.plugins.sequence.inference.sums import ChainSums
+from papers.forecasts.forecasters import Forecaster
+from papers.forecasts.tuning import SIZES, LossParts, split_loss, tune
+from papers.chains.best import k_best
+from papers.chains.chains import Chains
+from papers.chains.sums import ChainSums
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 

@@ -11,7 +11,7 @@ import spacy
 from frame import blocks, data_lines
 from spacy.tokens import Doc
 
-from spacy_calib.plugins.sequence.features import (
+from papers.chains.features import (
     CHUNKING,
     SPELLING,
     FeatureIndex,

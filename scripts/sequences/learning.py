@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from spacy_calib.plugins.sequence.confidence import gaps, k_best_shares, sample_learner
-from spacy_calib.plugins.sequence.crfsuite import read_weights, train_crfsuite
-from spacy_calib.plugins.sequence.inference.best import viterbi_one
-from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
-from spacy_calib.plugins.sequence.inference.sums import sum_chains
-from spacy_calib.plugins.sequence.online import OnlineLearner, make_rule
+from papers.chains.confidence import gaps, k_best_shares, sample_learner
+from papers.chains.crfsuite import read_weights, train_crfsuite
+from papers.chains.best import viterbi_one
+from papers.chains.chains import Chains, Potentials
+from papers.chains.sums import sum_chains
+from papers.chains.online import OnlineLearner, make_rule
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences

@@ -10,10 +10,10 @@ import numpy as np
 from frame import data_folder
 from scipy.optimize import minimize
 
-from spacy_calib.plugins.sequence.inference.best import viterbi
-from spacy_calib.plugins.sequence.inference.chains import Chains, Potentials
-from spacy_calib.plugins.sequence.inference.sums import sum_chains
-from spacy_calib.plugins.sequence.losses import LossInput, hinge
+from papers.chains.best import viterbi
+from papers.chains.chains import Chains, Potentials
+from papers.chains.sums import sum_chains
+from papers.chains.losses import LossInput, hinge
 from spacy_calib.types import Floats, Ints
 
 LETTERS = 26

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from spacy_calib.cli.shared.writing import write_file
-from spacy_calib.plugins.sequence.inference.best import best_through
+from papers.chains.best import best_through
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 

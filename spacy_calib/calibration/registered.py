@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OURS = "spacy-calib."
 _NAMES = (
     "calib_sources", "calib_scores", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_poolings",
-    "calib_selections", "calib_sets", "calib_contexts", "calib_metrics", "calib_forecasters", "calib_events", "calib_keys",
+    "calib_selections", "calib_contexts", "calib_metrics", "calib_keys",
     "calib_asks", "calib_readers",
 )  # fmt: skip
 
@@ -121,12 +121,6 @@ def by_short(name: str) -> dict[str, Any]:
             raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
         by_name[short], owner[short] = prototype, key
     return by_name
-
-
-def fittable_events() -> dict[str, Any]:
-    """Return short name -> event that `fit --unit` can fit, by its `fit(nlp, calib, examples)`. RAISES C185: a name twice."""
-    events = by_short("calib_events")
-    return {name: event for name, event in events.items() if getattr(event, "short", "") == name and hasattr(event, "fit")}
 
 
 def recalibrators() -> dict[str, Recalibrator]:

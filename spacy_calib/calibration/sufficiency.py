@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import ceil
 
 import numpy as np
 
@@ -16,8 +14,6 @@ from .fit_summaries import HeldOut
 
 # With few documents cross-validation and standard errors are over so many blocks of tokens instead.
 _BLOCKS = 20
-# Sets are useful if they are expected to miss so many fit tokens: with fewer, the share missed of other tokens varies too much.
-_MISSES_FOR_SETS = 10
 
 
 def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
@@ -26,12 +22,6 @@ def documents_or_blocks(rows: Ints, documents: Ints) -> Ints:
     rows, documents (Ints): Token and document of each pair, ascending.
     """
     return documents if len(np.unique(documents)) >= DOCUMENTS_TO_CHOOSE else folds_of(rows, _BLOCKS)
-
-
-def tokens_for_sets(alpha: float) -> tuple[int, int]:
-    """Return (minimum number of tokens for sets that miss at most the share alpha, minimum for useful sets)."""
-    exact = Fraction(repr(float(alpha)))
-    return ceil(1 / exact) - 1, ceil(_MISSES_FOR_SETS / exact)
 
 
 def evaluate_held_out(judged_pairs: JudgedPairs) -> HeldOut:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from .steps import Predictions, apply_steps
 from .tag_offsets import TagOffsets
 from .tokens import TokenCalibration, missing_probability
 
-if TYPE_CHECKING:
-    from .sets import ConformalSets
 
 _FOLDS = 5
 
@@ -149,11 +147,6 @@ def fit_tokens(data: FitData, plan: CalibrationPlan, normalize: bool | str = Fal
     if normalize == "other":
         calibration.other = _fit_other(pairs)
     return calibration
-
-
-def fit_sets(prototype: ConformalSets, data: FitData, plan: CalibrationPlan, held_out: Floats) -> ConformalSets:
-    """Fit sets. held_out (Floats): Out-of-fold calibrated score of each kept pair."""
-    return prototype.clone().fit(data.kept_pairs.rows, data.kept_pairs.tags, held_out, data.gold, plan.evaluation_groups)
 
 
 def score_held_out(data: FitData, plan: CalibrationPlan, calibration: TokenCalibration) -> Floats:

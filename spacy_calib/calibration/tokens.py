@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from .recalibrators.base import MAP
 from .scaling import Scaling
 from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 
-if TYPE_CHECKING:
-    from .sets import ConformalSets
-
 
 def check_normalize(normalize: bool | str) -> bool | str:
     """Return the setting `normalize`. RAISES C001: it is neither True, False nor "other"."""
@@ -37,16 +34,12 @@ class CalibratedEntries:
     """The m entries of some tokens that reach the threshold, after all steps.
 
     marginals (Marginals): With raw scores. scores (Floats): Calibrated, shape (m,).
-    in_set (NDArray[bool] | None): Whether the tag is in the token's set, (m,); None without sets.
-    out_of_reach (NDArray[bool] | None): Whether only a set of all tags has the coverage, (n_tokens,); None without sets.
     view (Any): The tokens as the features of the context see them; None without context.
     below_threshold (CalibratedEntries | None): Predicted labels below the threshold, not normalized, in no set.
     """
 
     marginals: Marginals
     scores: Floats
-    in_set: NDArray[np.bool_] | None = None
-    out_of_reach: NDArray[np.bool_] | None = None
     view: Any = None
     below_threshold: CalibratedEntries | None = None
 
@@ -122,7 +115,7 @@ class Normalization:
 # The form of a saved TokenCalibration; `make_part` checks its registered parts.
 TOKENS: dict[str, Form] = {
     "maps": maybe(GROUPED), "scaling": maybe(registered_part("@calib_scalings")), "context": maybe(registered_part("@calib_contexts")),
-    "other": maybe(MAP), "sets": maybe(registered_part("@calib_sets")), "adaptations": maybe(list_of(Adaptation.read)),
+    "other": maybe(MAP), "adaptations": maybe(list_of(Adaptation.read)),
     "recall_cutoffs": maybe(RecallCutoffs.read), "label_cutoffs": maybe(Cutoffs.read),
 }  # fmt: skip
 
@@ -136,7 +129,6 @@ class TokenCalibration:
     context (Context | None): Fitted; adjusts scores after the scaling by the word and its neighbours.
     normalize (bool | str): True divides a token's scores by their sum; "other" by their sum and the probability that
         the right tag is none of them. other (Recalibrator | None): The map of that probability.
-    sets (ConformalSets | None): Fitted.
     adaptations (tuple[Adaptation, ...]): Steps after the maps, in order, which calibrate scores out of domain.
     recall_cutoffs (RecallCutoffs | None): Scores from which tokens are flagged. label_cutoffs (Cutoffs | None): Scores from
         which the category of a document is accepted. Both are for these maps: a new fit has none.
@@ -148,7 +140,6 @@ class TokenCalibration:
     context: Context | None = None
     normalize: bool | str = False
     other: Recalibrator | None = None
-    sets: ConformalSets | None = None
     adaptations: tuple[Adaptation, ...] = ()
     recall_cutoffs: RecallCutoffs | None = None
     label_cutoffs: Cutoffs | None = None
@@ -189,16 +180,12 @@ class TokenCalibration:
             below_threshold = CalibratedEntries(
                 Marginals(below_entries.rows, below_entries.tags, below_entries.raw, marginals.n_tokens), below_entries.scores
             )
-        in_set = out_of_reach = None
-        if self.sets is not None:
-            in_set, out_of_reach = self.sets.predict(marginals.rows, marginals.tags, kept_scores, marginals.n_tokens)
-            out_of_reach[find_silent(scores, marginals.rows)] = True
-        return CalibratedEntries(marginals, kept_scores, in_set, out_of_reach, results.view, below_threshold)
+        return CalibratedEntries(marginals, kept_scores, results.view, below_threshold)
 
     # Saving
 
     def state(self) -> dict[str, Any]:
-        names = ("maps", "scaling", "context", "other", "sets", "recall_cutoffs", "label_cutoffs")
+        names = ("maps", "scaling", "context", "other", "recall_cutoffs", "label_cutoffs")
         parts = {name: getattr(self, name) for name in names}
         states = {name: None if part is None else part.state() for name, part in parts.items()}
         return {**states, "adaptations": [adaptation.state() for adaptation in self.adaptations] or None}
@@ -222,7 +209,6 @@ class TokenCalibration:
             context=part("context"),
             normalize=normalize,
             other=part("other"),
-            sets=part("sets"),
             adaptations=tuple(state["adaptations"] or ()),
             recall_cutoffs=state["recall_cutoffs"],
             label_cutoffs=state["label_cutoffs"],
@@ -237,7 +223,6 @@ class TokenCalibration:
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
         tags = {
             "scaling": None if self.scaling is None else self.scaling.n_tags,
-            "sets": None if self.sets is None else self.sets.n_tags,
         }
         for name, n in tags.items():
             if n is not None and n != n_tags:

@@ -25,21 +25,25 @@ HELP = """Calibrated probabilities for what a trained pipeline predicts of token
 entities, texts or trees: fit them on held-out gold, evaluate them, and use them.
 Begin with fit.
 """
-# Name -> line of help. The command NAME is the function NAME of the module NAME_command of this folder.
-COMMANDS = {
-    "fit": "Learn calibrated probabilities from held-out gold",
-    "adapt": "Adapt a calibration to a new domain with a few documents",
-    "evaluate": "Show how well scores are calibrated: table, page, pictures",
-    "threshold": "Find cut-offs for a precision or a recall of entities",
-    "info": "Show the settings and the fit data of a calibrated pipeline",
-    "stock": "Remove the calibration from a pipeline",
+# Name -> (its module, its line of help), in the order of the help. The command is the function NAME of the module.
+_REVIEW, _REPORT = "..plugins.review", "..plugins.report"
+OURS = {
+    "pretrained": ("..plugins.pretrained.pretrained_command", "Calibrate stock pipelines without gold"),
+    "fit": (".fit_command", "Learn calibrated probabilities from held-out gold"),
+    "evaluate": (".evaluate_command", "Show how well scores are calibrated: table, page, pictures"),
+    "threshold": (".threshold_command", "Find cut-offs for a precision or a recall of entities"),
+    "rank": (f"{_REVIEW}.rank_command", "List predictions to check, the most likely wrong first"),
+    "audit": (f"{_REVIEW}.audit_command", "Find gold labels that are probably wrong"),
+    "adapt": (".adapt_command", "Adapt a calibration to a new domain with a few documents"),
+    "expect": ("..plugins.expect.expect_command", "Estimate the accuracy on new texts from their scores"),
+    "count": ("..plugins.counts.count_command", "Count what has a label, with an interval"),
+    "view": (f"{_REPORT}.view_command", "Show texts in the browser, shaded by doubt"),
+    "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
+    "stock": (".stock_command", "Remove the calibration from a pipeline"),
 }
-# Group of entry points of plug-ins, ours and those of other packages: name of the command -> its `Command` object.
+COMMANDS = {name: line for name, (_, line) in OURS.items()}
+# Group of entry points of plug-ins, those of other packages: name of the command -> its `Command` object.
 ENTRY_POINTS = "spacy_calib_commands"
-# The order in the help; other commands come last.
-ORDER = (
-    "pretrained", "fit", "evaluate", "threshold", "rank", "select", "audit", "adapt", "expect", "count", "view", "info", "stock",
-)  # fmt: skip
 
 
 def added_commands() -> dict[str, EntryPoint]:
@@ -50,14 +54,12 @@ def added_commands() -> dict[str, EntryPoint]:
 
 def command_names() -> list[str]:
     """List all commands in the order of the help."""
-    names = [*COMMANDS, *added_commands()]
-    return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    return [*OURS, *added_commands()]
 
 
 def help_lines() -> dict[str, str]:
     """Return the help line of each command without importing it."""
-    lines = COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
-    return {name: lines[name] for name in command_names()}
+    return COMMANDS | {name: first_line(point.module) for name, point in added_commands().items()}
 
 
 def first_line(module: str) -> str:
@@ -81,7 +83,7 @@ def load_command(name: str) -> "Command[Any, Any]":
     from .shared.command import Command
 
     if name in COMMANDS:
-        command: Any = getattr(import_module(f".{name}_command", __package__), name)
+        command: Any = getattr(import_module(OURS[name][0], __package__), name)
         return command
     point, thing = added_commands()[name], f"The command `calib {name}`"
     command = load_point(point, thing)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,6 @@ from .shared.options import (
 )
 from .shared.outputs import Output
 from .shared.run import GoldRun
-from .shared.score_readers import follow_readers, show_means
 from .shared.writing import print_json
 
 if TYPE_CHECKING:
@@ -86,19 +84,16 @@ def adapt(
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
     check_gold_of_examples(calib, examples, silent)
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
-    events = follow_readers(nlp, calib, lambda: run.match([calib], run.read(nlp), silent=True), silent=silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(calib, events, output, format)
+        show_output(calib, output, format)
     return calib
 
 
-def show_output(calib: Calibrator, events: Mapping[str, dict[str, Any]], output: Path, format: str) -> None:
-    """Print the last adaptation, as JSON or in words. events (Mapping): From `follow_readers`."""
+def show_output(calib: Calibrator, output: Path, format: str) -> None:
+    """Print the last adaptation, as JSON or in words."""
     adaptation = calib.fit_info.adaptations[-1]
     if format == "json":
-        print_json({"output": str(output), "pipe": calib.name, **adaptation, **({"events": events} if events else {})})
+        print_json({"output": str(output), "pipe": calib.name, **adaptation})
         return
     show_adaptation(calib, adaptation, output)
-    for name, means in events.items():
-        show_means(name, means)

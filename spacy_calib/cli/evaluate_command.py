@@ -1,4 +1,4 @@
-"""`spacy calib evaluate`: how well scores are calibrated on gold, as tables and numbers; plug-ins write pages and pictures."""
+"""`spacy calib evaluate`: how well scores are calibrated on gold, as tables, numbers, a page and pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from .evaluating.evaluation import Evaluation, evaluate_pipeline
 from .evaluating.options import EvaluateRun
-from .evaluating.outputs import option_functions
 from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import (
@@ -27,7 +26,7 @@ from .shared.options import (
 )
 from .shared.writing import print_json, write_json
 
-OUTPUT_HELP = "File for the result: .json (numbers), with plug-ins .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
+OUTPUT_HELP = "File for the result: .json (numbers), .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
 ALL_HELP = "Print all columns: also the debiased error, and the 95 % quantile of the floor"
 COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
 BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: a key of Doc.user_data, or a function registered under calib_keys"
@@ -36,8 +35,20 @@ GROUPS_HELP = "Number of groups of about equally frequent tags (default: the gro
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
 Bins = Annotated[int | None, option("Number of bins with equally many scores each", "-b", show_default="as in the fit, 10")]
 
+# Pictures: what they show, and of which unit.
+PICTURE_KINDS, PICTURE_UNITS = ("reliability", "top", "groups", "errors", "coverage"), ("token", "entity", "document")
+Kind = Annotated[
+    str | None,
+    option("Picture to draw", "-k", words=(*PICTURE_KINDS, "all"), show_default="reliability; all for a folder, none with --tag"),
+]
+Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
+Unit = Annotated[
+    str | None,
+    option("Unit that pictures show", "-u", words=PICTURE_UNITS, show_default="entity or document if the pipe scores them"),
+]
 
-@command(example="./calibrated test.spacy -o page.html -o curve.png -o numbers.json", added=option_functions)
+
+@command(example="./calibrated test.spacy -o page.html -o curve.png -o numbers.json")
 def evaluate(
     model: CalibratedModel,
     data: Gold,
@@ -51,6 +62,9 @@ def evaluate(
     groups: Annotated[int | None, option(GROUPS_HELP)] = None,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
+    kind: Kind = None,
+    tags: Tags = None,
+    unit: Unit = None,
     everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
@@ -60,7 +74,6 @@ def evaluate(
     code: Code = None,
     force: ForceFile = False,
     silent: Silent = True,
-    **added_options: Any,
 ) -> dict[str, Any]:
     """
 
@@ -71,18 +84,22 @@ def evaluate(
 
     For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
-    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "events": the
-        `pipe.evaluation.event_table` of each event pipe; "misaligned": number of tokens that align with no single gold token;
+    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned": number of tokens that align with no single gold token;
         "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of
-        --against; "conventions": as in `FitInfo`, None if not known; and the sections of writers under their own keys. For raw
+        --against; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw
         scores the calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())
     evaluation = evaluate_pipeline(run)
-    for request in run.requests:
-        if request.paths:
-            evaluation.add(request.write(evaluation))
+    if run.pages:
+        from ..plugins.report.outputs import write_page
+
+        evaluation.add(write_page(evaluation, run.pages))
+    if run.has_pictures:
+        from ..plugins.report.pictures import write_pictures
+
+        evaluation.add(write_pictures(evaluation, run.pictures, run.kind, run.tags, run.unit))
     for path in run.numbers:
         write_json(path, evaluation.tables)
     if not run.silent:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..annotations import ARC_EVENTS, get_annotation
 from ..annotations.span_events import EVENTS
-from ..calibration.sufficiency import tokens_for_sets
 from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pipe.loading import import_user_code, use_gpu
 from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back, show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
-from .shared.command import UNITS, argument, command, option
+from .shared.command import argument, command, option
 from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
@@ -36,7 +34,6 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
-from .shared.score_readers import get_event, renew_readers
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -50,7 +47,7 @@ class FitCommand(WithOverrides):
     """The command `fit`, which accepts dotted settings of the pipe."""
 
     headings = {
-        "How the maps are learned": ("groups", "config", "event", "unit"),
+        "How the maps are learned": ("groups", "config", "event"),
         "Where the scores come from": ("second_pass", "label_map", "all_types"),
         "Which documents": ("gold", "doc_key"),
         "How it runs": (
@@ -72,14 +69,6 @@ EVENT_HELP = "What counts as right: entities by exact tokens (article: a leading
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
 Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
 Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; for parsers head")]
-Unit = Annotated[
-    str | None,
-    option(
-        f"Also learn the probability that all labels or arcs of a whole unit are right (Span._.calib_right): {UNITS}",
-        "-u",
-        metavar="NAME",
-    ),
-]
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
@@ -101,7 +90,6 @@ def fit(
     groups: Groups = None,
     config: Config = None,
     event: Event = None,
-    unit: Unit = None,
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
@@ -133,13 +121,13 @@ def fit(
     """
     from .shared.writing import write_pipeline
 
-    for_one = {"--attr": attr, "--event": event, "--unit": unit, "--config": config, "--second-pass": second_pass or None}
+    for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
     components = check_components(component, for_one, overrides)
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
     options = _check_options(attr=attr, method=method, groups=groups, event=event)
-    unit_event, table = None if unit is None else get_event(unit), _read_label_map(label_map)
+    table = _read_label_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
@@ -151,13 +139,13 @@ def fit(
     examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    comparison_options = {"event": event, "always": always or unit is not None, "all_types": all_types}
-    _fit_all(nlp, fits, examples, count, unit_event, comparison_options, **limits)
-    nlp, reader = _choose_pipes(nlp, fits, unit_event, read, silent)
+    comparison_options = {"event": event, "always": always, "all_types": all_types}
+    _fit_all(nlp, fits, examples, count, comparison_options, **limits)
+    nlp = _choose_pipes(nlp, fits)
     write_pipeline(nlp, output, force)
     if not silent:
         gold_options = {"--map": label_map, "--all-types": all_types, "--doc-key": doc_key, "--gold-preproc": gold_preproc}
-        show_output(nlp, fits, reader, output, format, {**gold_options, "--code": code})
+        show_output(nlp, fits, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
 
@@ -181,7 +169,6 @@ def _fit_all(
     fits: Sequence[ComponentFit],
     examples: list[Example],
     count_training_labels: Callable[[Calibrator], dict[str, Any]],
-    unit_event: Any | None,
     comparison_options: Mapping[str, Any],
     **limits: Any,
 ) -> None:
@@ -193,32 +180,22 @@ def _fit_all(
     pipes_done: list[str] = []
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        if unit_event is not None and hasattr(unit_event, "check"):
-            unit_event.check(calib)
         fit_pipe(nlp, calib, examples, pipes_done=pipes_done, **limits, **count_training_labels(calib))
         component_fit.compare(calib, examples, **comparison_options)
         pipes_done = pipes_before(nlp, calib)  # which have annotated the examples already
 
 
-def _choose_pipes(
-    nlp: Language, fits: Sequence[ComponentFit], unit_event: Any | None, read: Callable[[bool], list[Example]], silent: bool
-) -> tuple[Language, Any | None]:
-    """Return (pipeline to write, event pipe fitted to the new scores or None).
-
-    read: Reads the examples of all gold. RAISES C130: a fit is worse than raw scores. C131: too little data for prediction
-    sets. CalibError: any error of the fit of the event.
-    """
+def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit]) -> Language:
+    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores."""
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
-        return fits[0].outcome.reopen()[0], None
-    reader = None
+        return fits[0].outcome.reopen()[0]
     for component_fit in fits:
-        calib: Any = nlp.get_pipe(component_fit.name)
         if not component_fit.is_written:
             put_back(nlp, component_fit)
             continue
+        calib: Any = nlp.get_pipe(component_fit.name)
         check_fit(calib.fit_info)
-        reader = renew_readers(nlp, calib, unit_event, partial(read, True), silent=silent)
-    return nlp, reader
+    return nlp
 
 
 def _read_gold(
@@ -293,10 +270,3 @@ def check_fit(info: FitInfo) -> None:
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
         raise calib_error("C130", method=info.method.split(".")[-2], rows=f"{info.row_unit}s", more="give more data", **figures)
-    sets = info.sets
-    if sets and sets["tokens"] < tokens_for_sets(sets["alpha"])[0]:
-        alpha, n = sets["alpha"], sets["tokens"]
-        min_alpha = ceil(1000 / (n + 1)) / 1000
-        raise calib_error(
-            "C131", alpha=alpha, rows=f"{info.row_unit}s", n=n, least=tokens_for_sets(alpha)[0], reached=min_alpha
-        )

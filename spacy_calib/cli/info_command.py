@@ -15,7 +15,6 @@ from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
 from .fitting.fit_output import (
     context_line,
-    name_tags,
     print_fit_tables,
     show_context,
     show_span_context,
@@ -26,7 +25,6 @@ from .shared.command import command, option
 from .shared.evidence import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
-from .shared.score_readers import show_info
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
 from .shared.which import choose_pipes
 from .shared.writing import deliver
@@ -57,26 +55,17 @@ def info(
     Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
     versions.
 
-    RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency;
-        "events" if other pipes read its scores: what each learned at its fit, None if it does not report that.
+    RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.
     RAISES CalibError: any error in the input.
     """
-    from ..pipe.score_readers import info_of, score_readers
-
     check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
     pipes = choose_pipes(nlp, component, attr, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
-    readers = {pipe.name: score_readers(nlp, pipe.attr) for pipe in pipes}
-    for name, by_name in readers.items():
-        if by_name:
-            result[name]["events"] = {reader_name: info_of(reader) for reader_name, reader in by_name.items()}
 
     def show_all() -> None:
         for pipe in pipes:
             show(pipe, result[pipe.name], everything)
-            for name, reader in readers[pipe.name].items():
-                show_info(name, reader)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
     return result
@@ -142,7 +131,6 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
         "Normalized": {False: "", True: "yes", "other": "other"}[pipe.normalize],
-        "Sets": _sets_line(info.sets, f"{info.row_unit}s"),
         "Fitted on": f"{extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}, {info.pairs:,} pairs",
         "Frequencies": f"counted on {info.counted_on}",
         "Versions": ", ".join(f"{package} {version}" for package, version in info.versions.items()),
@@ -196,7 +184,7 @@ def attributes_of(pipe: Calibrator) -> str:
     span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     span_attributes += ", _link, _links" if links else ""
     if pipe.of_entities and not pipe.token_scores:
-        parts = (("set", pipe.tokens.sets), ("flag", pipe.tokens.recall_cutoffs))
+        parts = (("flag", pipe.tokens.recall_cutoffs),)
         token_attributes = "; ".join(f"Token._.{attr}_{name}" for name, part in parts if part)
         return "; ".join(filter(None, (span_attributes.removeprefix("; "), token_attributes, f"Doc._.{attr}")))
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{span_attributes}"
@@ -259,21 +247,6 @@ def _scaling_line(scaling: Mapping[str, Any] | None) -> str:
         return ""
     temperature = "" if scaling["temperature"] is None else f"temperature {scaling['temperature']:.3g}, "
     return f"{scaling['name']} ({temperature}{scaling['size']:,} numbers)"
-
-
-def _sets_line(sets: Mapping[str, Any] | None, rows: str) -> str:
-    """Return the line about conformal sets: their coverage, and which tags have no guarantee."""
-    if sets is None:
-        return ""
-    line = f"{100 * (1 - sets['alpha']):g} % of {rows}, coverage: {sets['coverage']}"
-    if sets["unreached"]:
-        line += f"; not guaranteed for {len(sets['unreached'])} tags: {name_tags(sets['unreached'])}"
-    elif sets["out_of_reach"]:
-        line += f"; not guaranteed for {number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
-    if sets["empty"]:
-        content = "contain only the top tag" if sets["nonempty"] else "are empty"
-        line += f"; the sets of {number(100 * sets['empty'], 1)} % of the fit {rows} {content}"
-    return line
 
 
 def _cutoffs_line(cutoffs: dict[str, Any] | None, target: str, digits: str) -> str:

@@ -35,7 +35,6 @@ def stock(
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline was added by `calib fit`. CalibError: any other error in the input.
     """
-    from ..pipe.score_readers import score_readers
     from ..pipe.scorer import drop_performance
     from .shared.writing import write_pipeline
 
@@ -48,7 +47,7 @@ def stock(
     if not stock_factory_of and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
-    removed_names = [*calib_pipes, *(name for attr in attrs for name in score_readers(nlp, attr, fitted_only=False))]
+    removed_names = list(calib_pipes)
     stock_nlp = load_with_factories(model, stock_factory_of, exclude=removed_names)
     for attr in attrs:
         drop_performance(stock_nlp, attr)

@@ -2,7 +2,7 @@
 
 A getter returns None if no block belongs to the token, span or Doc as it is now.
 
-Token._.<attr>_score, _raw, _scores, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links, _right;
+Token._.<attr>_score, _raw, _scores, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links;
 Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _set, _accept.
 """
 
@@ -27,7 +27,6 @@ from .view import doc_view
 # Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
 DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"
 # Suffix of the prefix for blocks with scores of whole sentences and spans, which other pipes write.
-RIGHT = "_right"
 
 # Names that `Language.to_disk` and `to_bytes` use for something other than a pipe.
 _SAVED_NAMES = ("config.cfg", "meta.json", "tokenizer", "vocab")
@@ -98,12 +97,6 @@ def token_score(token: Token, attr: str) -> float | None:
     block, row = match
     entry = block.entry_of(row, block.annotation.label(token))
     return None if entry is None else block.calibrated[entry]
-
-
-def token_set(token: Token, attr: str) -> tuple[str, ...] | None:
-    """Token._.<attr>_set: tags that contain the right one with the probability set in `sets`, best first; None without sets."""
-    match = find_row(token, attr)
-    return None if match is None else match[0].set_of(match[1])
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
@@ -186,12 +179,6 @@ def doc_accept(doc: Doc, attr: str) -> bool | None:
     return bool(block.accept[0]) if block.had_label(0, block.annotation.label_at(doc, 0)) else None
 
 
-def doc_set(doc: Doc, attr: str) -> tuple[str, ...] | None:
-    """Doc._.<attr>_set: categories that contain the right one with the probability set in `sets`, best first."""
-    block = document_block(doc, attr)
-    return None if block is None else block.set_of(0)
-
-
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
     """Return a field of the values that `find` returns for a token, span or Doc; None without values."""
     values = find(owner, attr)
@@ -202,18 +189,12 @@ def _shown_token_values(token: Token, attr: str) -> TokenValues | None:
     return token_values(token, attr, shown_row)
 
 
-def _right_values(span: Span, attr: str) -> SpanValues | None:
-    """Return the values of a whole sentence or span; None if it has none, or if its text or a token label has changed."""
-    return span_values(span, attr + RIGHT)
-
-
 # Owner -> suffix of the attribute -> its getter.
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the current label is right
         "raw": partial(_value_of, _shown_token_values, "raw"),
         "scores": partial(token_scores, find=shown_row),
-        "set": token_set,
         "flag": token_flag,
     },
     Span: {
@@ -222,14 +203,12 @@ _GETTERS: dict[Any, dict[str, Any]] = {
         "accept": span_accept,
         "link": partial(_value_of, link_values, "calibrated"),  # probability that the entity's current identity is right
         "links": span_links,
-        "right": partial(_value_of, _right_values, "calibrated"),  # probability that all of the span is right
     },
     Doc: {
         "score": partial(_value_of, doc_values, "calibrated"),  # of the top category in `doc.cats`
         "raw": partial(_value_of, doc_values, "raw"),
         "cats": doc_cats,
         "cats_raw": doc_cats_raw,
-        "set": doc_set,
         "accept": doc_accept,
     },
 }

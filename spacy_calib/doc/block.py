@@ -99,10 +99,10 @@ class BlockColumn(NamedTuple):
 # cut-off. tag: index in the labels of the block. in_set: in the prediction set. column: column of the source, for lemmas.
 COLUMNS = {
     "start": BlockColumn("u", UNIT, True), "word": BlockColumn("u", UNIT, True), "head": BlockColumn("i", UNIT),
-    "carried": BlockColumn("u", UNIT), "out_of_reach": BlockColumn("b", UNIT), "flag": BlockColumn("i", UNIT),
+    "carried": BlockColumn("u", UNIT), "flag": BlockColumn("i", UNIT),
     "accept": BlockColumn("i", UNIT), "indptr": BlockColumn("u", BOUND, True), "tag": BlockColumn("u", ENTRY, True),
     "raw": BlockColumn("f", ENTRY, True, has_extra=True), "calibrated": BlockColumn("f", ENTRY, True, has_extra=True),
-    "in_set": BlockColumn("b", ENTRY), "column": BlockColumn("u", ENTRY),
+    "column": BlockColumn("u", ENTRY),
 }  # fmt: skip
 _SCORES = tuple(name for name, column in COLUMNS.items() if column.has_extra)
 
@@ -155,14 +155,12 @@ class Block:
     word: list[int]
     head: list[int] | None
     carried: list[int] | None
-    out_of_reach: list[bool] | None
     flag: list[int] | None
     accept: list[int] | None
     indptr: list[int]
     tag: list[int]
     raw: list[float]
     calibrated: list[float]
-    in_set: list[bool] | None
     column: list[int] | None
 
     def __init__(self, key: tuple[Any, ...], data: BlockData):
@@ -248,12 +246,6 @@ class Block:
         i = self.entry_of(row, label)
         return None if i is None else TokenValues(self.raw[i], self.calibrated[i])
 
-    def set_of(self, row: int) -> tuple[str, ...] | None:
-        """Return the labels in the prediction set of a row, best first; None without sets, or if only all labels would do."""
-        if self.in_set is None or self.out_of_reach is None or self.out_of_reach[row]:
-            return None
-        return tuple(self.label[i] for i in self._best_first(row) if self.in_set[i])
-
     def _best_first(self, row: int) -> list[int]:
         """Return the entries of a row by falling calibrated score, ties by raw score."""
         return sorted(range(self.indptr[row], self.indptr[row + 1]), key=lambda i: (-self.calibrated[i], -self.raw[i]))
@@ -294,7 +286,6 @@ def _is_valid(block: Block) -> bool:
         and tags_exist
         and data["version"] == BLOCK_VERSION
         and (not isinstance(data, HashedBlock) or len(data.word_hashes) == size[UNIT])
-        and ("in_set" in data) == ("out_of_reach" in data)
         and ("spans" in data) == bool(spans)
         and extra.keys() <= {*_EXTRA_COLUMNS, "tags"}
         and spans.keys() <= {*_SPAN_COLUMNS, "labels", "event", "layer"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,14 +11,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..annotations import get_annotation, plain_name
-from ..calibration.registered import entry_points_of, load_point
-from ..errors import calib_error
 from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
 from .rows import document_block, find_spans, link_values, rows_of
 
-# Group of entry points by which plug-ins add methods of a view: name -> function of (view, ...).
-_ADDED = "spacy_calib_view"
 
 
 class ScoredSpan(NamedTuple):
@@ -110,18 +105,6 @@ class DocCalib(dict):
         keep = columns >= 0
         dense[self.rows[keep], columns[keep]] = (self.calibrated if calibrated else self.raw)[keep]
         return dense
-
-    def sample(self, n: int = 100, seed: int = 0) -> Sequence[Any]:
-        """Return n annotations of the whole Doc, sampled by the calibrated probabilities (parses by the parser's).
-
-        RAISES C418: no installed plug-in samples. C105: the plug-in cannot be imported. C001: n or seed is negative. Further
-            errors are those of the plug-in.
-        """
-        for point in entry_points_of(_ADDED):
-            if point.name == "sample":
-                annotations: Sequence[Any] = load_point(point, "What samples annotations")(self, n, seed)
-                return annotations
-        raise calib_error("C418")
 
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:

@@ -168,13 +168,11 @@ def _batch_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
         "start": units[:, 0].astype(np.uint32),
         "word": unit_digests(batch.annotation.unit, units),
         "carried": batch.label_hashes.astype(np.uint32),
-        "out_of_reach": calibrated.out_of_reach,
         "accept": batch.accept,
         "flag": None if batch.flags is None else batch.flags.values,
         "raw": marginals.scores,
         "calibrated": calibrated.scores,
         "column": None if marginals.names is None else marginals.tags.astype(np.uint32),
-        "in_set": calibrated.in_set,
     }
     return {name: column for name, column in columns.items() if column is not None}
 

@@ -53,17 +53,13 @@ def error_builder(messages: Mapping[str, str]) -> Callable[..., CalibError]:
     def calib_error(code: str, **values: object) -> CalibError:
         """Build the error with this code.
 
-        values: The fields of its sentence; user input is cut to 40 characters. `state` chooses the advice, as in `advise`.
+        values: The fields of its sentence; user input is cut to 40 characters.
         """
         pipe = str(values["name"]) if code in UNREADABLE else ""
         for key in _QUOTED_FIELDS & values.keys():
             if not isinstance(values[key], PurePath) and len(str(values[key])) > 40:
                 values[key] = brief(values[key])
-        sentence, state = messages[code] if code in messages else MESSAGES[code], str(values.pop("state", ""))
-        if "{advice}" in sentence:
-            from .advice import advise  # scoring does not need it
-
-            values["advice"] = advise(code, state, **values)
+        sentence = messages[code] if code in messages else MESSAGES[code]
         return CalibError(code, sentence.format(**values), pipe)
 
     return calib_error

@@ -30,17 +30,16 @@ MESSAGES = {
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' contain NaN or infinite values in the document that begins {text!r}, so nothing was calibrated; check the weights of the model.",
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
-    "C027": "The pipeline has no fitted calib pipe; it has: {available}; {advice}.",
+    "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list).",
     "C028": "The pipe '{name}' comes before its source '{component}' in the pipeline; put it directly after it.",
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
     "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, or keep the raw scores with --method identity.",
-    "C131": "Prediction sets that miss at most {alpha:g} of the {rows} cannot be fitted on {n} {rows}: at least {least} are needed; give more data, or raise --components.calib.sets.alpha to {reached:g} or more.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; if need be, fit a new pipe here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
     "C031": "None of the {n_tags} gold labels in the data ({unknown}) is known to component '{component}', which knows {known}; check that the data and the model use "
-    "the same tagset, {advice}.",
-    "C151": "None of the gold labels ({gold}) is a label of component '{component}' ({known}), so there is nothing to evaluate; give gold with the labels of the component, {advice}.",
+    "the same tagset, or map the labels to those of the data (`fit --map {map}`).",
+    "C151": "None of the gold labels ({gold}) is a label of component '{component}' ({known}), so there is nothing to evaluate; give gold with the labels of the component, or map the labels to those of the data (`fit --map {map}`).",
     "C261": "The gold Doc that begins {text!r} has several categories with the highest value ({given}), but the categories of this component are mutually exclusive; give each Doc one, or train a textcat_multilabel.",
     "C262": "The probabilities of component '{component}' in doc.cats have {given} on the Doc that begins {text!r}, but must lie in [0, 1]; leave doc.cats as the component set it.",
     "C263": "None of the gold categories in the data ({unknown}) is a category of component '{component}' ({known}); check that the data and the model use the same categories, or map the component's to those of the data (--map LABEL=GOLD).",
@@ -63,7 +62,7 @@ MESSAGES = {
     # Label schemes
     "C162": "The map {given} cannot be used ({why}); write PERSON=PER,GPE=LOC (component label = data label, with nothing after = if the data lack the label), or name a .json file with an object or a .tsv file with two columns.",
     "C163": "The labels of this component are of the annotation {layer}, which has no label scheme, so they cannot be mapped; leave out --map.",
-    "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which predicts {pairs}; {advice}.",
+    "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which predicts {pairs}; map its labels to those of the data (`fit --map {map}`), or count them as misses (--allow-unknown).",
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
     "C050": "Cannot load the pipeline '{model}': {why}",
@@ -91,7 +90,7 @@ MESSAGES = {
     "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is not registered; registered are: {names}. If it is your own function, give its file with --code.",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}', which is being fitted; its settings begin with {prefix} (--attr names another pipe).",
-    "C065": "The pipe '{name}' calibrates '{component}', which predicts no entities; {advice}.",
+    "C065": "The pipe '{name}' calibrates '{component}', which predicts no entities; calibrate one that does: `python -m spacy calib fit MODEL DATA OUTPUT --component ner`.",
     "C307": "No target was given; give --precision (share of the accepted entities that are right), --recall (share of the entity tokens that are flagged), or both.",
     "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it was not written; ask for less, give more gold, or add --allow-empty.",
     "C310": "The pipe '{name}' scores document categories (component '{component}'), but a cut-off for a recall needs the probability of being outside all entities; give --precision.",
@@ -103,10 +102,10 @@ MESSAGES = {
     "C081": "{path} contains texts, but no gold, which this command needs; give a .spacy or .conllu file, or the export of an annotation tool (.jsonl, .json).",
     "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
     "C086": "Component '{component}' is in the pipeline and not trained, so that no text can be processed; train it, or disable it (nlp.disable_pipe('{component}'), or [nlp] disabled in config.cfg).",
-    "C085": "There is no factory '{name}', which is the name of a calib pipe; source that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one (nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); {advice}.",
+    "C085": "There is no factory '{name}', which is the name of a calib pipe; source that pipe from another pipeline (nlp.add_pipe('{name}', source=other)), or add a new one (nlp.add_pipe('calib', name='{name}', config={{'attr': '{name}', 'source': {{'@calib_sources': 'spacy-calib.Ner.v1'}}}})); for calibrated entities without gold call `spacy_calib.pretrained(nlp)`.",
     "C083": "There is no option {option}, but the pipe has a setting of this name; give {setting} VALUE.",
     "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, document and tokens, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
-    "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; {advice}.",
+    "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them with --component.",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
     "C100": "The output {path} is inside the pipeline {folder}, which is only read; choose a path outside of it.",
@@ -172,7 +171,7 @@ MESSAGES = {
     "C748": "{path} cannot be read by {value} ({why}); fix the file, or the package that adds this reader.",
     "C747": "{path} cannot be read: it is empty; give gold as .spacy or .conllu, or the export of an annotation tool.",
     # Answers of annotation tools
-    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): the answers are about another model, or another scheme; give answers about this one, {advice}.",
+    "C697": "No accepted span has a label of component '{component}' ({unknown}; it knows {known}): the answers are about another model, or another scheme; give answers about this one, or map its labels to those of the data (`fit --map {map}`).",
     # Scores of other components
     "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
     # Saved state
@@ -188,7 +187,6 @@ MESSAGES = {
     # Uses of scores
     "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} (counted by {by}); label another one, picked at random.",
     "C412": "The labels of '{name}' ('{own}') cannot be sampled together with scores of '{layer}'; name the component that the calib pipe '{attr}' reads.",
-    "C749": "The output {path} cannot be written: no installed package has a writer for {suffix}; install {package}.",
     # Slices and comparisons
     "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
@@ -196,11 +194,10 @@ MESSAGES = {
     "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one --event.",
     # Uses of scores
     "C413": "The Doc that begins {text!r} has no scores of '{attr}' to sample from; run a pipeline with a fitted calib pipe of that prefix over it, and sample before its words change.",
-    "C418": "Whole annotations cannot be sampled: no installed package adds 'sample' to Doc._.<attr> (entry points of the group spacy_calib_view); install all of spacy-calib.",
 }
 
 WARNINGS = {
-    "CW01": "[CW01] The pipe '{name}' is not fitted and passes raw probabilities through; {advice}.",
+    "CW01": "[CW01] The pipe '{name}' is not fitted and passes raw probabilities through; fit it on held-out gold (`python -m spacy calib fit MODEL DATA OUTPUT`), or use a pretrained calibration (`python -m spacy calib pretrained MODEL OUTPUT`).",
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained or replaced after '{name}' was fitted to it, so the scores of '{name}' are not calibrated; fit '{name}' again.",

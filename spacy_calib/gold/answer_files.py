@@ -14,7 +14,7 @@ from ..errors import WARNINGS, CalibError, brief, calib_error
 from .label_studio import is_task, prepare_tasks, read_task
 from .places import MisplacedError
 from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
-from .training_forms import TAGS, read_document, read_tokens, read_training
+from .training_forms import TAGS, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
 # Each text with a value for each of more would make a file of so many texts take hours.
@@ -53,7 +53,6 @@ TOOLS = {
     "spaCy's training data": Tool(
         lambda record: "text" in record and bool({"entities", "cats"} & record.keys()), read_training
     ),
-    "UBIAI": Tool(lambda record: "document" in record and isinstance(record.get("tokens"), list), read_document),
     "lines with tokens and tags": Tool(
         lambda record: isinstance(record.get("tokens"), list) and bool(TAGS & record.keys()), read_tokens
     ),

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
-from itertools import accumulate
 from typing import Any
 
 from ..errors import calib_error
 from .places import has_words_at, locate_words
-from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, choose_questions, queue_meta
+from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta
 
 # Keys added to tasks: the field with the text, the controls with labels, and the choices that several controls have.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
@@ -26,8 +24,8 @@ Record = dict[str, Any]
 
 
 def is_task(record: Record) -> bool:
-    """Return whether a record is a task with annotations, as JSON or JSON-MIN."""
-    return (isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list)) or "annotation_id" in record
+    """Return whether a record is a task with annotations."""
+    return (isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list))
 
 
 def read_task(record: Record) -> Iterator[TextAnswers]:
@@ -85,9 +83,6 @@ def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) ->
     only one. labels (Collection[str]): The labels of the pipeline. RAISES C786: several fields could be the text.
     """
     tasks = [record for _, record in records if is_task(record)]
-    _expand([task for task in tasks if "annotations" not in task], labels)
-    for task in tasks:
-        _make_plain(task)
     results = [
         (
             task,
@@ -130,69 +125,3 @@ def _text_field(results: list[tuple[Record, list[Record]]]) -> str:
     if len(fitting) > 1 and not fitting[field] and field not in (*interface_fields, "text"):
         raise calib_error("C786", fields=", ".join(fitting))
     return field
-
-
-def _expand(records: list[Record], labels: Collection[str]) -> None:
-    """Convert records of JSON-MIN, which mix controls with the fields of the data, to tasks."""
-    texts: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in records:
-        for key, value in record.items():
-            if isinstance(value, str) and key not in _ANNOTATION_FIELDS:
-                texts[key][value] += 1
-    text = "text" if "text" in texts else max(texts, key=lambda key: sum(map(len, texts[key].elements())), default="text")
-    has_regions = any(
-        isinstance(value, list) and key not in _ANNOTATION_FIELDS for record in records for key, value in record.items()
-    )
-    candidates = {key: values for key, values in texts.items() if key != text}
-    questions = set() if has_regions and not labels else choose_questions(candidates, labels)
-    for record in records:
-        fields = {key: value for key, value in record.items() if key not in _ANNOTATION_FIELDS and key not in questions}
-        data = {key: value for key, value in fields.items() if isinstance(value, str)} | {"meta": record.get("meta") or {}}
-        results = [
-            {"from_name": key, "type": "labels", "value": part} if "start" in part else {"type": str(key)}
-            for key, value in fields.items()
-            for part in (value if isinstance(value, list) else ())
-        ]
-        choices = {key: record[key] for key in questions if key in record}
-        choices |= {key: value["choices"] for key, value in fields.items() if isinstance(value, dict) and "choices" in value}
-        results += [{"from_name": key, "type": "choices", "value": {"choices": value}} for key, value in choices.items()]
-        annotation = {"completed_by": record.get("annotator"), "updated_at": record.get("updated_at"), "result": results}
-        record |= {"data": data, "annotations": [annotation]}
-
-
-# Pages and dialogues
-
-
-def _make_plain(task: Record) -> None:
-    """Replace an HTML page or a dialogue by its text, and the offsets of regions by those in this text."""
-    parts = [part for annotation in task["annotations"] for part in annotation["result"]]
-    kinds = {part.get("type") for part in parts}
-    offsets = [0]
-    for key, value in task["data"].items():
-        if "paragraphlabels" in kinds and isinstance(value, list):
-            turns = [turn["text"] for turn in value]
-            offsets = [0, *accumulate(len(turn) + 1 for turn in turns)]
-            task["data"][key] = "\n".join(turns)
-        elif "hypertextlabels" in kinds and isinstance(value, str):
-            page = _PageText()
-            page.feed(value)
-            page.close()
-            task["data"][key] = "".join(page.pieces)
-    for part in parts:
-        value = part.get("value")
-        if part.get("type") == "paragraphlabels":
-            ends = {side: offsets[int(value[side])] + value[f"{side}Offset"] for side in ("start", "end")}
-            part["value"] = {**value, **ends, "labels": value.get("paragraphlabels")}
-        elif part.get("type") == "hypertextlabels":
-            part["value"] = {**value, **value["globalOffsets"], "labels": value.get("hypertextlabels")}
-
-
-class _PageText(HTMLParser):
-    """Parses the text of an HTML page into `pieces`."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.pieces.append(data)

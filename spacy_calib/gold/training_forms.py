@@ -2,7 +2,6 @@
 
 - spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities": ...}`; a list of such lists,
   the lines of a file, or the "annotations" of NER Annotator.
-- UBIAI: `{"document": ..., "tokens": [{"start": 0, "end": 4, "entityLabel": "PERSON"}]}`.
 - Hugging Face: `{"tokens": ["Anna", "left"], "ner_tags": ["B-PER", "O"]}`.
 """
 
@@ -31,12 +30,6 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
     )
     values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
     return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=_relations(record))
-
-
-def read_document(record: dict[str, Any]) -> TextAnswers:
-    """Read a record of UBIAI."""
-    marks = [TextSpan(span["start"], span["end"], span["entityLabel"]) for span in record["tokens"] if span.get("entityLabel")]
-    return replace(answer_with_spans(record["document"], marks, {}), skipped=_relations(record))
 
 
 def _relations(record: dict[str, Any]) -> Counter[str]:

@@ -58,8 +58,7 @@ class ScoredCorpus:
     rows, tags, columns (Ints): Of each of the m scores: token, ascending; tag, an index in names; column of the source.
     tag_raw, tag_calibrated (Floats): The m scores before and after calibration. hits (NDArray[int8]): Whether each tag is
     a gold label: 1 or 0, -1 without gold.
-    numbers (Ints | None): Number of each Doc in the data; None if they are 0, 1, 2 ... origins (tuple[dict, ...]): "line",
-    "file", "id", "meta" of each Doc, or ().
+    origins (tuple[dict, ...]): "line", "file", "id", "meta" of each Doc, or ().
     """
 
     names: tuple[str, ...]
@@ -84,7 +83,6 @@ class ScoredCorpus:
     doc_documents: Ints | None = None
     unit: str = DOCUMENT
     row_unit: str = TOKEN
-    numbers: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.docs)
@@ -92,10 +90,6 @@ class ScoredCorpus:
     def origin(self, doc: int) -> dict[str, Any]:
         """Return "line", "file", "id" and "meta" of a Doc; {} if unknown."""
         return self.origins[doc] if self.origins else {}
-
-    @property
-    def numbers_of_docs(self) -> Ints:
-        return np.arange(self.n_docs) if self.numbers is None else self.numbers
 
     @cached_property
     def documents(self) -> Ints:

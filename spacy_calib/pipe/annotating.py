@@ -122,9 +122,4 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.warned_keys:
             self.warned_keys.add(key)
-            sentence = self.messages[code]
-            if "{advice}" in sentence:
-                from ..errors.advice import advise  # scoring does not need it
-
-                values["advice"] = advise(code)
-            warnings.warn(sentence.format(name=self.pipe.name, **values), stacklevel=3)
+            warnings.warn(self.messages[code].format(name=self.pipe.name, **values), stacklevel=3)

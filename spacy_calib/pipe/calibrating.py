@@ -42,7 +42,7 @@ _READ_ATTRIBUTES = {
     "cats:multi": ["doc.cats"],
 }
 # Attributes that are set on Docs with categories.
-_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw", "set"))]
+_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw"))]
 
 
 def facts(pipe: Any) -> dict[str, str]:

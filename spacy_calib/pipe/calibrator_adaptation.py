@@ -12,11 +12,9 @@ from spacy.training import Example
 
 from ..calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, OF_SPANS, OF_TOKENS, GoldEntries, Prior
 from ..calibration.adaptation.fitting import AdaptationFit
-from ..calibration.sets import ConformalSets
 from ..calibration.span_fit import SpanData, SpanFit
 from ..calibration.spans import SpanCalibration
 from ..calibration.steps import Predictions, apply_steps
-from ..calibration.sufficiency import tokens_for_sets
 from ..calibration.tokens import Normalization, TokenCalibration
 from ..errors import calib_error
 from ..pairs.build import JudgedPairs, interleave
@@ -55,13 +53,11 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
     if spans is not None and state_before.info.is_of_card(cutoffs):
         # A card's cut-off holds for adapted scores too: it was chosen to hold on different sources.
         spans.calibration.cutoffs, cutoffs = cutoffs, None
-    tokens.sets = sets = fit_sets(inputs, state_before.tokens.sets, judged_pairs, groups)
     share = None if state_before.seen_texts is None else state_before.seen_texts.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
         "seen": None if share is None else share.to_dict(),
-        "sets_dropped": state_before.tokens.sets is not None and sets is None,
         "cutoffs_dropped": any((cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
@@ -69,7 +65,6 @@ def learn_adaptation(pipe: CalibratingPipe, inputs: FitInputs) -> tuple[PipeStat
     info = replace(
         state_before.info,
         adaptations=[*state_before.info.adaptations, adaptation],
-        sets=None if sets is None else sets.describe(inputs.source.labels),
     )
     record, texts_before = None, state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
@@ -121,7 +116,7 @@ def adapt_tokens(
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
-    calibration.sets = calibration.recall_cutoffs = calibration.label_cutoffs = None
+    calibration.recall_cutoffs = calibration.label_cutoffs = None
     last_steps = calibration.steps_after(fit.adaptation)
     new_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
     judged_pairs, held_out = None, fit.held_out
@@ -153,20 +148,3 @@ def adapt_spans(
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
     held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
-
-
-def fit_sets(
-    inputs: FitInputs, sets_before: ConformalSets | None, judged_pairs: JudgedPairs | None, groups: Groups
-) -> ConformalSets | None:
-    """Fit prediction sets to adapted scores; None if the fit made none, or the labelled documents are too few.
-
-    Tokens must be as many as a fit needs (`tokens_for_sets`). Documents must be as many as a promise about single tokens
-    needs: one token per document is exchangeable with one of a new document, tokens of the same document are not.
-    """
-    if sets_before is None or judged_pairs is None:
-        return None
-    gold = inputs.data.gold
-    n_fewest, n_worth = tokens_for_sets(sets_before.alpha)
-    if inputs.n_docs < n_fewest or np.count_nonzero(gold != -2) < n_worth:
-        return None
-    return sets_before.clone().fit(judged_pairs.pairs.rows, judged_pairs.pairs.tags, judged_pairs.calibrated, gold, groups)

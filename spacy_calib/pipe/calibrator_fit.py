@@ -24,7 +24,6 @@ from ..calibration.token_fit import (
     CalibrationPlan,
     LearnContext,
     before_maps,
-    fit_sets,
     fit_tokens,
     score_held_out,
     score_unlabelled,
@@ -67,8 +66,6 @@ def fit_calibrator(
         context.line_ = fit_line(inputs.data.kept_pairs, conventions)
     tokens = fit_tokens(inputs.data, plan, pipe.normalize)
     judged_pairs = inputs.judged_pairs(score_held_out(inputs.data, plan, tokens))
-    if pipe.sets is not None:
-        tokens.sets = fit_sets(pipe.sets, inputs.data, plan, judged_pairs.calibrated)
     spans = None if inputs.spans is None else _fit_spans(inputs, inputs.spans, plan, tokens)
     index = inputs.data.kept_unlabelled
     unlabelled_pairs = JudgedPairs(
@@ -205,7 +202,6 @@ def _describe(
         method=plan.prototype.registered,
         pooling=None if maps.offsets is None else maps.offsets.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
-        sets=None if tokens.sets is None else tokens.sets.describe(inputs.source.labels),
         selection=plan.table or None,
         table=summarize_fit(
             judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins

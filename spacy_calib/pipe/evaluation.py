@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +39,6 @@ class PipeScores:
     overlap (dict | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
     accepted (dict | None): Spans that precision cut-offs accept. flagged (list | None): Tokens that recall cut-offs flag.
-    events (Sequence[Callable]): For each pipe that reads the scores, (n_bins, seed) -> table of its evaluation.
     misaligned_tokens (dict | None): Numbers of tokens that align with no single gold token; None for documents.
     without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
     """
@@ -62,7 +60,6 @@ class PipeScores:
     weights_changed: bool | None = None
     accepted: dict[str, Any] | None = None
     flagged: list[dict[str, Any]] | None = None
-    events: Sequence[Callable[[int, int], dict[str, Any]]] = ()
     misaligned_tokens: dict[str, int] | None = None
     without_map: Mapping[str, int] = field(default_factory=dict)
 
@@ -76,10 +73,10 @@ class PipeScores:
         return bool(len(self.tokens) or (self.spans is not None and len(self.spans)))
 
 
-def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence[Example], corpus: ScoredCorpus) -> PipeScores:
+def evaluate_scores(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> PipeScores:
     """Compare with gold what a fitted pipe wrote on predicted Docs.
 
-    readers (Sequence): Pipes that read its scores, from `score_readers`. corpus (ScoredCorpus): From `corpus_of`.
+    corpus (ScoredCorpus): From `corpus_of`.
     RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
     assert pipe.groups is not None
@@ -108,7 +105,6 @@ def evaluate_scores(pipe: Calibrator, readers: Sequence[Any], examples: Sequence
         weights_changed=pipe.lookup.weights_changed(),
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe.spans.cutoffs.precision),
         flagged=flagged_tokens,
-        events=[partial(reader.event_table, examples) for reader in readers if hasattr(reader, "event_table")],
         misaligned_tokens=misaligned_tokens(annotation, examples),
         without_map=count_without_map(pipe, examples),
     )

@@ -16,7 +16,7 @@ from ..errors import calib_error
 from .settings import PipeSettings, block_or_none, component_factory, default_config
 
 DEFAULT_CONFIG = default_config(PipeSettings)
-_TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores", "set")]
+_TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores")]
 _SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
 
 make_calib = component_factory(

@@ -24,13 +24,6 @@ _SCALING = record(
     {"name": text, "biased": flag, "temperature": maybe(number(0.0, MAX_NUMBER)), "ridge": maybe(number()), "size": whole()}
 )
 _OFFSETS = record({"strength": maybe(number(0.0)), "group_strength": maybe(number(0.0))})
-_SETS = record(
-    {
-        "alpha": number(0.0, 1.0), "coverage": text, "nonempty": flag, "tokens": whole(),
-        "tags": whole(), "out_of_reach": number(0.0, 1.0), "empty": number(0.0, 1.0),
-        "unreached": list_of(text),
-    }
-)  # fmt: skip
 _COMPARISON = record({"without": number(), "with_context": number(), "error": number()})
 _CONTEXT = record(
     {
@@ -47,7 +40,7 @@ _SPAN_CONTEXT = record(
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
 _ADAPTATION = record(
     {
-        "docs": whole(), "unit": text, "seen": maybe(_SEEN), "sets_dropped": flag, "cutoffs_dropped": flag,
+        "docs": whole(), "unit": text, "seen": maybe(_SEEN), "cutoffs_dropped": flag,
         "tokens": ADAPTED, "spans": maybe(ADAPTED),
     }
 )  # fmt: skip
@@ -140,7 +133,6 @@ class FitInfo(Serializable):
     method: str = saved_field(text, "")
     pooling: Mapping[str, Any] | None = saved_field(maybe(_OFFSETS), None)
     context: Mapping[str, Any] | None = saved_field(maybe(_CONTEXT), None)
-    sets: Mapping[str, Any] | None = saved_field(maybe(_SETS), None)
     selection: Mapping[str, Any] | None = saved_field(maybe(SELECTION), None)
     table: list[FitRow] = saved_field(list_of(FitRow.read), list)
     held_out: HeldOut | None = saved_field(maybe(HeldOut.read), None)

@@ -209,7 +209,7 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
         raise calib_error("C264", setting="context", component=name)
     if of_one_tag(settings, annotation):
         return lowest_taken(settings)
-    for setting in ("scaling", "sets", "normalize"):
+    for setting in ("scaling", "normalize"):
         if getattr(settings, setting) and annotation.overlapping:
             raise calib_error("C072", setting=setting, layer=annotation.gold.name, unit=annotation.unit)
         if getattr(settings, setting):

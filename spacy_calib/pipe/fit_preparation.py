@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..errors.advice import SECOND_PASS, advise
+from .lookup import NO_SECOND_PASS
 from ..sources.mapped import check_map_labels, with_map
 from .calibrating import CalibratingPipe
 
@@ -18,8 +18,7 @@ def without_presets(calib: CalibratingPipe, examples: Iterable[Example]) -> Iter
     for example in examples:
         if calib.source.holds_preset(pipe, example.predicted):
             why = "a component before it sets entities, and a second pass cannot tell them from its own"
-            advice = advise(SECOND_PASS, calib.learned.origin)
-            raise calib_error("C034", component=calib.source.component, why="; ".join(filter(None, (why, advice))))
+            raise calib_error("C034", component=calib.source.component, why=f"{why}; {NO_SECOND_PASS}")
         yield example
 
 

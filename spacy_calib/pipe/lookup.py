@@ -24,6 +24,9 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
 
+# What to do where a second pass cannot tell the entities of a component from those of another.
+NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder without --second-pass"
+
 
 class Reader(Protocol):
     """A pipe that reads the scores of a component."""
@@ -154,12 +157,7 @@ class SourceLookup:
     def obstacle(self, component: Any) -> str:
         """Return why the pipe cannot read the component at their positions in the pipeline, with the remedy, or ""."""
         why = self.pipe.source.obstacle(self.nlp, self.name, component)
-        if not why:
-            return ""
-        from ..errors.advice import SECOND_PASS, advise  # scoring does not need it
-
-        advice = advise(SECOND_PASS, self.pipe.learned.origin) if SECOND_PASS in why else ""
-        return "; ".join(filter(None, (why, advice)))
+        return f"{why}; {NO_SECOND_PASS}" if "second pass" in why else why
 
     def restore_setting(self, setting: str, value: Any) -> None:
         """Write a setting of the source into the pipeline's config, so that it is saved."""

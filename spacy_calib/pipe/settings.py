@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from ..calibration.recalibrators.base import Recalibrator
     from ..calibration.scaling import Scaling
     from ..calibration.selector import Selector
-    from ..calibration.sets import ConformalSets
     from ..calibration.tag_offsets import TagOffsets
     from ..context.tokens import TokenContext
     from ..sources.base import Source
 else:  # importing these classes would make every `Language()` slow
-    Selector = Recalibrator = Scaling = ConformalSets = TagOffsets = TokenContext = Source = Any
+    Selector = Recalibrator = Scaling = TagOffsets = TokenContext = Source = Any
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
@@ -68,7 +67,6 @@ class PipeSettings:
     pooling: TagOffsets | None = block_or_none("@calib_poolings")
     selection: Selector | None = block_or_none("@calib_selections")
     context: TokenContext | None = block_or_none("@calib_contexts")
-    sets: ConformalSets | None = block_or_none("@calib_sets")
     scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
     def __post_init__(self) -> None:

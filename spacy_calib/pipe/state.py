@@ -88,10 +88,8 @@ class PipeState:
 
     @property
     def origin(self) -> str:
-        """Origin of the calibration: STOCK (unfitted), PRETRAINED or FITTED."""
-        from ..errors.advice import FITTED, PRETRAINED, STOCK  # scoring does not need it
-
-        return STOCK if self.tokens.maps is None else FITTED if self.info.pretrained is None else PRETRAINED
+        """Origin of the calibration: "stock" (unfitted), "pretrained" or "fitted"."""
+        return "stock" if self.tokens.maps is None else "fitted" if self.info.pretrained is None else "pretrained"
 
     @cached_property
     def seen_texts(self) -> FitTextDigests | None:

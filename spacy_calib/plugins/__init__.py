@@ -1,4 +1,1 @@
-"""What the core does not import: each folder or module here plugs in through entry points."""
-
-# Plug-in -> the outputs of `evaluate` that it writes, for the sentence of a core that stands alone.
-OUTPUTS = {"report": (".htm", ".html", ".pdf", ".png", ".svg", "folder")}
+"""What the core imports only when it is asked for."""

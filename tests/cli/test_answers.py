@@ -135,7 +135,7 @@ def test_a_corrected_tag_is_gold_like_any_other(tool, calibrated, test_file, tmp
 @pytest.mark.parametrize("tool", EXPORTS)
 def test_documents_that_stand_for_all_come_back_as_an_estimate(tool, calibrated, gold, test_file, tmp_path):
     queue = tmp_path / ("queue.json" if tool in ARRAYS else "queue.jsonl")
-    ok(calib("select", calibrated, test_file, "--for", "adapt", "--n", 12, "--format", tool, "--output", queue))
+    ok(calib("rank", calibrated, test_file, "--to-adapt", "--n", 12, "--format", tool, "--output", queue))
     tags, made = gold_of(test_file), []
     for number, record in enumerate(records_in(queue)):
         right = {(token.idx, token.idx + len(token)): token.tag_ for token in tags[parts_of(record)[0]]}

@@ -44,13 +44,6 @@ def test_a_closed_standard_output_is_a_sentence():
     assert "utf-8" in outcome.stderr.lower()
 
 
-def test_a_query_of_an_attribute_that_nobody_registered():
-    from spacy_calib.plugins.counts.queries.patterns import single_matcher
-
-    with pytest.raises(ValueError, match="there is no attribute Token._.nobodys"):
-        single_matcher(spacy.blank("xx").vocab, {"_": {"nobodys": 1}})
-
-
 @Language.component("fails_at_words")
 def fails_at_words(doc):
     """A component that fails as one with damaged weights does, or with a sentence of ours."""

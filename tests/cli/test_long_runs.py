@@ -86,15 +86,7 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
     [
         ("expect", ()),
         ("expect", ("--per-doc",)),
-        ("rank", ("--top", 12)),
-        ("rank", ("--top", 5, "--unit", "sentence", "--order", "entropy")),
-        ("rank", ("--top", 30, "--repeats")),
-        ("select", ("--top", 9)),
-        ("select", ("--top", 4, "--unit", "document", "--order", "expected-errors")),
         ("expect", ("--gold", "labelled", "--per-doc")),
-        ("select", ("--max-words", 60)),
-        ("select", ("--per-doc", 1, "--top", 9, "--exclude", "labelled")),
-        ("select", ("--for", "adapt", "--top", 6)),
     ],
 )
 def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelled, command, options, request, monkeypatch):
@@ -105,22 +97,6 @@ def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelle
     assert close(told(command, calibrated, texts, options=options), wanted)
     own = {f"new{i}" for i in LABELLED} if labelled in options else set()  # gold is read as a whole
     assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before - own)
-
-
-@pytest.mark.parametrize("command", ["rank", "select"])
-def test_a_random_order_does_not_depend_on_blocks(calibrated, texts, command, short_zones, monkeypatch):
-    found = []
-    for size in (100, 150):
-        monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", size)
-        found.append(told(command, calibrated, texts, "--order", "random"))
-    assert close(found[0], found[1])
-    rows = found[0]["ranked" if command == "rank" else "rows"]
-    assert [row["doc"] for row in rows] != sorted(row["doc"] for row in rows)
-
-
-def test_too_few_words_for_any_of_many_texts(calibrated, texts, short_zones, monkeypatch):
-    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    refuses(calib("select", calibrated, texts, "--max-words", 2), "has more words than the 2 of --max-words")
 
 
 def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):

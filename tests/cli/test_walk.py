@@ -265,7 +265,7 @@ def answer_entities(tool: str, queue: Path, labels: Mapping[str, str], kinds: Ma
 
 # The walk
 
-WHOLE, SINGLE = ("select", "--for", "adapt"), ("rank", "--order", "random", "--unit", "entity")
+WHOLE, SINGLE = ("rank", "--to-adapt"), ("rank", "--order", "random", "--unit", "entity")
 # Each pipeline with each tool, each gold and both queues.
 WALKS = [
     (start, tool, list(LABELS)[(i + j) % 3], (WHOLE, SINGLE)[(i + j) % 2])
@@ -371,7 +371,7 @@ def test_neither_a_fit_nor_an_adaptation_loses_to_the_card(source, started, stoc
     card = loss_on(pipeline, other, tmp_path)
     for n in (30, 100):
         queue, answers = tmp_path / f"{n}.json", tmp_path / f"{n}.jsonl"
-        choice = ("--for", "adapt", "-n", n, "-C", "ner")
+        choice = ("--to-adapt", "-n", n, "-C", "ner")
         ok(calib("select", pipeline, tmp_path / "texts.txt", *choice, "--format", "prodigy", "-o", queue, "--silent"))
         assert len(answer_texts("prodigy", queue, labels, answers, sentences)) == n
         losses = {}

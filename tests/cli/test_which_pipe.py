@@ -70,10 +70,10 @@ def test_gold_of_both_is_evaluated_for_both_and_adapt_asks_for_one(two_pipes, en
 
 def test_rank_and_select_ask_where_both_are_possible(two_pipes, texts):
     refuses(calib("rank", two_pipes, texts), CHOICE)
-    refuses(calib("select", two_pipes, texts, "--for", "adapt"), CHOICE)
+    refuses(calib("rank", two_pipes, texts, "--to-adapt"), CHOICE)
     assert "so the pipe is 'calib_ent'" in ok(calib("rank", two_pipes, texts, "--unit", "entity")).text
     refuses(calib("rank", two_pipes, texts, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
-    assert "--attr" not in ok(calib("select", two_pipes, texts, "--for", "adapt", "--n", 3, "-C", "ner")).text
+    assert "--attr" not in ok(calib("rank", two_pipes, texts, "--to-adapt", "--n", 3, "-C", "ner")).text
 
 
 def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):

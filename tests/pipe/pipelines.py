@@ -12,7 +12,6 @@ from tests.cli.conftest import entity_examples, revive_recognizer
 from tests.conftest import run_upstream, train_pipeline
 from tests.made import examples_before_calib
 
-_SETS = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2}
 _AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 2], "methods": ["platt", "isotonic"]}
 
 
@@ -24,7 +23,7 @@ def isotonic() -> Language:
 def auto() -> Language:
     """A tagger with all that a token can be given."""
     pooling = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
-    return _tagger({"selection": _AUTO, "pooling": pooling, "sets": _SETS, "normalize": "other"})
+    return _tagger({"selection": _AUTO, "pooling": pooling, "normalize": "other"})
 
 
 def context() -> Language:

@@ -22,7 +22,6 @@ from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_
 from tests.made import CATEGORY_WORDS as CATEGORIES
 from tests.made import category_docs, revive_categorizer
 from tests.plugins.links_made import link_docs, linking
-from tests.plugins.sequence.trained import train_labeller
 from tests.sources.parser import gold_doc as tree_doc
 from tests.sources.parser import trained as trained_parser
 
@@ -92,20 +91,6 @@ def tree_docs(n: int, seed: int) -> list[Doc]:
     return [tree_doc(vocab, rng) for _ in range(n)]
 
 
-def labeller(factory: str, docs: Callable[[int, int], list[Doc]], target: str = "tag") -> Language:
-    """A pipeline of one sequence model, trained on other documents than those of its kind."""
-
-    def train() -> dict[str, Any]:
-        def examples_of(nlp: Language) -> list[Example]:
-            gold = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs(30, 60)]
-            return [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold, strict=True)]
-
-        return pack(train_labeller(factory, examples_of, target, 10))
-
-    saved = made_once(f"kinds_{factory}_{target}", train)
-    return load_model_from_config(saved["config"]).from_bytes(saved["bytes"])
-
-
 @dataclass(frozen=True)
 class Kind:
     """pipeline (Callable): With the component. docs (Callable): (n, seed) -> gold. component (str): For --component; "" takes `source`.
@@ -133,8 +118,6 @@ KINDS = {
     "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL", method="identity"),
     # Of fewer trees a fit is worse than the raw scores where training took other turns, and is refused.
     "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n if n == N_FIT else n, seed), "parser", label="nsubj"),
-    "sequences": Kind(lambda: labeller("calib_crf", entity_docs, "ents"), entity_docs, "calib_crf", label="PER"),
-    "online sequences": Kind(lambda: labeller("calib_online", tag_docs), tag_docs, "calib_online"),
     "span scores": Kind(
         guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
     ),

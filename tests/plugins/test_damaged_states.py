@@ -27,11 +27,9 @@ from tests.asked import asking, gold_docs
 from tests.cli.conftest import entity_docs
 from tests.conftest import examples_for, run_upstream
 from tests.pipe.pipelines import PIPELINES
-from tests.plugins.coref import made as coreferent
 from tests.plugins.kinds import KINDS, fit, tree_docs
 from tests.plugins.kinds import make as make_kind
 from tests.plugins.links_made import linking
-from tests.plugins.sequence.trained import FACTORIES, WORDS, trained_labeller
 from tests.plugins.test_links import examples_of as link_examples
 from tests.sources.parser import gold_examples
 from tests.sources.parser import trained as trained_parser
@@ -40,11 +38,6 @@ from tests.sources.parser.test_source import fitted_on
 CASES = 150
 # Each case of these takes long.
 SLOW = ("calib, links", "calib, answers", "calib_event, trees")
-
-
-@cache
-def resolver(context: bool) -> Language:
-    return coreferent.trained(10, context=context)
 
 
 def event() -> Language:
@@ -137,12 +130,6 @@ def same_tags(nlp: Language) -> list[Doc]:
     return [example.predicted for example in examples_for(nlp, 8, seed=5)]
 
 
-def coreferent_docs(nlp: Language) -> list[Doc]:
-    return [coreferent.example(nlp, i).predicted for i in (100, 101)]
-
-
-LABELLED = text(" ".join(WORDS), "in New York Ann ran")
-CORPUS = [("calib_hmm", "ents"), *((factory, "tag") for factory in FACTORIES)]
 # Kind of saved state -> (makes a pipeline, its component, what it predicts on).
 STATES: dict[str, tuple[Callable[[], Any], str, Callable[[Any], list[Any]]]] = {
     **{
@@ -158,11 +145,6 @@ STATES: dict[str, tuple[Callable[[], Any], str, Callable[[Any], list[Any]]]] = {
     "calib, answers": (answering, "calib", text("Ann of Rome tree Kim lights")),
     "calib_ner": (partial(of_kind, "entities"), "ner", words(entity_docs)),
     "calib_parser": (partial(of_kind, "arcs"), "parser", words(tree_docs)),
-    **{f"{factory}, {target}": (partial(trained_labeller, factory, target), factory, LABELLED) for factory, target in CORPUS},
-    **{
-        f"calib_coref, context={context}": (partial(resolver, context), "calib_coref", coreferent_docs)
-        for context in (True, False)
-    },
     "calib_event": (event, "calib_event", same_tags),
     "calib_event, trees": (parsing, "calib_event", text("dog saw king with duck . duck met dog")),
     "TagCalibrator": (Estimating, "", lambda nlp: [nlp.P]),

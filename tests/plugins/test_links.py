@@ -25,10 +25,24 @@ from tests.answers import answer, records_in, write
 from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
 from tests.made import categorized
 from tests.plugins.links_made import NAMES, PRIORS, link_docs, linking
-from tests.plugins.sequence.test_right_chains import cut, merged
 
 TEXT = "the river Georgia and song town . the boss Zorb and a drum ."
 CALIB = {"source": {"@calib_sources": "spacy-calib.EntityLinker.v1"}}
+
+
+def cut(rng, doc):
+    start = rng.randrange(len(doc))
+    part = rng.choice(list(doc.sents)) if rng.random() < 0.5 else doc[start : rng.randint(start + 1, len(doc))]
+    return part.as_doc(copy_user_data=True)
+
+
+def merged(rng, doc):
+    start = rng.randrange(len(doc))
+    doc.spans.clear()  # which spaCy does not move along
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[start : start + 2])
+    return doc
+
 
 
 def test_candidates_have_the_scores_that_spacys_formula_gives():
@@ -290,7 +304,7 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     assert expect(str(folder / "fitted"), folder / "test.spacy", gold=data)["gold"]["tokens"] == n
     assert "40 entities" in ok(calib("select", folder / "fitted", folder / "test.spacy", "--unit", "document", "--n", 20)).text
     drawn = tmp_path / "drawn.json"
-    how = ("--for", "adapt", "--n", 15, "--format", "argilla", "--output", drawn)
+    how = ("--to-adapt", "--n", 15, "--format", "argilla", "--output", drawn)
     ok(calib("select", folder / "fitted", folder / "test.spacy", *how))
     whole = {doc.text.strip(): {(one.start_char, one.end_char): one.kb_id_ for one in doc.ents} for doc in link_docs(40, 62)}
     given = records_in(drawn)

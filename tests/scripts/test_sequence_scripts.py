@@ -15,7 +15,7 @@ from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
 from spacy.vocab import Vocab
 
-from spacy_calib.plugins.sequence.features import SparseFeatures
+from papers.chains.features import SparseFeatures
 
 TAGS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 

@@ -44,7 +44,6 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("spacy-calib.Parser.v1", {"event": "arc"}, "calib_parser"),
     *(("spacy-calib.Spancat.v1", {}, name) for name in ("spancat", "spancat_singlelabel")),
     ("spacy-calib.Spancat.v1", {"lowest": 0.05}, "spancat"),
-    ("spacy-calib.SpanFinder.v1", {}, "span_finder"),
     *(("spacy-calib.Textcat.v1", {}, name) for name in ("textcat", "textcat_multilabel")),
     ("spacy-calib.DocTensor.v1", OF_TENSOR, ""),
     ("spacy-calib.DocTensor.v1", {**OF_TENSOR, "key": "probs", "subprobabilities": True}, ""),

@@ -93,8 +93,6 @@ class PipeEvaluation:
                 "flagged": scores.flagged,
             }
             table[ENTITIES] = {**fields, **self._figures(view)}
-        if scores.events:
-            table["events"] = [event_table(bins or 10, _SEED) for event_table in scores.events]
         if not scores.fitted:
             raw_table = {"verdict": verdict_on_raw(scores), "fit": fit_command(self.run, scores.component)}
             table = {**without_calibrated(table), "unfitted": raw_table}
@@ -195,26 +193,23 @@ def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | 
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate a pipeline on gold, with slices, comparison and the tables of plug-ins; write no files.
+    """Evaluate a pipeline on gold, with slices and comparison; write no files.
 
     fitted_only (bool): Whether raw scores are refused. RAISES CalibError: any error in the input.
     """
     if run.against is not None:
         check_other(run.against)
     nlp = run.begin(run.files())
-    fitted_only |= run.by is not None or any(request.writer.fitted_only for request in run.requests)
+    fitted_only |= run.by is not None or bool(run.pages) or run.has_pictures
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
     if _has_fitted(run, nlp, fitted_only):
         evaluation = Evaluation(run=run, name=name, version=version, pipes=[])
-        _evaluate_fitted(evaluation, nlp, sentences=fitted_only or bool(run.requests))
+        _evaluate_fitted(evaluation, nlp, sentences=fitted_only)
     else:
         evaluation = Evaluation(run=run, name=name, version=version, pipes=[PipeEvaluation(run, *evaluate_raw(run, nlp))])
     slices = [] if run.by is None else evaluation.slices(run.by)
     evaluation.add([] if run.against is None else evaluation.against(run.against))
     evaluation.add(slices)
-    for request in run.requests:
-        if not request.paths:
-            evaluation.add(request.write(evaluation))
     return evaluation
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ..fitting.conventions import show_conventions
 from ..shared.evidence import show_other_weights, show_seen
-from ..shared.score_readers import show_event_table
 from ..shared.screen import TableColumn, msg, number, show_rows, whole
 from ..shared.writing import print_exact
 from .outputs import Section
@@ -57,8 +56,6 @@ def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], d
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
         _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only, details)
     show_conventions(table.get("conventions"))
-    for event in table.get("events", ()):
-        show_event_table(event, details)
     return True
 
 

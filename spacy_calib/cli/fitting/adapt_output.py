@@ -27,8 +27,6 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
         if adaptation[key] is not None and adaptation[key]["before"] is not None:
             show_part(adaptation[key], kind, unit)
     show_trust(adaptation, unit)
-    if adaptation["sets_dropped"]:
-        msg.warn("The prediction sets were removed: too few labelled documents to fit them; label more, or fit again")
     if adaptation["cutoffs_dropped"]:
         msg.warn("The cut-offs were removed, as they belong to the old scores; run `spacy calib threshold` again")
     if sentence:

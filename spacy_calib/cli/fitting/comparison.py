@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ...pipe.replacing import FitComparison
 
 # Group of entry points of installed cards, with names PIPELINE-COMPONENT.
-CARDS = "spacy_calib_pretrained"
 _IN_WORDS = {
     PRESENT: "the old calibration, unchanged",
     ADAPTED: "the old calibration, adapted to these documents",
@@ -64,8 +62,7 @@ class PresentPipe:
         match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}], all_types=all_types)
         comparison = compare_with_present(fit, self.pipe, gold)
         is_other_event = event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
-        has_new_sets = fit.tokens.sets is not None and self.pipe.tokens.sets is None
-        return FitOutcome(self, comparison, FIT if always or is_other_event or has_new_sets else comparison.winner)
+        return FitOutcome(self, comparison, FIT if always or is_other_event else comparison.winner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +130,13 @@ def show_comparison(outcome: FitOutcome) -> None:
 def card_line(nlp: Language, component: str) -> str:
     """Return a sentence about the pretrained card for a component, by the name of its pipeline; "" if there is none."""
     model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
-    for name in sorted({point.name for point in entry_points(group=CARDS)}):
-        pipeline, _, card_component = name.rpartition("-")
+    from ...plugins.pretrained.card import all_cards
+
+    for card in all_cards():
+        pipeline, _, card_component = card.name.rpartition("-")
         if card_component == component and model.startswith(f"{pipeline}_"):
             return (
-                f"There is a calibration of '{component}' that needs no gold (card {name}): write it with `spacy calib pretrained`, then "
+                f"There is a calibration of '{component}' that needs no gold (card {card.name}): write it with `spacy calib pretrained`, then "
                 "`spacy calib fit` on that pipeline chooses the better one"
             )
     return ""

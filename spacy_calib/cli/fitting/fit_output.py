@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import fewest_of, is_enough
-from ...calibration.sufficiency import tokens_for_sets
 from ...context.tokens import FURTHER_SCORES
 from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
 from ..shared.evidence import unknown_sentence
@@ -73,39 +72,6 @@ def _weight(value: float) -> str:
 _TAGS_NAMED = 8
 
 
-def warn_of_sets(sets: Mapping[str, Any], rows: str) -> None:
-    """Warn of prediction sets with too little data, without a guarantee, or empty. rows (str): What has sets, "tokens"."""
-    n_required = tokens_for_sets(sets["alpha"])[1]
-    if sets["tokens"] < n_required:
-        msg.warn(
-            f"The sets were fitted on {sets['tokens']:,} {rows}, so their error rate may be far from {100 * sets['alpha']:g} %, for which at "
-            f"least {n_required:,} are needed; give more data or a larger --components.calib.sets.alpha"
-        )
-    share = f"{number(100 * sets['out_of_reach'], 1)} % of the fit {rows}"
-    tags = sets["unreached"]
-    if tags:
-        n_reached = sets["tags"] - len(tags)
-        consequence = f"; it holds for each of the other {n_reached}" if n_reached else ", so there are no sets"
-        msg.warn(
-            f"The coverage of the sets is not guaranteed for {len(tags)} tags ({share}), too rare or scored too low: {name_tags(tags)}{consequence}"
-        )
-    elif sets["out_of_reach"]:
-        msg.warn(
-            f"The coverage of the sets is not guaranteed for {share}, which have none: there are too few {rows}, or the right tag is "
-            "below the threshold too often; give more data or a larger --components.calib.sets.alpha"
-        )
-    if sets["empty"]:
-        consequence = (
-            "these contain only the top label (--components.calib.sets.nonempty false leaves them empty)"
-            if sets["nonempty"]
-            else "these are empty (without --components.calib.sets.nonempty false they contain the top label)"
-        )
-        msg.warn(
-            f"Sets that may miss {100 * sets['alpha']:g} % need no label at all in {number(100 * sets['empty'], 1)} % of the fit {rows}: "
-            f"{consequence}; a smaller --components.calib.sets.alpha, below the share of wrong labels, avoids this"
-        )
-
-
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Warn that tag offsets were requested and are all 0."""
     has_bias = scaling is not None and scaling["biased"]
@@ -146,8 +112,6 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
-    if info.sets:
-        warn_of_sets(info.sets, f"{info.row_unit}s")
     if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
         warn_of_offsets(info.scaling)
     if info.held_out is not None and info.held_out.verdict == "unclear":

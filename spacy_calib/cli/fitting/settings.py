@@ -35,7 +35,6 @@ MAX_UNKNOWN = 0.2
 # Registered function, and its settings, of a block that is given without a function.
 _FUNCTIONS: dict[str, dict[str, Any]] = {
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
-    "sets": {BLOCKS["sets"]: "spacy-calib.ConformalSets.v1", "nonempty": True},
     "pooling": {BLOCKS["pooling"]: "spacy-calib.TagOffsets.v1"},
     "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},

@@ -17,7 +17,6 @@ from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
 from ...errors import calib_error
-from ...errors.advice import entered_by
 from ...pairs.bins import MOST_COUNTED
 from .screen import user_errors
 
@@ -31,14 +30,12 @@ RANGES = {
 }
 
 COUNT = (1, MOST_COUNTED)
-# Placeholders in the help of an option: the short names of all recalibrators, and of all events that can be fitted.
-METHODS, UNITS = "{methods}", "{units}"
+# Placeholder in the help of an option: the short names of all recalibrators.
+METHODS = "{methods}"
 P = ParamSpec("P")
 R = TypeVar("R")
 # Key in the `meta` of a click context: options that typer does not read, as parameter -> function that reads its value.
 MORE_OPTIONS = "spacy_calib.more_options"
-# Name of the ** parameter that takes the options added by plug-ins.
-ADDED_OPTIONS = "added_options"
 
 
 class CommandParameter(NamedTuple):
@@ -178,15 +175,13 @@ class Command(Generic[P, R]):
 
     run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
     example (str): The end of a command line that works. kind (type): The class that parses its command line. exit_code
-    (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0. added (Callable):
-    Returns the functions of plug-ins whose parameters are options too; `run` takes these as `**added_options`.
+    (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0.
     """
 
     run: Callable[..., R]
     example: str
     kind: type[CalibCommand]
     exit_code: Callable[[Any, Any], int] | None
-    added: Callable[[], Sequence[Callable[..., Any]]] = tuple
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.run(**self.check_arguments(*args, **kwargs))
@@ -195,16 +190,12 @@ class Command(Generic[P, R]):
         """Return the arguments of a call by name. RAISES C056: a value is out of range. TypeError: an unknown argument."""
         arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
         parameters = {parameter.name: parameter for parameter in self.parameters}
-        added_options = arguments.pop(ADDED_OPTIONS, {})
-        for name in added_options.keys() - parameters.keys():
-            raise TypeError(f"{self.run.__name__}() got an unexpected keyword argument {name!r}")
-        arguments |= added_options
         return {name: parameters[name].check(value) if name in parameters else value for name, value in arguments.items()}
 
     @property
     def parameters(self) -> tuple[CommandParameter, ...]:
         """The arguments and options of its command line, in their order."""
-        return tuple(parameter for run in (self.run, *self.added()) for parameter in read_parameters(run))
+        return read_parameters(self.run)
 
     @property
     def help(self) -> str:
@@ -215,7 +206,7 @@ class Command(Generic[P, R]):
         """Build the function that typer calls, with a parameter for each argument and option."""
 
         def run(ctx: typer.Context, **values: Any) -> None:
-            with user_errors(), entered_by(self.run.__name__):
+            with user_errors():
                 extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
                 result = self.run(**self.check_arguments(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)
@@ -235,12 +226,11 @@ def command(
     example: str,
     kind: type[CalibCommand] = CalibCommand,
     exit_code: Callable[[Any, Any], int] | None = None,
-    added: Callable[[], Sequence[Callable[..., Any]]] = tuple,
 ) -> Callable[[Callable[P, R]], Command[P, R]]:
     """Decorate a plain function to make it a command. The arguments are the fields of `Command`."""
 
     def make(run: Callable[P, R]) -> Command[P, R]:
-        result: Command[P, R] = Command(run, example, kind, exit_code, added)
+        result: Command[P, R] = Command(run, example, kind, exit_code)
         result.__doc__ = run.__doc__
         return result
 
@@ -296,12 +286,10 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 
 def with_names(help: str) -> str:
-    """Fill the placeholders METHODS and UNITS in the help of an option; only `--help` needs these names."""
-    from ...calibration.registered import fittable_events, recalibrators
+    """Fill the placeholder METHODS in the help of an option; only `--help` needs these names."""
+    from ...calibration.registered import recalibrators
 
-    for mark, names in ((METHODS, recalibrators), (UNITS, fittable_events)):
-        help = help.replace(mark, ", ".join(names())) if mark in help else help
-    return help
+    return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def method_name(method: str) -> str:

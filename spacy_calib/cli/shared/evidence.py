@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import CalibError, calib_error
-from ...errors.advice import UNKNOWN_LABELS, advise
 from ...pairs.documents import DOCUMENT
 from ...pairs.label_map import UnknownGold, shorten_list
 from ...types import OPEN, OUTSIDE
@@ -238,7 +237,7 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
         text = shorten(unknown, _LABELS_WIDTH)
     return (
         f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
-        f"{advise(UNKNOWN_LABELS)}"
+        "`fit --map` renames them"
     )
 
 

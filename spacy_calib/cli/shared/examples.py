@@ -15,7 +15,6 @@ from ...pairs.progress import UNREPORTED, Progress
 from ...pipe.loading import component_faults, reason
 from .command import check_option, folder_errors
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
-from .session import watch_workers
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -189,7 +188,7 @@ def share_bar(silent: bool) -> Iterator[Progress]:
 
 def _run(nlp: Language, examples: Iterable[Example], names: Sequence[str], bar: tqdm, n_process: int) -> Iterator[Example]:
     to_run, to_yield = itertools.tee(examples)
-    with nlp.select_pipes(enable=list(names)), watch_workers(n_process), component_faults(nlp, names):
+    with nlp.select_pipes(enable=list(names)), component_faults(nlp, names):
         docs = nlp.pipe((example.predicted for example in to_run), n_process=n_process)
         for example, doc in zip(to_yield, docs, strict=True):
             example.predicted = doc

@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import itertools
 import os
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from .command import check_option
 from .records import readable_suffixes, suffix_of
 
 PICTURES = (".png", ".svg", ".pdf")
-_STANDARD_STREAMS = (1, 2)
 
 
 class Output(NamedTuple):
@@ -62,7 +60,7 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
     option, path = output
     if path.is_dir():
         raise calib_error("C055", path=path, why="it is a folder; name a file in it.")
-    if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+    if path.is_socket():
         raise calib_error("C055", path=path, why="it is a socket.")
     for input_path in inputs:
         if input_path.is_dir():
@@ -157,21 +155,8 @@ def path_errors(path: Path) -> Iterator[None]:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is written in place, not replaced: a device, a FIFO, or the file of the standard output or error."""
-    try:
-        status = path.stat()
-    except OSError:
-        return False
-    return not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)) or standard_stream(status) is not None
-
-
-def standard_stream(status: os.stat_result) -> int | None:
-    """Return 1 or 2 if the standard output or error goes to this regular file, as after `> file`, else None."""
-    for number in _STANDARD_STREAMS if stat.S_ISREG(status.st_mode) else ():
-        with contextlib.suppress(OSError):
-            if os.path.samestat(status, os.fstat(number)):
-                return number
-    return None
+    """Whether a path is written in place, not replaced: a device or a FIFO."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_same(a: Path, b: Path) -> bool:
@@ -182,26 +167,18 @@ def is_same(a: Path, b: Path) -> bool:
 
 
 def is_pipeline(folder: Path) -> bool:
-    """Whether a folder is a pipeline as `nlp.to_disk` writes it: readable config and meta, a vocab, and saved components."""
+    """Whether a folder is a pipeline as `nlp.to_disk` writes it."""
     import srsly
-    from thinc.api import Config
 
     if not has_pipeline_files(folder) or not (folder / "vocab").is_dir():
         return False
     try:
-        config = Config().from_disk(folder / "config.cfg", interpolate=False)
         meta = srsly.read_json(folder / "meta.json")
-    except Exception:  # whatever a broken file makes the readers raise
+        names = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
+        has_nlp = "[nlp]" in (folder / "config.cfg").read_text(encoding="utf8")
+        return has_nlp and isinstance(meta["lang"], str) and (not meta["pipeline"] or not names.isdisjoint(meta["pipeline"]))
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False
-    if (
-        "nlp" not in config
-        or not isinstance(meta, dict)
-        or not isinstance(meta.get("lang"), str)
-        or not isinstance(meta.get("pipeline"), list)
-    ):
-        return False
-    file_names = {file.stem for file in folder.iterdir()} | {file.name for file in folder.iterdir()}
-    return not meta["pipeline"] or any(name in file_names for name in meta["pipeline"])
 
 
 def has_pipeline_files(folder: Path) -> bool:

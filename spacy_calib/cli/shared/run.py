@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -287,19 +287,16 @@ def evaluate_pipes(
     from ...annotations import plain_name
     from ...gold.checks import EXPECTED
     from ...pipe.evaluation import evaluate_scores
-    from ...pipe.score_readers import score_readers
     from ...pipe.scorer import corpus_of
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    readers = [score_readers(nlp, pipe.attr) for pipe in pipes]
-    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=[*chain(*readers), *also])
+    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=also)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_outcomes(pipe, examples, corpus, run.silent, EXPECTED)
     evaluations = [
-        evaluate_scores(pipe, [*by_name.values()], examples, corpus)
-        for pipe, by_name, corpus in zip(pipes, readers, corpora, strict=True)
+        evaluate_scores(pipe, examples, corpus) for pipe, corpus in zip(pipes, corpora, strict=True)
     ]
     if not any(evaluation.has_gold for evaluation in evaluations):
         check_scored(nlp, pipes[0], examples)

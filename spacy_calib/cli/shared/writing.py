@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import hashlib
 import json
 import os
-import platform
-import re
 import shutil
 import sys
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import calib_error
 from ...errors.visible import visible
-from .outputs import check_folder, is_stream, standard_stream
+from .outputs import check_folder, is_stream, path_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.strings import StringStore
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
-_LONGEST_NAME = 255  # in bytes, on every usual file system
-
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file as `write_chunks` does. RAISES C055: it cannot be written."""
@@ -35,92 +25,65 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def write_chunks(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file chunk by chunk. An older file stays until the new one is complete.
+    """Write a file chunk by chunk. An older file stays until the new one is complete; a device is written directly.
 
-    The target of a link is replaced, not the link. A device, a FIFO and the standard output are written directly.
     RAISES C055: the file cannot be written.
     """
-    try:
+    with path_errors(path):
         if is_stream(path):
-            _write_through(path, chunks)
-        else:
-            _replace_file(Path(os.path.realpath(path)), chunks)
-    except OSError as error:
-        raise calib_error("C055", path=path, why=error.strerror or error) from None
-
-
-def _replace_file(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file beside `path` and rename it, so that an interrupted run leaves the old file whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
-    partial = _partial_path(path)
-    try:
-        with partial.open("wb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before the rename is
-        if path.exists():
-            shutil.copymode(path, partial)
-        partial.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-
-
-def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write into a device or FIFO, or between the printed lines if the path is the file of the standard output."""
-    number = standard_stream(path.stat())
-    if number is not None:
-        (sys.stdout if number == 1 else sys.stderr).flush()
-    with open(path if number is None else os.dup(number), "wb") as stream:
-        stream.writelines(chunks)
+            with path.open("wb") as stream:
+                stream.writelines(chunks)
+            return
+        target = path.resolve()
+        with _partial(target) as partial:
+            with partial.open("wb") as file:
+                file.writelines(chunks)
+            if target.exists():
+                shutil.copymode(target, partial)
+            partial.replace(target)
 
 
 def write_folder(target: Path, write: Callable[[Path], None], force: bool = False) -> None:
-    """Let `write` fill a new folder next to the target, then replace the target by it in one step.
+    """Let `write` fill a new folder next to the target, then put it in place of the target.
 
     target (Path): The folder to create. write (Callable): Gets the path of an existing empty folder.
     force (bool): Whether a pipeline at the target may be replaced.
     RAISES C054, C055, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
     """
     check_folder(target, force)
-    target = target.resolve()  # a link stays, and what it names is replaced; "." gets a name
-    partial = _partial_path(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(target)
+    target = target.resolve()
+    with path_errors(target), _partial(target) as partial:
         partial.mkdir()
         write(partial)
-        for file in filter(Path.is_file, partial.rglob("*")):  # on the disk before the rename is
-            with file.open("rb") as handle:
-                os.fsync(handle.fileno())
-        if force and target.exists():
-            check_folder(target, force)
-            _exchange(partial, target)
-        else:
-            partial.rename(target)  # fails on a folder that somebody filled meanwhile
-    except OSError as error:
-        raise calib_error("C055", path=target, why=error.strerror or error) from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        check_folder(target, force)
+        with _partial(target, "old") as old:
+            if target.exists():
+                target.rename(old)
+            try:
+                partial.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
 
 
-def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders: in one step on Linux, else by two renames."""
-    if sys.platform == "linux":
-        with contextlib.suppress(AttributeError, OSError):
-            libc = ctypes.CDLL(None, use_errno=True)
-            paths = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old))
-            if libc.renameat2(*paths, _RENAME_EXCHANGE) == 0:
-                return
-    backup = hidden_name(old, f".{uuid.uuid4().hex[:8]}.old")
-    old.rename(backup)
+@contextlib.contextmanager
+def _partial(target: Path, ending: str = "partial") -> Iterator[Path]:
+    """Give a path next to the target, the same in each run, so that a run removes what a killed one left there."""
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    partial = target.with_name(f".calib-{name}.{ending}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove(partial)
     try:
-        new.rename(old)
-    except OSError:
-        backup.rename(old)
-        raise
-    shutil.rmtree(backup, ignore_errors=True)
+        yield partial
+    finally:
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 # Pipelines, without the words that they read since they were loaded
@@ -173,56 +136,6 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
             strings.to_disk(file)
 
 
-# Partial files and folders, until they are complete
-
-_ENDING_LENGTH = len(".0000000000-hhhhhhuuuuuu.partial")
-
-
-def remove_leftovers(target: Path) -> None:
-    """Remove the partial files and folders that killed runs on this machine left next to a target."""
-    stem = _partial_path(target).name[:-_ENDING_LENGTH]
-    pattern = re.compile(re.escape(stem) + rf"\.(\d+)-{_host_digest()}[0-9a-f]{{6}}\.partial")
-    for path in target.parent.iterdir():
-        match = pattern.fullmatch(path.name)
-        if match and not _is_alive(int(match[1])):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-
-
-def _partial_path(target: Path) -> Path:
-    """Return the path of a target until it is complete; its name has the process and the machine."""
-    return hidden_name(target, f".{os.getpid():010}-{_host_digest()}{uuid.uuid4().hex[:6]}.partial")
-
-
-def _host_digest() -> str:
-    """Return six hex digits for the machine: other machines that share a folder have processes with the same numbers."""
-    return hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-
-
-def hidden_name(target: Path, ending: str) -> Path:
-    """Return a hidden path next to the target with this ending; the name of the target is cut if it would be too long."""
-    name = f".{target.name}"
-    while len(os.fsencode(name + ending)) > _LONGEST_NAME:
-        name = name[:-1]
-    return target.with_name(name + ending)
-
-
-def _is_alive(process: int) -> bool:
-    """Whether a process with this number runs. True on systems without a harmless way to find out."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
 def write_json(path: Path, data: Any) -> None:
     """Write a JSON file with all digits of floats.
 
@@ -233,8 +146,8 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def json_pieces(data: Any) -> Iterator[str]:
-    """Yield the text of a JSON file in pieces; items of lazy sequences are encoded one by one."""
-    yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False, default=for_json).iterencode(data)
+    """Yield the text of a JSON file in pieces."""
+    yield from json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(data)
     yield "\n"
 
 
@@ -283,26 +196,10 @@ def print_exact(pieces: Iterable[str], json: bool) -> None:
 
     pieces (Iterable[str]): Of the text, printed as they are made. json (bool): Whether to escape as JSON does.
     """
-    needs_escapes = sys.stdout.isatty() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
+    needs_escapes = is_terminal() or (json and not (sys.stdout.encoding or "").lower().startswith("utf"))
     for piece in pieces:
         sys.stdout.write(visible(piece.replace("\r\n", "\n"), keep="\n", json=json) if needs_escapes else piece)
 
 
-def for_json(value: Any) -> list[Any]:
-    """Convert a lazy sequence for a JSON encoder (its `default`), item by item. RAISES TypeError: it is no sequence."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-    return _AsList(value)
-
-
-class _AsList(list[Any]):
-    """A lazy sequence that the json module encodes as a list."""
-
-    def __init__(self, items: Sequence[Any]):
-        self._items = items
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Any:
-        return iter(self._items)
+def is_terminal() -> bool:
+    return sys.stdout.isatty()

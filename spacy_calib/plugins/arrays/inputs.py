@@ -16,7 +16,6 @@ from ...calibration.recalibrators import IsotonicRegression, Recalibrator
 from ...calibration.registered import recalibrators, scalings
 from ...calibration.scaling import Scaling
 from ...calibration.selector import Selector
-from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
@@ -218,7 +217,7 @@ Step = TypeVar("Step", Recalibrator, Scaling)
 
 AUTO = "auto"
 # Parameters of `TagCalibrator` that `make_steps` takes.
-STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold", "sets")
+STEP_PARAMETERS = ("method", "n_groups", "scaling", "tag_offsets", "threshold")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -231,10 +230,9 @@ class ArraySteps:
     recalibrator: Recalibrator
     pooling: TagOffsets | None  # a correction for each tag
     selection: Selector | None  # the comparison of method "auto"
-    sets: ConformalSets | None
 
 
-def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float, sets: Any) -> ArraySteps:
+def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
     """Build the steps from parameters of `TagCalibrator`. RAISES C001: one out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
@@ -253,7 +251,6 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
         pooling=pooling,
         selection=selection,
-        sets=sets if sets is None or isinstance(sets, ConformalSets) else ConformalSets(sets, nonempty=True),
     )
 
 

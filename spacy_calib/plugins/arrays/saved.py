@@ -12,7 +12,6 @@ from ...calibration.recalibrators import Recalibrator
 from ...calibration.registered import registered_maker
 from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
-from ...calibration.sets import ConformalSets
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
@@ -31,7 +30,6 @@ _KIND_OF = {
     "@calib_recalibrators": Recalibrator,
     "@calib_scalings": Scaling,
     "@calib_poolings": TagOffsets,
-    "@calib_sets": ConformalSets,
 }
 
 
@@ -65,7 +63,6 @@ _PARAMETERS = record(
         "tag_offsets": _setting,
         "threshold": number(0.0, 1.0),
         "normalize": _setting,
-        "sets": _setting,
         "classes": maybe(list_of(_label)),
         "tag_counts": maybe(list_of(list_of(_label, 2, 2))),
     }

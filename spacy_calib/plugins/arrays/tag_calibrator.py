@@ -17,7 +17,7 @@ from ...calibration.choice import lowest_taken, make_plan
 from ...calibration.fit_summaries import HeldOut
 from ...calibration.grouping.tag_frequency import regroup_by_frequency
 from ...calibration.sufficiency import evaluate_held_out
-from ...calibration.token_fit import fit_sets, fit_tokens, score_held_out
+from ...calibration.token_fit import fit_tokens, score_held_out
 from ...calibration.tokens import CalibratedEntries, TokenCalibration, check_normalize
 from ...metrics.proper import PROPER, log_losses
 from ...metrics.smooth_error import SmoothCalibrationError
@@ -76,7 +76,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         tag_offsets: Any = False,
         threshold: float = 0.01,
         normalize: bool | str = False,
-        sets: Any = None,
         classes: Sequence[Any] | None = None,
         tag_counts: Mapping[Any, int] | None = None,
     ):
@@ -86,7 +85,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.tag_offsets = tag_offsets
         self.threshold = threshold
         self.normalize = normalize
-        self.sets = sets
         self.classes = classes
         self.tag_counts = tag_counts
 
@@ -115,8 +113,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         plan = make_plan(steps, data, lambda grouping: grouping(names, counts))
         self.calibration_: TokenCalibration = fit_tokens(data, plan, check_normalize(self.normalize))
         predictions = JudgedPairs(data.kept_pairs, score_held_out(data, plan, self.calibration_), data.kept_documents)
-        if steps.sets is not None:
-            self.calibration_.sets = fit_sets(steps.sets, data, plan, predictions.calibrated)
         self.groups_: Groups = plan.evaluation_groups
         self.selection_: dict[str, Any] = plan.table
         self.held_out_: HeldOut = evaluate_held_out(predictions)
@@ -161,13 +157,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             raw = scores.marginals_above(0.0)
             columns[without_score] = inputs.find_top_columns(raw, raw.scores)[without_score]
         return self.classes_[np.maximum(columns, 0)]
-
-    def predict_set(self, P: Any) -> NDArray[np.bool_]:
-        """Return which tags are in each unit's conformal set, shape (n, k). RAISES C297: fitted without `sets`. C001, C294."""
-        entries = self.calibrate(P)
-        if entries.in_set is None or entries.out_of_reach is None:
-            raise calib_error("C297")
-        return _fill_array(self, entries, entries.in_set).astype(bool) | entries.out_of_reach[:, None]
 
     def _read(self, P: Any) -> Scores:
         check_is_fitted(self)

@@ -42,17 +42,14 @@ if TYPE_CHECKING:
 
     from ...pipe.component import Calibrator
     from .counting import CorpusCounts
-    from .queries.base import Query
+    from .queries import LabelQuery
     from .text_counts import CorpusCounter
 
 UNITS = ("token", "entity", "document")
 _PICTURES = (".png", ".svg")
 
 
-QUERY_HELP = (
-    "What to count (may be repeated): a label (PERSON), a token pattern of spaCy's Matcher as JSON "
-    '([{"LOWER": "may", "TAG": "NNP"}]), or what an entity does ({"verb": "attack", "names": ["iraq", "iraqi"]})'
-)
+QUERY_HELP = "Label to count (may be repeated)"
 NAME_HELP = "Name of the query in tables and titles; one for each --query, in the same order"
 BY_HELP = "Count by the value of this key in the lines of .jsonl, or in their meta"
 PER_HELP = "Show rates per N tokens, on the screen and in the picture"
@@ -74,9 +71,6 @@ def count(
     per: Annotated[int | None, option(PER_HELP, metavar="N")] = None,
     gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
-    draws: Annotated[
-        int, option('Number of sampled clusterings of each document (only for a query of what an entity does, {"verb": ...})')
-    ] = 200,
     component: OnlyComponent = None,
     attr: OnlyAttr = None,
     columns: Columns = None,
@@ -99,16 +93,16 @@ def count(
     RETURNS (dict): "documents" and what they are ("of"), "tokens", "by", "every", "confidence", "per", "weights_changed",
         "gold" (number of labelled documents, or None), "gold_among" (how many texts are labelled documents), "drift"
         (prefix of a pipe -> whether the texts are like its fit data, as from `expect`), and "queries": "name", "query",
-        "unit", "matched" (whether anything may satisfy it), "drawn" (whether the interval is from samples), "centre"
-        (what the interval is centred on: "expected", "found", "labels" with --gold, or "draws"), "effects" (a
+        "unit", "matched" (whether anything may satisfy it), "centre"
+        (what the interval is centred on: "expected", "found", or "labels" with --gold), "effects" (a
         `pipe.record.effects.Effects`), "rows" of the groups and "total". A row has "group", "documents", "tokens", "raw"
         (count of the predicted labels), "expected", "low", "high", and "raw_expected", "raw_low", "raw_high" from raw
-        scores of independent units (None if the interval is from samples).
-    RAISES C393 to C395, C398: the pipeline cannot answer a query. C397: a text has no value to group it by. CalibError: every
+        scores.
+    RAISES C389, C393, C398, C483: the pipeline cannot answer a query. C397: a text has no value to group it by. CalibError: every
         other fault of the input.
     """
     names = list(query) if name is None else name
-    check_options(query, name or (), unit, by, every, per, confidence, gold)
+    check_options(query, name or (), unit, by, every, per, confidence)
     check_output_files(by, output, raw_cells, plot)
     run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
     run_options |= {"code": code, "force": force, "silent": silent}
@@ -116,7 +110,7 @@ def count(
     check_groups(run, every)
     outputs = [*output_files(output), *([] if plot is None else [Output("--plot", plot)])]
     nlp = run.begin(outputs, read=[] if gold is None else data_files(gold))
-    pipes, queries = make_queries(run, nlp, query, unit, draws)
+    pipes, queries = make_queries(run, nlp, query, unit)
     result = {**QueryRun(run, nlp, pipes, queries, every).count(names, gold, confidence), "per": per}
     if plot is not None:
         from ..report.series_plots import plot_counts
@@ -137,11 +131,8 @@ def check_options(
     period: str | None,
     per: int | None,
     confidence: float,
-    gold: Path | None,
 ) -> None:
-    """Check the values of options. RAISES C056: out of range or in conflict. C392: a query cannot be read."""
-    from .queries.patterns import split_query
-
+    """Check the values of options. RAISES C056: out of range or in conflict."""
     check_confidence(confidence)
     check_option("--query", bool(queries), "given once at least", "none")
     n = len(queries)
@@ -150,8 +141,6 @@ def check_options(
     check_option("--name", not duplicates, "another one for each query", ", ".join(duplicates))
     check_option("--per", per is None or unit != "document", "left out where documents are counted", per)
     check_option("--every", period is None or key is not None, "left out without --by", period)
-    kinds = [split_query(text)[0] for text in queries]
-    check_option("--gold", gold is None or "event" not in kinds, "left out where a query is of what an entity does", gold)
 
 
 def check_output_files(key: str | None, output: Path | None, raw_cells: bool, plot: Path | None) -> None:
@@ -174,40 +163,32 @@ def check_groups(run: Run, period: str | None) -> None:
             name_group(value, line, file, run.by, period)
 
 
-def make_queries(
-    run: Run, nlp: Language, texts: Sequence[str], unit: str | None, draws: int
-) -> tuple[list[Calibrator], list[Query]]:
+def make_queries(run: Run, nlp: Language, texts: Sequence[str], unit: str | None) -> tuple[list[Calibrator], list[LabelQuery]]:
     """Return the calib pipes and the queries to answer from them.
 
     RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a bad query.
     """
     from ...pipe.loading import check_readable
-    from .queries.patterns import make_query, split_query
-    from .text_counts import find_abilities
+    from .queries import make_query
+    from .text_counts import scores_to_count
 
-    events = all(split_query(text)[0] == "event" for text in texts)
-    pipes = [] if events else run.pipes(nlp, allow_many=True)
+    pipes = run.pipes(nlp, allow_many=True)
     for pipe in pipes:
         check_readable(nlp, pipe)
-    abilities = find_abilities(nlp, pipes)
-    queries = [make_query(text, abilities, unit, draws) for text in texts]
+    label_scores = scores_to_count(pipes)
+    queries = [make_query(text, label_scores, unit) for text in texts]
     for line in () if run.silent else describe_merged_labels(queries):
         inform(line)
     if len(pipes) > 1 and not run.silent:
-        attrs = [", ".join(dict.fromkeys(f"'{attr}'" for attr, _ in query.labels)) for query in queries]
-        inform(
-            "; ".join(f"{query.text} is counted by {attr}" for query, attr in zip(queries, attrs, strict=True) if attr) + "."
-        )
+        inform("; ".join(f"{query.text} is counted by '{query.label_scores.attr}'" for query in queries) + ".")
     return pipes, queries
 
 
-def describe_merged_labels(queries: Sequence[Query]) -> list[str]:
+def describe_merged_labels(queries: Sequence[LabelQuery]) -> list[str]:
     """Return a sentence for each query whose label stands for several labels of the component."""
-    from .queries.base import LabelQuery
-
     lines = []
     for query in queries:
-        if isinstance(query, LabelQuery) and (labels := query.label_scores.list_merged(query.label)):
+        if labels := query.label_scores.list_merged(query.label):
             names = " and ".join(", ".join(labels).rsplit(", ", 1))
             lines.append(f"{query.text} stands for {names}, which '{query.label_scores.attr}' does not tell apart.")
     return lines
@@ -220,14 +201,14 @@ class QueryRun:
     run: Run
     nlp: Language
     pipes: Sequence[Calibrator]
-    queries: Sequence[Query]
+    queries: Sequence[LabelQuery]
     period: str | None
 
     def count(self, names: Sequence[str], gold: Path | None, confidence: float) -> dict[str, Any]:
         """Return the result of `count`, except for "per". gold (Path | None): Labelled documents.
 
-        RAISES C075: no unit got a score. C397: a text has no group. C030, C226, C396: gold has no labels, is a single
-        document, or lacks an attribute that a query reads.
+        RAISES C075: no unit got a score. C397: a text has no group. C030, C226: gold has no labels, or is a single
+        document.
         """
         counter = self._count_texts(self.run.data)
         counts, drift = counter.join(), counter.drift(seed=0)
@@ -264,7 +245,7 @@ class QueryRun:
                 examples = first_doc.watch(examples)
             counter.add(examples)
 
-        examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), select_pipes(self.nlp, self.pipes, self.queries)
+        examples, pipe_names = run.stream(self.nlp, path, gold, self.pipes), select_pipes(self.nlp, self.pipes)
         for _ in read_through(self.nlp, examples, pipe_names, read, run.make_settings("Counting", path, gold)):
             pass
         if first_docs and not counter.has_scores:
@@ -297,14 +278,12 @@ class QueryRun:
         query, inputs = self.queries[i], counts.inputs[i]
         effects, verdict = find_effects(query, self.pipes), find_verdict(query, drift)
         rows, total = counts.make_rows(i, effects, confidence, verdict, gold)
-        is_sampled = inputs.sampled_counts is not None
         return {
             "name": name,
             "query": query.text,
             "unit": query.unit,
             "matched": inputs.has_matches,
-            "drawn": is_sampled,
-            "centre": "labels" if gold is not None else "draws" if is_sampled else choose_centre(effects, verdict),
+            "centre": "labels" if gold is not None else choose_centre(effects, verdict),
             "effects": None if effects is None else effects.state(),
             "rows": rows,
             "total": total,

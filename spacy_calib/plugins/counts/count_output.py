@@ -44,7 +44,7 @@ def show_counts(result: dict[str, Any]) -> None:
             msg.warn(
                 "Nothing satisfies this query in any of the texts, and no score makes it possible: check how it is written."
             )
-        elif not (query["drawn"] or query["effects"] or result["gold"]) and query["total"]["low"] < query["total"]["high"]:
+        elif not (query["effects"] or result["gold"]) and query["total"]["low"] < query["total"]["high"]:
             msg.text("The fit did not measure how such counts differ by document: the interval takes units as independent.")
     if result["gold"] is None:
         for drift in result["drift"].values():

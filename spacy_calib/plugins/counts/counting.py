@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,14 +223,9 @@ def correct_count(
 
 @dataclass(frozen=True, eq=False)
 class CountInputs:
-    """The result of a query in N documents. units (UncertainUnits): The units that may satisfy it.
-
-    sampled_counts (list | None): If units depend on each other, (document number, distribution of its count) of each document
-    whose count may be above 0; None if units are independent.
-    """
+    """The result of a query in N documents. units (UncertainUnits): The units that may satisfy it."""
 
     units: UncertainUnits
-    sampled_counts: list[tuple[int, CountDistribution]] | None = None
 
     @property
     def has_matches(self) -> bool:
@@ -240,23 +234,14 @@ class CountInputs:
 
     def estimate(self, numbers: Ints, effects: Effects | None, confidence: float, verdict: str = LIKE) -> CountEstimate:
         """Estimate the count in some documents. numbers (Ints): Ascending. verdict (str): `Drift.verdict` of all documents."""
-        units = self.units.select(numbers)
-        if self.sampled_counts is None:
-            return estimate_count(units, effects, confidence, verdict)
-        number_set = set(numbers.tolist())
-        parts = [distribution for number, distribution in self.sampled_counts if number in number_set]
-        total = reduce(convolve, parts, CountDistribution(0, np.ones(1)))
-        return _make_estimate(int(units.n_found.sum()), total, confidence)
+        return estimate_count(self.units.select(numbers), effects, confidence, verdict)
 
-    def estimate_raw(self, numbers: Ints, confidence: float) -> dict[str, float | None]:
+    def estimate_raw(self, numbers: Ints, confidence: float) -> dict[str, float]:
         """Estimate the count in some documents from raw scores, as if units were independent.
 
-        numbers (Ints): Numbers of the documents, ascending. RETURNS (dict): "raw_expected", "raw_low" and "raw_high"; all None
-        if the counts are sampled, as the units then depend on each other.
+        numbers (Ints): Numbers of the documents, ascending. RETURNS (dict): "raw_expected", "raw_low" and "raw_high".
         """
         names = ("raw_expected", "raw_low", "raw_high")
-        if self.sampled_counts is not None:
-            return dict.fromkeys(names)
         units = self.units.select(numbers)
         return dict(zip(names, estimate_count(units._replace(calibrated=units.raw), None, confidence)[1:], strict=True))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import brief
 from ...types import ROUNDING, Floats
 from .messages import calib_error
 
@@ -38,20 +37,6 @@ class CountDistribution:
     @property
     def variance(self) -> float:
         return float(np.square(self.support - self.mean) @ self.probabilities)
-
-    @classmethod
-    def from_samples(cls, samples: Any) -> CountDistribution:
-        """Return the empirical distribution of a sampled count, for dependent units (entities by sampled clusterings).
-
-        samples (Ints): Count in each sample, shape (n,), or by part, shape (n, n_parts). RAISES C391: no samples, or no whole
-        numbers from 0 up.
-        """
-        counts = np.asarray(samples)
-        counts = counts.sum(axis=1) if counts.ndim == 2 else counts
-        if counts.ndim != 1 or not len(counts) or not np.issubdtype(counts.dtype, np.integer) or counts.min() < 0:
-            raise calib_error("C391", given=brief(counts.tolist()) if counts.size else "empty")
-        first = int(counts.min())
-        return cls(first, np.bincount(counts - first) / len(counts))
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return the (lowest, highest) count of the interval with at most (1 - confidence) / 2 beyond each end. RAISES C001."""

@@ -30,11 +30,9 @@ from ...pipe.record.fit_record import FitRecord, read_record
 from ...types import Floats, Ints
 from ..expect.summary import summarize_drift
 from .counting import CorpusCounts, CountInputs, UncertainUnits
-from .distribution import CountDistribution
 from .messages import calib_error
 from .periods import find_period
-from .queries.base import DOCUMENT, ENTITY, TOKEN, LabelQuery, LabelScores, Query, QueryResult
-from .queries.patterns import QueryAbilities
+from .queries import DOCUMENT, ENTITY, TOKEN, LabelQuery, LabelScores, QueryResult
 
 # Number of Doc views that are cached while a Doc is counted: at least its calib pipes, so that no view is read twice.
 _N_VIEWS = 8
@@ -47,30 +45,24 @@ _INDEPENDENT = frozenset(
     }
 )  # fmt: skip
 # Factories whose pipes read all earlier ones, and set nothing that a calib pipe scores. A ruler may change tags, not entities.
-_READERS = frozenset({"lemmatizer", "calib_coref"})
+_READERS = frozenset({"lemmatizer"})
 _RULER = "attribute_ruler"
 
 
-def find_abilities(nlp: Language, pipes: Sequence[Calibrator]) -> QueryAbilities:
-    """Return which queries a pipeline can answer. pipes (Sequence[Calibrator]): The calib pipes whose scores are counted."""
-    factories = {nlp.get_pipe_meta(name).factory for name in nlp.pipe_names}
-    parses = any({"token.dep", "doc.noun_chunks"} & set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names)
+def scores_to_count(pipes: Sequence[Calibrator]) -> list[LabelScores]:
+    """Return the label scores of calib pipes; the score of an arc is not that of its label."""
     scores = [
         LabelScores(
             pipe.attr, pipe.fit_info.layer, pipe.lookup.labels(), names=shown_columns(pipe), merged_labels=merged_labels(pipe)
         )
         for pipe in pipes
     ]
-    # The score of an arc is not that of its label.
-    label_scores = [score for score in scores if not score.annotation.compares_arcs]
-    return QueryAbilities(label_scores, "calib_coref" in factories, parses, nlp.vocab)
+    return [score for score in scores if not score.annotation.compares_arcs]
 
 
-def select_pipes(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Query]) -> list[str]:
+def select_pipes(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:
     """Return the names of the pipes that have to run, in order: often not the parser, which is most of the work."""
     names = nlp.pipe_names
-    if not pipes or not all(query.reads_only_scores for query in queries):
-        return names
     only_entities = all(plain_name(pipe.fit_info.layer) in ("ner", "biluo") for pipe in pipes)
     skippable = _INDEPENDENT | _READERS | ({_RULER} if only_entities else set())
     names_to_run = {name for pipe in pipes for name in (pipe.name, pipe.source.component)}
@@ -86,7 +78,7 @@ def select_pipes(nlp: Language, pipes: Sequence[Calibrator], queries: Sequence[Q
     return [name for name in names if name in names_to_run]
 
 
-def find_effects(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
+def find_effects(query: LabelQuery, pipes: Sequence[Calibrator]) -> Effects | None:
     """Return the effects of documents and sources for the labels of a query, the largest of several; None if no fit has any."""
     records = {pipe.attr: read_record(pipe) for pipe in pipes}
     effects = [
@@ -107,7 +99,7 @@ def find_effects(query: Query, pipes: Sequence[Calibrator]) -> Effects | None:
     )
 
 
-def find_verdict(query: Query, drift: Mapping[str, Any]) -> str:
+def find_verdict(query: LabelQuery, drift: Mapping[str, Any]) -> str:
     """Return the worst drift verdict of the pipes that a query reads. drift (Mapping): From `CorpusCounter.drift`."""
     verdicts = {drift[attr]["verdict"] for attr, _ in query.labels if attr in drift}
     return next((verdict for verdict in (OTHER_WEIGHTS, DIFFERENT, TOO_FEW) if verdict in verdicts), LIKE)
@@ -153,7 +145,7 @@ class QueryResults:
 
     documents (list[Ints]), raw, calibrated (list[Floats]): Document number and scores of each unit, an array for each batch.
     numbers, n_found (array): Document number of each Doc, and how many units satisfy the query by their predicted labels.
-    gold_counts (Counter): Document number -> gold count. sampled_counts (list | None): As in `CountInputs`. tokens
+    gold_counts (Counter): Document number -> gold count. tokens
     (float): Expected number of tokens in entities.
     """
 
@@ -163,7 +155,6 @@ class QueryResults:
     numbers: array[int] = field(default_factory=partial(array, "q"))
     n_found: array[int] = field(default_factory=partial(array, "q"))
     gold_counts: Counter[int] = field(default_factory=Counter)
-    sampled_counts: list[tuple[int, CountDistribution]] | None = None
     tokens: float = 0.0
 
     def add(self, results: Sequence[tuple[int, QueryResult]]) -> None:
@@ -175,13 +166,8 @@ class QueryResults:
         self.numbers.extend(numbers)
         self.n_found.extend(result.n_found for _, result in results)
         self.tokens += sum(result.tokens or 0.0 for _, result in results)
-        for number, result in results:
-            if result.sampled_counts is not None:
-                self.sampled_counts = [] if self.sampled_counts is None else self.sampled_counts
-                if result.sampled_counts.any():
-                    self.sampled_counts.append((number, CountDistribution.from_samples(result.sampled_counts)))
 
-    def join(self, query: Query, sizes: Floats) -> CountInputs:
+    def join(self, query: LabelQuery, sizes: Floats) -> CountInputs:
         """Return the results of all Docs, and release the memory of this object. sizes (Floats): Tokens of each document."""
         columns = ((self.documents, np.int32), (self.raw, np.float64), (self.calibrated, np.float64))
         documents, raw, calibrated_scores = (np.concatenate([np.zeros(0, dtype=dtype), *parts]) for parts, dtype in columns)
@@ -193,16 +179,16 @@ class QueryResults:
         for scores in (raw, calibrated_scores):
             np.clip(scores, 0.0, 1.0, out=scores)
         units = UncertainUnits(documents, raw, calibrated_scores, n_found, unit_sizes)
-        return CountInputs(units.as_documents() if query.unit == DOCUMENT else units, self.sampled_counts)
+        return CountInputs(units.as_documents() if query.unit == DOCUMENT else units)
 
-    def _count_units(self, query: Query, calibrated_scores: Floats, sizes: Floats) -> Floats | None:
+    def _count_units(self, query: LabelQuery, calibrated_scores: Floats, sizes: Floats) -> Floats | None:
         """Return the units of each document: its tokens, for entities divided by their mean length; None if undefined."""
-        if isinstance(query, LabelQuery) and query.unit == TOKEN:
+        if query.unit == TOKEN:
             return sizes
         return sizes * (float(calibrated_scores.sum()) / self.tokens) if query.unit == ENTITY and self.tokens else None
 
 
-def join_results(query: Query, results: Sequence[tuple[int, QueryResult]], sizes: Floats) -> CountInputs:
+def join_results(query: LabelQuery, results: Sequence[tuple[int, QueryResult]], sizes: Floats) -> CountInputs:
     """Join the results of a query. results: (document number, result) of each Doc. sizes (Floats): Tokens of each document."""
     collection = QueryResults()
     collection.add(results)
@@ -220,7 +206,7 @@ class CorpusCounter:
     def __init__(
         self,
         pipes: Sequence[Calibrator],
-        queries: Sequence[Query],
+        queries: Sequence[LabelQuery],
         key: str | None = None,
         period: str | None = None,
         path: Path = Path(),
@@ -239,7 +225,7 @@ class CorpusCounter:
         self._sizes, self._digests = array("q"), array("q")
 
     def add(self, examples: Iterable[Example]) -> None:
-        """Run the queries over more examples. RAISES C396: gold lacks an attribute of a query. C397: a text has no group."""
+        """Run the queries over more examples. RAISES C397: a text has no group."""
         view_of = lru_cache(maxsize=_N_VIEWS)(doc_view)  # all queries read a Doc before the next one comes
         batch_results: list[list[tuple[int, QueryResult]]] = [[] for _ in self._queries]
         numbers = []
@@ -252,9 +238,6 @@ class CorpusCounter:
             for query, results, collection in zip(self._queries, batch_results, self._results, strict=True):
                 results.append((number, query.answer(example.predicted, view_of)))
                 if self._gold:
-                    for key in query.needs:
-                        if example.reference.text.strip() and not example.reference.has_annotation(key):
-                            raise calib_error("C396", query=repr(query.text), key=key, path=self._path)
                     collection.gold_counts[number] += query.count_gold(example.reference)
             for pipe in self._pipes if self._gold else ():
                 layer = get_annotation(pipe.fit_info.layer)

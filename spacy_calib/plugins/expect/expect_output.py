@@ -6,7 +6,6 @@ from typing import Any
 
 from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
 from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_rows, whole
-from ...errors.advice import FITTED, PRETRAINED
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
 _MAX_DOCUMENTS = 40
@@ -14,10 +13,10 @@ _MAX_DOCUMENTS = 40
 ADAPTED = "adapted"
 # Origin of the calibration -> why there is neither an interval nor a drift check, and what to do.
 NO_RECORD = {
-    FITTED: "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
+    "fitted": "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
     "check; run `python -m spacy calib fit` again, on two documents or more.",
-    PRETRAINED: "The pipe comes from a card, which holds no record of documents: there is neither an interval nor a drift check. Label about "
-    "ten of these texts (`python -m spacy calib select MODEL TEXTS --for adapt --component {component}` chooses them), and give them to "
+    "pretrained": "The pipe comes from a card, which holds no record of documents: there is neither an interval nor a drift check. Label about "
+    "ten of these texts (`python -m spacy calib rank MODEL TEXTS --to-adapt --component {component}` chooses them), and give them to "
     "`expect --gold`, or to `python -m spacy calib adapt`.",
     ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): there is neither an "
     "interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib adapt` again.",

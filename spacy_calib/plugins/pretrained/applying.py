@@ -10,7 +10,6 @@ from typing import Any
 
 from spacy.language import Language
 
-from ...errors.advice import SECOND_PASS
 from ...pipe.component import Calibrator
 from ...pipe.fit_info import card_cutoffs
 from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories
@@ -157,7 +156,7 @@ def _check_readable(nlp: Language, pipe: Calibrator) -> None:
     """
     component = pipe.source.component
     why = pipe.source.obstacle(nlp, pipe.name, nlp.get_pipe(component))
-    if SECOND_PASS in why:
+    if "second pass" in why:
         raise calib_error("C841", component=component, why=why)
     check_enabled(nlp, component)
 

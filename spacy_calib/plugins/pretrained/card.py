@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +134,8 @@ def all_cards() -> Iterator[Card]:
 
     RAISES C831: a card cannot be read. C832: a package registers something that is no folder of cards.
     """
-    functions: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: (point.module != __name__, point.name)):
-        functions.setdefault(point.value, point)
-    for point in functions.values():
+    yield from map(read_card, sorted(card_folder().glob("*.json")))
+    for point in {point.value: point for point in entry_points(group=ENTRY_POINTS)}.values():
         try:
             folder = Path(point.load()())
             files = sorted(file for file in folder.iterdir() if file.suffix == ".json")

@@ -1,22 +1,7 @@
 """Messages of pretrained calibrations, each with a code."""
 
 from ...errors import error_builder
-from ...errors.advice import ANY, PRETRAINED, PYTHON, SECOND_PASS
 
-_UNFITTED = "without gold, use a pretrained calibration if there is a card for the pipeline: `python -m spacy calib pretrained MODEL OUTPUT` (`--list` lists the cards), or `spacy_calib.pretrained`"
-# What to do without gold, see `errors.advice`.
-ADVICE = {
-    "C027": {
-        (ANY, ANY): "without gold run `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)",
-        (PYTHON, ANY): "without gold call `spacy_calib.pretrained(model)`, if there is a card",
-    },
-    "C085": {(ANY, ANY): "for calibrated entities without gold call `spacy_calib.pretrained(nlp)`"},
-    "CW01": {(ANY, ANY): _UNFITTED},
-    SECOND_PASS: {
-        (ANY, PRETRAINED): "run `python -m spacy calib pretrained` on its folder",
-        (PYTHON, PRETRAINED): "save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`",
-    },
-}
 MESSAGES = {
     "C841": "Component '{component}' of this loaded pipeline cannot be calibrated at its position ({why}); save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`.",
     "C830": "No pipeline and output folder were given; give both (`calib pretrained MODEL OUTPUT`), or --list.",

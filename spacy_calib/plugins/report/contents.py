@@ -73,7 +73,6 @@ def view_contents(
         },
         "errors": confident_errors(corpus, view),
         "slices": results.get("slices"),
-        "found_slices": results.get("found_slices"),
         "conventions": {"rows": [], "map": ""},
     }
 

@@ -5,7 +5,6 @@ from ...errors import error_builder
 MESSAGES = {
     "C095": "The Doc that begins {text!r} has no scores with the prefix '{attr}'; run it through a fitted calib pipe, and save its user data (DocBin: store_user_data=True).",
     "C096": "The scores with the prefix '{attr}' are of {unit}s ({layer}), not of entities; render them with style='tokens'.",
-    "C610": "Option --find-slices searches slices on one half of the documents and confirms them on the other, but there are {n} documents with gold and scores; give at least {wanted}.",
     "C730": "This page is served at {wanted} only, but {given} was requested; open that address.",
     "C731": "There is no page for {method} {given}; open the address that `calib view` printed.",
     "C732": "The text is too long ({n}): at most {most} characters can be shown at once; show a part of it, or score all of it with `nlp.pipe`.",

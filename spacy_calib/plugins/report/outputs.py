@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...cli.evaluating.evaluation import Evaluation, evaluate_pipeline
-from ...cli.evaluating.outputs import Section, Writer
+from ...cli.evaluating.outputs import Section
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import write_text
 from .page_contents import page_contents, show_verdicts
@@ -17,9 +17,6 @@ def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> list[Section]:
     """Write the page, and return the section that prints its verdicts. RAISES C005, C030: too few pairs. C055: a file cannot be written."""
     contents = _render_to(evaluation, paths)
     return [Section("", "", "", {**contents, "paths": paths}, _show_page)]
-
-
-PAGE = Writer(write_page, fitted_only=True)
 
 
 def _render_to(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
@@ -57,5 +54,5 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
     from ...cli.evaluating.options import EvaluateRun
 
     paths = [] if output is None else [Path(output)]
-    run = EvaluateRun.from_options(evaluate.check_arguments(str(model), Path(data), output=paths, **options))
+    run = EvaluateRun(**evaluate.check_arguments(str(model), Path(data), output=paths, **options))
     return _render_to(evaluate_pipeline(run, fitted_only=True), run.output)

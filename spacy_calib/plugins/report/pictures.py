@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
+from ...cli.evaluate_command import PICTURE_KINDS
 from ...cli.evaluating.evaluation import Evaluation
-from ...cli.evaluating.outputs import Section, Writer
-from ...cli.shared.command import option
+from ...cli.evaluating.outputs import Section
 from ...cli.shared.evidence import check_bins
 from ...cli.shared.outputs import PICTURES
 from ...cli.shared.run import unit_of
@@ -20,22 +20,13 @@ from .messages import calib_error
 if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
 
-KINDS = ("reliability", "top", "groups", "errors", "coverage")
+KINDS = PICTURE_KINDS
 # Value of --unit -> kind of the view.
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
-Kind = Annotated[
-    str | None,
-    option("Picture to draw", "-k", words=(*KINDS, "all"), show_default="reliability; all for a folder, none with --tag"),
-]
-Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
-Unit = Annotated[
-    str | None,
-    option("Unit that pictures show", "-u", words=tuple(UNITS), show_default="entity or document if the pipe scores them"),
-]
 
 
 def write_pictures(
-    evaluation: Evaluation, paths: Sequence[Path], *, kind: Kind = None, tags: Tags = None, unit: Unit = None
+    evaluation: Evaluation, paths: Sequence[Path], kind: str | None = None, tags: Sequence[str] | None = None, unit: str | None = None
 ) -> list[Section]:
     """Write the pictures of the first pipe, and return sections with their numbers.
 
@@ -75,13 +66,6 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
             raise calib_error("C097", path=path, pictures=", ".join(names))
         pictures.append((names[0], path))
     return pictures
-
-
-def _files(paths: Sequence[Path], kind: str | None, tags: Sequence[str] | None, unit: str | None) -> list[Path]:
-    return [path for _, path in picture_files(paths, kind, tags)]
-
-
-WRITER = Writer(write_pictures, _files, fitted_only=True)
 
 
 def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str], unit: str | None) -> dict[str, Any]:

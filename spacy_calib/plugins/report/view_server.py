@@ -20,7 +20,6 @@ from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
 from ...calibration.cutoffs import Cutoffs
-from ...doc.attributes import RIGHT
 from ...doc.zones import memory_zone
 from ...errors import CalibError
 from ...gold.collect import scored_corpus
@@ -29,7 +28,6 @@ from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.loading import check_readable, reason
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
 from ...pipe.record.fit_record import read_record
-from ...pipe.score_readers import info_of, score_readers
 from .marked_text import DisplayOptions, MarkedText, escape, legend_html, style, text_html
 from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
@@ -104,11 +102,6 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
         name = f"{component}: {annotation.span_event}{suffix}"
         read = partial(read_units, units=annotation.spans_on, attr=attr, unit_word=unit_word)
         yield TextView(name, unit_word, pipe, read, label_cutoffs if annotation.spans_are_units else None)
-    for reader_name, reader in score_readers(nlp, attr).items():
-        info = info_of(reader)
-        if info is not None and hasattr(reader, "event_units"):
-            name, word = f"{reader_name}: {info['event']}{suffix}", info["called"][0]
-            yield TextView(name, word, pipe, partial(read_units, units=reader.event_units, attr=attr + RIGHT, unit_word=word))
 
 
 class Viewer:

@@ -17,7 +17,6 @@ from ...types import OUTSIDE, Floats, Ints
 from .queue.choosing import Queue
 from .queue.tasks import Task, tasks_of
 from .queue.units import ReviewUnits
-from .stored import LazySequence
 
 # Lower calibrated probabilities, and lower raw scores, count as these.
 _MIN_PROBABILITY, _MIN_RAW = 1e-4, 1e-12
@@ -204,7 +203,7 @@ def _find_overlaps(
 
 def audit_tasks(
     corpus: ScoredCorpus, doubts: Sequence[Doubt], unit: str, extra: Callable[[Doubt], dict[str, Any]] = lambda doubt: {}
-) -> LazySequence[Task]:
+) -> list[Task]:
     """Return a task for each doubt, with the rival as alternative. unit (str): One of units.KINDS. extra (Callable): (doubt) -> further fields."""
     names = tuple(dict.fromkeys([*corpus.names, *(name for item in doubts for name in (item.gold, item.rival))]))
     index = {name: i for i, name in enumerate(names)}
@@ -213,9 +212,8 @@ def audit_tasks(
     scores = np.array([item.p_gold for item in doubts])
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
     priorities = np.array([item.priority for item in doubts])
-    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, np.arange(len(doubts)), {}, True, 1)
-    tasks = tasks_of(queue)
-    return LazySequence(len(doubts), lambda number: _audit_task(corpus, tasks[number], doubts[number], extra))
+    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, np.arange(len(doubts)), {}, True)
+    return [_audit_task(corpus, task, doubt, extra) for task, doubt in zip(tasks_of(queue), doubts, strict=True)]
 
 
 _NONE: Ints = np.zeros(0, dtype=np.intp)

@@ -70,7 +70,6 @@ def audit(
     from .audit import audit_tasks
     from .gold_audit import find_heads
     from .queue.formats import to_record
-    from .stored import LazySequence
 
     queue_output = QueueOutput(output, format, raw_cells, silent)
     run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
@@ -88,7 +87,7 @@ def audit(
         "doubted": len(findings.doubts),
         "kinds": dict(Counter(doubt.kind for doubt in findings.doubts)),
         "expected_wrong": findings.n_wrong,
-        "ranked": LazySequence(len(tasks), lambda index: to_record(tasks[index])),
+        "ranked": [to_record(task) for task in tasks],
     }
     tags = dict.fromkeys([*corpus.tags_met(), *(doubt.gold for doubt in doubts if doubt.gold)])
     deliver_queue(queue_output, calib, result, tasks, tags, lambda: show_audit(result, top, output))

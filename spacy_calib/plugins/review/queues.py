@@ -1,4 +1,4 @@
-"""What `rank`, `select` and `audit` share: their options, and how a queue is written and printed."""
+"""What `rank` and `audit` share: their options, and how a queue is written and printed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix of a file -> its format.
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
+# Only `rank` writes Docs.
+RANK_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 # Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
 MIN_WORDS = 3
 

@@ -5,7 +5,7 @@ The command `spacy calib rank`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.evidence import show_seen
-from ...cli.shared.examples import holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
     ChosenAttr,
@@ -35,10 +34,9 @@ from ...cli.shared.writing import write_picture
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
 from .queue.orders import REVIEW
-from .queues import MIN_WORDS, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue, unit_in_text
+from .queues import MIN_WORDS, RANK_SUFFIXES, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue, labelled_texts, unit_in_text, write_docs
 
 if TYPE_CHECKING:
-    from spacy.language import Language
 
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
@@ -56,6 +54,11 @@ ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
 ALL_HELP = "With gold, show how soon every order finds the errors, not only the chosen one"
+ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt` and `expect --gold`"
+PER_DOC_HELP = "Maximum number of units of one document; documents take turns"
+EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
+# Number of documents to adapt to.
+N_TO_ADAPT = 10
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
 
 
@@ -69,6 +72,10 @@ def rank(
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
     plot: Annotated[Path | None, option("PNG or SVG file: errors found against share reviewed; needs gold")] = None,
+    to_adapt: Annotated[bool, option(ADAPT_HELP)] = False,
+    exclude: Annotated[list[Path] | None, option(EXCLUDE_HELP, "-x")] = None,
+    per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
+    seed: Annotated[int, option("Seed of random samples (--order random, --to-adapt)")] = 0,
     unit: Unit = None,
     top: Top = None,
     min_words: MinWords = None,
@@ -91,21 +98,25 @@ def rank(
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
         the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
-        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them, each when it is read.
+        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
 
-    queue_output = QueueOutput(output, format, raw_cells, silent)
+    queue_output = QueueOutput(output, format, raw_cells, silent, RANK_SUFFIXES)
+    if to_adapt:
+        check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
+        check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
+        unit = DOCUMENT
     option_fits_unit = unit in (None, "entity") or not not_accepted
     check_option("--not-accepted", option_fits_unit, f"left out with --unit {unit}", "it")
     check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
     how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)
-    nlp = run.begin([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])])
+    nlp = run.begin([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])], read=exclude or [])
     unit = "entity" if not_accepted else unit
     pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
-    n = N_SHOWN if top is None and output is None and format == "table" else top
+    n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
     kind = unit_of(pipe, unit, whole=True)
     plan = QueuePlan(
         kind,
@@ -115,57 +126,46 @@ def rank(
         below_only=not_accepted,
         repeats=repeats,
         n=n,
+        per_doc=per_doc,
+        seed=seed,
+        is_stratified=to_adapt,
+        labelled_keys=labelled_texts(nlp, exclude) if exclude else None,
     )
-    overlap, corpora = _score_texts(run, nlp, pipe, plan)
-    queue, tasks, labels, result = rank_units(pipe, corpora, plan, order)
+    if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+        raise calib_error("C531", name=pipe.name)
+    corpus, overlap = run.score(nlp, pipe, title="Ranking")
+    queue, tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
-    deliver_queue(queue_output, pipe, result, tasks, labels, lambda: show_ranking(result, top, output, everything))
+    if queue_output.form == "spacy" and output is not None:
+        write_docs(run, nlp, pipe, result["ranked"], output)
+    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
     if plot is not None:
         draw_curves(queue, order, plot)
     return result
 
 
-def _score_texts(
-    run: Run, nlp: Language, pipe: Calibrator, plan: QueuePlan
-) -> tuple[dict[str, Any] | None, Iterable[ScoredCorpus]]:
-    """Score the texts. RETURNS (tuple): The overlap with the fit data; the scored corpora.
-
-    If only the first `plan.n` units are needed and the data have no gold, the texts are scored block by block to save memory:
-    the overlap is then None, and there may be several corpora. RAISES C531: the pipe has no cut-offs.
-    """
-    if plan.below_only and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
-        raise calib_error("C531", name=pipe.name)
-    if plan.n is not None and not holds_gold(run.data):
-        return None, run.score_blocks(nlp, pipe, title="Ranking")
-    corpus, overlap = run.score(nlp, pipe, title="Ranking")
-    return overlap, [corpus]
-
-
 def rank_units(
-    pipe: Calibrator, corpora: Iterable[ScoredCorpus], plan: QueuePlan, order: str
-) -> tuple[Queue, Sequence[Task], Iterable[str], dict[str, Any]]:
-    """Choose the units. RETURNS (tuple): The queue; its tasks; the labels that got a score; the result of `rank`."""
+    pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str
+) -> tuple[Queue, Sequence[Task], dict[str, Any]]:
+    """Choose the units. RETURNS (tuple): The queue; its tasks; the result of `rank`."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
-    from .queue.findings import UnitSums, summarize_orders
+    from .queue.findings import summarize_orders
     from .queue.formats import to_record
     from .queue.tasks import tasks_of
-    from .stored import LazySequence
 
-    sums, annotation = UnitSums(plan), pipe.source.annotation(pipe.lookup.component())
-    queue = queue_of(corpora, plan, sums.add)
-    tasks, whole = tasks_of(queue, asks_each_span=annotation.spans_are_units, gold_names=shown_names(pipe)), queue.n_blocks == 1
-    left_out = queue.left_out if whole else sums.count_left_out()
+    annotation, queue = pipe.source.annotation(pipe.lookup.component()), queue_of(corpus, plan)
+    tasks = tasks_of(queue, asks_each_span=annotation.spans_are_units, gold_names=shown_names(pipe))
     result = {
         "pipe": pipe.name,
         "unit": plan.kind,
         "order": order,
-        **(summarize_orders(queue.corpus, queue.units) if whole else sums.summarize()),
+        **summarize_orders(queue.corpus, queue.units),
         "seen": None,
-        **{key: left_out[key] for key in ("accepted", "too_short", "repeats")},
-        "ranked": LazySequence(len(tasks), lambda index: to_record(tasks[index])),
+        **{key: queue.left_out[key] for key in ("accepted", "too_short", "repeats", "labelled")},
+        "ranked": [to_record(task) for task in tasks],
     }
-    return queue, tasks, queue.corpus.tags_met() if whole else sums.tags, result
+    return queue, tasks, result
 
 
 def draw_curves(queue: Queue, order: str, path: Path) -> None:
@@ -220,6 +220,7 @@ _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
     "too_short": "shorter than --min-words",
     "repeats": "repeats (--repeats keeps them)",
+    "labelled": "labelled already (--exclude)",
 }
 
 

@@ -35,21 +35,19 @@ _COMMON = {
     "score": ("share", "calibrated probability that the label is right; null if there is none"),
     "raw": ("share", "the same before calibration"),
 }
-_SET = {"set": ("texts", "conformal set of labels, which contains the right one as often as promised")}
 _ACCEPT = {"accept": ("yes", "whether the score reaches the cut-off")}
-_RIGHT = {"right": ("share", "probability that the whole unit is right, by an event pipe")}
 _TOKENS = {
     "tokens": ("number", "number of tokens"),
     "mean": ("share", "mean score of the tokens"),
     "lowest": ("share", "lowest score of the tokens"),
 }
 COLUMNS = {
-    "token": {**_COMMON, **_SET, "flag": ("yes", "whether the token may be in a missed entity")},
-    "entity": {**_COMMON, **_ACCEPT, **_RIGHT},
-    "sentence": {**_COMMON, **_ACCEPT, **_RIGHT, **_TOKENS},
+    "token": {**_COMMON, "flag": ("yes", "whether the token may be in a missed entity")},
+    "entity": {**_COMMON, **_ACCEPT},
+    "sentence": {**_COMMON, **_ACCEPT, **_TOKENS},
     "document": {
         **_COMMON,
-        **_SET,
+       
         **_ACCEPT,
         "cats": ("categories", "all categories above the threshold, highest score first, each with label, score and raw"),
         **_TOKENS,
@@ -178,8 +176,6 @@ def _read_block_values(block: Block, rows: Sequence[int], labels: list[str | Non
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
     scores = {"score": block.calibrated, "raw": block.raw}
     columns: Columns = {name: [None if i is None else values[i] for i in entries] for name, values in scores.items()}
-    if block.in_set is not None:
-        columns["set"] = [None if (label_set := block.set_of(row)) is None else list(label_set) for row in rows]
     if block.flag is not None:
         columns["flag"] = [None if block.flag[row] < 0 else bool(block.flag[row]) for row in rows]
     return {"label": labels, **columns}
@@ -200,7 +196,7 @@ def _entity_rows(doc: Doc, attr: str, names: _NameCache) -> Columns:
 
 
 def _span_rows(spans: Sequence[Span], attr: str) -> Columns:
-    values, right = ([span_values(span, name) for span in spans] for name in (attr, f"{attr}_right"))
+    values = [span_values(span, attr) for span in spans]
     return {
         "start": [span.start_char for span in spans],
         "end": [span.end_char for span in spans],
@@ -209,7 +205,6 @@ def _span_rows(spans: Sequence[Span], attr: str) -> Columns:
         "score": [None if value is None else value.calibrated for value in values],
         "raw": [None if value is None else value.raw for value in values],
         "accept": [None if value is None or value.accept < 0 else bool(value.accept) for value in values],
-        "right": [None if value is None else value.calibrated for value in right],
     }
 
 

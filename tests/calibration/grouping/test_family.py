@@ -23,9 +23,6 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("spacy-calib.TFG.v1", {"n_groups": 3}),
     ("spacy-calib.SCW.v1", {}),
     ("spacy-calib.OneVsRest.v1", {}),
-    ("spacy-calib.Subtags.v1", {"scheme": "biluo"}),
-    ("spacy-calib.Subtags.v1", {"scheme": "biluo", "part": "position", "n_groups": None}),
-    ("spacy-calib.Subtags.v1", {"pattern": "^(.)", "n_groups": 2}),
     ("spacy-calib.Mapping.v1", {"mapping": MAPPING}),
 ]
 every_case = pytest.mark.parametrize(

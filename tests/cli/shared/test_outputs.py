@@ -2,21 +2,17 @@
 
 import json
 import os
-import platform
 import socket
 import stat
-import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from spacy_calib import CalibError
 from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import Output, check_files, check_folder, check_pipeline_folder, is_pipeline
-from spacy_calib.cli.shared.writing import write_chunks, write_file, write_folder
-from tests.forked import fork
+from spacy_calib.cli.shared.writing import write_chunks, write_file
 from tests.sentences import says
 
 
@@ -173,20 +169,6 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
             check(tmp_path / "socket", force=True)
 
 
-def test_the_file_of_the_standard_output_is_written_where_that_stands(tmp_path):
-    place = tmp_path / "x.txt"
-
-    def write():
-        os.dup2(os.open(place, os.O_WRONLY | os.O_CREAT), 1)
-        sys.stdout.write("before\n")
-        for path in (Path("/dev/stdout"), place):
-            write_file(path, b"written\n")
-        sys.stdout.write("after\n")
-
-    assert fork(write).end() == (0, "", "")
-    assert place.read_text() == "before\nwritten\nwritten\nafter\n"
-
-
 # Folders
 
 
@@ -239,35 +221,12 @@ def test_the_loaded_pipeline_may_be_replaced_but_not_what_holds_it_or_lies_in_it
 # What runs that were killed left
 
 
-def gone_process():
-    done = subprocess.Popen([sys.executable, "-S", "-c", ""])
-    done.wait()
-    return done.pid
-
-
-def left_by(process, target, monkeypatch, host=platform.node()):
-    """The name of what this process would leave."""
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: process)
-        patch.setattr(platform, "node", lambda: host)
-        return writing._partial_path(target)
-
-
-def test_the_next_run_removes_what_dead_ones_left(tmp_path, monkeypatch):
-    target, other, dead = tmp_path / "out", tmp_path / "other", gone_process()
-    (left_by(dead, target, monkeypatch) / "vocab").mkdir(parents=True)
-    left_by(dead, target, monkeypatch).write_bytes(b"half")
-    kept = [left_by(process, target, monkeypatch) for process in (os.getpid(), os.getppid())]
-    kept += [left_by(dead, other, monkeypatch), left_by(dead, target, monkeypatch, host="another machine")]
-    kept += [
-        tmp_path / name for name in (".out.partial", ".out.0123abcd.partial", f".out.{dead}.partial")
-    ]  # nobody wrote these
-    for path in kept:
-        path.mkdir()
-    write_file(target, b"new")
-    assert names(tmp_path) == sorted([*(path.name for path in kept), "out"])
-    write_folder(other, save_pipeline_into)
-    assert kept[2].name not in names(tmp_path)
+def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
+    with writing._partial(tmp_path / "out") as left:
+        pass
+    (left / "vocab").mkdir(parents=True)
+    write_file(tmp_path / "out", b"new")
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_file_whose_pieces_cannot_be_made_stays_as_it_was(tmp_path):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import errno
-import io
 import multiprocessing
 import os
 import signal
@@ -13,7 +11,6 @@ import sys
 import threading
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,82 +18,11 @@ from spacy.cli._util import app
 from spacy.language import Language
 
 import spacy_calib.cli
-from spacy_calib import CalibError
-from spacy_calib.cli.shared.session import GuardedOutput, end_workers, session, watch_workers
+from spacy_calib.cli.shared.session import session
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
 
 EVIL = "\x1b]0;owned\x07"
-
-
-class Broken(io.StringIO):
-    """A stream that the system says something against."""
-
-    def __init__(self, number):
-        super().__init__()
-        self.number = number
-
-    def write(self, text):
-        raise OSError(self.number, os.strerror(self.number))
-
-
-def test_what_cannot_be_printed_is_a_sentence_ever_after():
-    full = GuardedOutput(Broken(errno.ENOSPC))
-    for _ in range(2):
-        with pytest.raises(CalibError, match="Cannot write to the standard output: No space left on device"):
-            full.write("x")
-    with pytest.raises(CalibError, match="it is closed"):
-        GuardedOutput(None).write("x")
-    assert GuardedOutput(None).has_failed
-
-
-def test_a_reader_that_went_away_ends_the_command_quietly():
-    with pytest.raises(SystemExit) as ended:
-        GuardedOutput(Broken(errno.EPIPE)).write("x")
-    assert ended.value.code == 141
-
-
-def test_what_an_encoding_lacks_is_escaped():
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    GuardedOutput(stream).write("1 · 2 \udce9")
-    stream.flush()
-    assert stream.buffer.getvalue() == b"1 \\xb7 2 \\udce9"
-
-
-def full():
-    os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
-
-
-def closed():
-    """What has no standard output has None there, as Python starts without one."""
-    os.close(1)
-    sys.stdout = sys.__stdout__ = None
-
-
-def unread():
-    reader, writer = os.pipe()
-    os.close(reader)
-    os.dup2(writer, 1)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-@pytest.mark.parametrize(
-    ("prepare", "code", "lines"),
-    [
-        (full, 1, ["Cannot write to the standard output: No space left on device."]),
-        (closed, 1, ["Cannot write to the standard output: it is closed."]),
-        (unread, 141, []),
-    ],
-)
-def test_outputs_that_are_full_closed_or_no_longer_read(prepare, code, lines, calibrated):
-    def info():
-        prepare()
-        app(["calib", "info", str(calibrated)])
-
-    ended, _, said = fork(info).end()
-    assert ended == code, said
-    assert len(said.strip().splitlines()) == len(lines)  # no traceback, and nothing of the reader that went away
-    assert all(line in said for line in lines)
 
 
 def half_written(nlp, path, **kwargs):
@@ -182,7 +108,7 @@ def test_files_get_texts_as_they_are_and_terminals_do_not(calibrated, tmp_path, 
     (tmp_path / "texts.txt").write_text(f"the {EVIL} dog .\n")
     given = ["rank", calibrated, tmp_path / "texts.txt", "--format", "csv"]
     assert EVIL in calib(*given).printed
-    monkeypatch.setattr(GuardedOutput, "isatty", lambda self: True)
+    monkeypatch.setattr("spacy_calib.cli.shared.writing.is_terminal", lambda: True)
     assert EVIL not in calib(*given).printed
 
 
@@ -218,70 +144,8 @@ def sleep_after(tell):
     sleep()
 
 
-def test_a_worker_that_was_killed_ends_the_command_and_the_others():
-    told, tell = multiprocessing.Pipe(duplex=False)
-    with watch_workers(2):
-        other = start(sleep)
-        start(partial(killed, told))
-        with pytest.raises(CalibError, match=r"A worker process was killed \(SIGKILL\)"):
-            sleep_after(tell)
-    other.join(600)
-    assert other.exitcode is not None
-    assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
-
-
 def deaf(tell):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sleep_after(tell)
 
 
-def test_a_worker_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
-    """As one that was only just forked does not, if the signal comes before Python is ready for it."""
-    monkeypatch.setattr("spacy_calib.cli.shared.session.PATIENCE", 0.1)
-    told, tell = multiprocessing.Pipe(duplex=False)
-    worker = start(partial(deaf, tell))
-    told.recv()
-    end_workers()
-    worker.join(600)
-    assert worker.exitcode == -signal.SIGKILL
-
-
-def test_a_worker_that_ends_is_none_that_was_killed():
-    with watch_workers(2):
-        worker = start(int)
-        worker.join(600)
-    assert worker.exitcode == 0
-
-
-def test_nobody_looks_where_there_are_no_workers_or_somebody_else_does():
-    with watch_workers(1):
-        assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
-    own = lambda *_: None  # noqa: E731
-    signal.signal(signal.SIGCHLD, own)
-    try:
-        with watch_workers(2):
-            assert signal.getsignal(signal.SIGCHLD) is own
-    finally:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("reach", [os.kill, os.killpg])
-def test_workers_end_with_the_command_without_a_word(number, code, reach):
-    """Ctrl-C reaches all processes of a terminal, a signal by number one."""
-
-    def run():
-        os.setsid()
-        try:
-            with session(), watch_workers(2):
-                told, tell = multiprocessing.Pipe(duplex=False)
-                worker = start(partial(sleep_after, tell))
-                told.recv()
-                reach(os.getpid(), number)
-                sleep()
-        except KeyboardInterrupt:
-            worker.join(600)
-            raise SystemExit(130) from None
-
-    ended, _, said = fork(run).end()
-    assert (ended, said) == (code, "")

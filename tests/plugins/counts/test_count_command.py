@@ -17,18 +17,14 @@ from spacy_calib import CalibError
 from spacy_calib.pipe.component import pipes_named
 from spacy_calib.pipe.record.fit_record import read_record
 from spacy_calib.plugins.counts.count_command import count
-from spacy_calib.plugins.counts.queries.base import QueryResult
-from spacy_calib.plugins.counts.queries.entity_events import EventQuery
-from spacy_calib.plugins.counts.queries.patterns import make_query
-from spacy_calib.plugins.counts.text_counts import find_abilities, join_results, select_pipes
+from spacy_calib.plugins.counts.text_counts import select_pipes
 from spacy_calib.plugins.expect.expect_command import expect
-from tests.cli.conftest import bare_docs, calib, docs_in, fitted_to, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, fitted_to, ok, refuses, save_docs
 from tests.conftest import made_up_sentences
-from tests.plugins.coref.made import trained
 from tests.plugins.expect.test_expect_command import strange_texts
 from tests.sentences import says
 
-THE, A = '[{"LOWER": "the"}]', '[{"LOWER": "a"}]'
+THE, A = 'NOUN', 'VERB'
 
 
 @pytest.fixture(scope="module")
@@ -143,15 +139,11 @@ def test_pipes_that_a_query_has_no_use_for_do_not_run(calibrated_ner):
     nlp = spacy.load(calibrated_ner)
     pipes = pipes_named(nlp, None)
     nlp.add_pipe("parse_by_fives", first=True)
-    abilities = find_abilities(nlp, pipes)
-    queries = [make_query(text, abilities) for text in ("PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]')]
-    assert select_pipes(nlp, pipes, queries)[0] == "parse_by_fives"  # nobody knows what it does
+    assert select_pipes(nlp, pipes)[0] == "parse_by_fives"  # nobody knows what it does
     nlp.remove_pipe("parse_by_fives")
     nlp.add_pipe("lemmatizer", config={"mode": "lookup"}, before=pipes[0].source.component)
     nlp.add_pipe("parser", first=True)
-    assert select_pipes(nlp, pipes, queries) == ["tok2vec", pipes[0].source.component, pipes[0].name]
-    by_parse = make_query('[{"DEP": "nsubj"}]', find_abilities(nlp, pipes))
-    assert select_pipes(nlp, pipes, [*queries, by_parse]) == nlp.pipe_names
+    assert select_pipes(nlp, pipes) == ["tok2vec", pipes[0].source.component, pipes[0].name]
 
 
 def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file, tmp_path):
@@ -173,7 +165,6 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
 
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
-    (["-q", '{"verb": "attack"}'], "add a parser to the pipeline"),
     (["-q", THE, "--unit", "entity"], says("C398", given="entity", wanted="token or document")),
     (["-q", THE, "--by", "month"], "Text 1 of"),
     (["-q", THE, "--by", "year", "--every", "day"], "1990: no day in it"),
@@ -185,7 +176,6 @@ def test_a_query_that_matches_nothing(calibrated, test_file):
     (["-q", THE, "--plot", "x.png"], "left out without --by"),
     (["-q", THE, "--by", "year", "--plot", "x.gif"], "ends in .png or .svg"),
     (["-q", THE, "-o", "x.html"], "ends in .json or .csv"),
-    (["-q", '{"verb": "attack"}', "--gold", "x.spacy"], "left out where a query is of what an entity does"),
 ])  # fmt: skip
 def test_bad_input(options, sentence, calibrated, texts):
     refuses(calib("count", calibrated, texts, *options), sentence)
@@ -201,33 +191,6 @@ def test_no_query_and_no_texts(calibrated, texts, tmp_path):
     refuses(calib("count", calibrated, texts, "-q", THE, "--gold", tmp_path / "none.spacy"), "none.spacy")
 
 
-def test_gold_without_what_a_query_looks_at(calibrated, test_file, dev, tmp_path):
-    query = '[{"DEP": "nsubj"}]'
-    refuses(calib("count", calibrated, test_file, "-q", query), f"The query '{query}' needs dependencies; add a parser")
-    docs = docs_in(dev)
-    save_docs(tmp_path / "one.spacy", docs[:1])
-    refuses(calib("count", calibrated, test_file, "-q", THE, "--gold", tmp_path / "one.spacy"), says("C226"))
-    tag, _ = some_tag(test_file)
-    bare = save_docs(tmp_path / "bare.spacy", bare_docs(spacy.blank("xx"), docs[:9]))
-    refuses(calib("count", calibrated, test_file, "-q", tag, "--gold", bare), "has no gold tag annotation")
-    query = '[{"LEMMA": "the"}]'
-    sentence = f"The query '{query}' reads LEMMA, which the labelled documents in"
-    refuses(calib("count", calibrated, test_file, "-q", query, "--gold", bare), sentence)
-
-
-def test_what_entities_do_is_added_up_over_documents():
-    """Two documents, each with an entity in half of the draws: though the draws are the same, documents are independent."""
-    draws = np.array([0, 1] * 50)
-    share = np.array([0.5])
-    query = EventQuery("{}", "document", frozenset(["attack"]), frozenset())
-    answers = [(number, QueryResult(share, share, 1, draws)) for number in range(2)]
-    both = join_results(query, answers, np.array([10.0, 10.0]))
-    found = both.estimate(np.arange(2), None, 0.8)
-    assert found == (2, pytest.approx(1.0), 0.0, 2.0)  # 0, 1, 2 with chances 1/4, 1/2, 1/4
-    assert both.estimate(np.arange(2), None, 0.4)[2:] == (1.0, 1.0)
-    assert both.estimate(np.zeros(0, dtype=np.intp), None, 0.95) == (0, 0.0, 0.0, 0.0)
-
-
 @Language.component("parse_by_fives", assigns=["token.dep", "token.head"])
 def parse_by_fives(doc):
     """Sentences of five tokens: who does it, the verb, an article, what it is done to, a full stop."""
@@ -236,26 +199,6 @@ def parse_by_fives(doc):
         doc[i].head, doc[i].dep_, doc[i].lemma_ = doc[i + offset], dep, doc[i].lower_
     doc.spans["coref_mentions"] = [doc[5 * i + a : 5 * i + b] for i in range(n) for a, b in ((0, 1), (2, 4))]
     return doc
-
-
-def test_what_entities_do(tmp_path):
-    nlp = trained()
-    nlp.add_pipe("parse_by_fives", first=True)
-    nlp.to_disk(tmp_path / "model")
-    told = [("Tom saw a dog . he liked the dog .", 1990), ("Anna saw a car . she saw the car .", 1991)]
-    lines = [json.dumps({"text": text, "year": year}) for text, year in told]
-    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
-    query = '{"verb": "liked", "names": ["tom"]}'
-    result = count(str(tmp_path / "model"), tmp_path / "texts.jsonl", query=[query], by="year")
-    first, second = result["queries"][0]["rows"]
-    assert 0 < first["expected"] <= 1
-    assert (first["low"], first["high"]) in ((0.0, 1.0), (1.0, 1.0))
-    assert second["expected"] == 0
-    assert result["queries"][0]["total"]["expected"] == first["expected"]
-    outcome = calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", query)
-    assert "(documents)" in outcome.text
-    assert "independent" not in outcome.text
-    refuses(calib("count", tmp_path / "model", tmp_path / "texts.jsonl", "-q", THE), "has no fitted calib pipe")
 
 
 def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_file, tmp_path):

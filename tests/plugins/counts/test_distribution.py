@@ -79,14 +79,6 @@ def test_sums_and_mixtures():
     assert dense(mixture([one, other], np.array([0.5, 0.5])), 2).tolist() == [0.375, 0.375, 0.25]
 
 
-def test_draws():
-    found = CountDistribution.from_samples(np.array([[1, 2], [0, 3], [2, 2], [1, 0]]))
-    assert dense(found, 4).tolist() == [0, 0.25, 0, 0.5, 0.25]
-    for wrong, samples in (([], "empty"), ([0.5], r"\[0.5\]"), ([-1, 2], r"\[-1, 2\]")):
-        with pytest.raises(CalibError, match=f"C391.* are {samples}, but"):
-            CountDistribution.from_samples(np.array(wrong))
-
-
 @pytest.mark.parametrize("wrong", [[1.5], [-0.1], [float("nan")], [[0.5]]])
 def test_what_is_no_chance(wrong):
     with pytest.raises(CalibError, match="C390"):

@@ -78,37 +78,3 @@ def test_keys_that_tell_nothing_are_refused(calibrated, filed, test_file):
     refuses(calib("evaluate", calibrated, filed, "--by", "genre"), says("C601", key="genre"))
     refuses(calib("evaluate", calibrated, filed, "--by", "own"), says("C602", n=120, key="own"))
     refuses(calib("evaluate", calibrated, test_file, "--by", "kind"), says("C601", key="kind"))
-
-
-def test_a_slice_that_nobody_named_is_found_and_told_everywhere(calibrated, tmp_path):
-    docs = [gold_doc(Vocab(), sentence) for sentence in made_up_sentences(400, seed=5)]
-    for doc in docs[::2]:
-        for token in list(doc)[::2]:
-            token.tag_ = docs[0][0].tag_
-    gold = save_filed(tmp_path / "gold.spacy", docs, shop=lambda n: ("Odd NY", "fine")[n % 2])
-    page, numbers = tmp_path / "page.html", tmp_path / "numbers.json"
-    outcome = ok(calib("evaluate", calibrated, gold, "--find-slices", "-o", page, "-o", numbers))
-    (table,) = json.loads(numbers.read_text()).values()
-    first = table["found_slices"]["rows"][0]
-    assert "with shop Odd NY" in first["slice"]
-    assert first["gap"] > 0.2
-    assert first["n"] < table["tokens"] / 2
-    for one in first["examples"]:
-        assert one.keys() >= {"text", "carried", "gold", "calibrated"}
-        assert one["carried"] != one["gold"]
-    assert "Found on one half of the documents and confirmed on the other" in outcome.text
-    assert "ith shop Odd NY" in outcome.text  # names keep their capitals
-    assert '<h3 id="found-0">Slices found to be off</h3>' in page.read_text(encoding="utf8")
-    assert "ith shop Odd NY" in page.read_text(encoding="utf8")
-
-
-def test_that_nothing_was_found_is_said_and_few_documents_cannot_be_searched(calibrated, test_file, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("spacy_calib.plugins.report.slice_search.find_slices", lambda *given: ([], None))
-        outcome = ok(calib("evaluate", calibrated, test_file, "--find-slices", "-o", tmp_path / "page.html"))
-    assert "Nothing was found: no part of the tokens" in outcome.text
-    assert "has miscalibrated scores on the other half" in (tmp_path / "page.html").read_text(encoding="utf8")
-    few = save_docs(tmp_path / "few.spacy", docs_in(test_file)[:12])
-    refuses(
-        calib("evaluate", calibrated, few, "--find-slices"), "there are 12 documents with gold and scores; give at least 20"
-    )

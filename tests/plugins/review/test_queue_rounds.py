@@ -97,7 +97,7 @@ def figures_of_gold(model, path, docs):
 def test_whole_documents_give_the_figures_of_the_full_gold(tool, round_trip, tmp_path):
     kind, model, test = round_trip
     gold = gold_by_text(test)
-    records = queue_in(tool, tmp_path, "select", model, test, "--for", "adapt", "-n", N_DOCS)
+    records = queue_in(tool, tmp_path, "rank", model, test, "--to-adapt", "-n", N_DOCS)
     assert len(records) == len(gold)
     docs = [gold[parts_of(record)[0].strip()] for record in records]
     marked_records = [marked(tool, record, marks_of(kind, doc)) for record, doc in zip(records, docs, strict=True)]
@@ -114,7 +114,7 @@ def test_whole_documents_give_the_figures_of_the_full_gold(tool, round_trip, tmp
 def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
     kind, model, test = round_trip
     gold = gold_by_text(test)
-    records = queue_in("doccano", tmp_path, "select", model, test, "--for", "adapt", "-n", N_DOCS)
+    records = queue_in("doccano", tmp_path, "rank", model, test, "--to-adapt", "-n", N_DOCS)
     marked_records = [marked("doccano", one, marks_of(kind, gold[one["text"].strip()])) for one in records]
     answers = exported("doccano", marked_records, tmp_path)
     docs = save_docs(tmp_path / "gold.spacy", [gold[one["text"].strip()] for one in records])
@@ -154,7 +154,7 @@ def shown_labels(tool, record):
 
 def test_a_batch_of_docs_has_the_labels_of_the_gold(round_trip, tmp_path):
     kind, model, test = round_trip
-    ok(calib("select", model, test, "--for", "adapt", "-n", N_DOCS, "--output", tmp_path / "batch.spacy"))
+    ok(calib("rank", model, test, "--to-adapt", "-n", N_DOCS, "--output", tmp_path / "batch.spacy"))
     gold, marks = ([mark for doc in docs_in(file) for mark in marks_of(kind, doc)] for file in (test, tmp_path / "batch.spacy"))
     assert marks
     assert labels_in(marks) <= labels_in(gold)
@@ -187,7 +187,7 @@ def test_every_command_that_reads_gold_refuses_doubtful_texts(
 ):
     model, gold = (calibrated_ner, entity_test) if command[0] == "threshold" else (calibrated, test_file)
     batch = tmp_path / "batch.spacy"
-    ok(calib("select", model, gold, "-n", 5, "--output", batch))
+    ok(calib("rank", model, gold, "--unit", "sentence", "-n", 5, "--output", batch))
     paths = {"MODEL": model, "ANSWERS": batch, "GOLD": gold, "OUT": tmp_path / "out"}
     refuses(calib(*(paths.get(word, word) for word in command)), "5 of the 5 texts in")
     assert not (tmp_path / "out").exists()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from ....pairs.keyed import Digests
 from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Ints
-from ..corpus_parts import UsefulDocs, number_docs
-from ..stored import CorpusFile
 from .orders import Order, priorities, token_values
 from .units import ReviewUnits, labelled_keys, unit_keys, units_of
 
@@ -29,26 +26,22 @@ NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 class QueuePlan:
     """Settings of a queue.
 
-    kind (str): One of units.KINDS. order (Order): What priorities are made of. tags (Sequence[str]): The tags of the order
-    "rare-tag". seed (int): Of random choices. per_word (bool): Divide priorities by the number of words. raw_first (bool):
+    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. raw_first (bool):
     Break ties by raw scores; else the shorter unit comes first (Mejer & Crammer 2010, section 6). min_words (int): Minimum of
     words with a letter or a digit. below_only (bool): Only entities below their cut-off. repeats (bool): Keep units whose text
-    occurs again. n, max_words, per_doc (int | None): Maximum of units, of words, of units of one document.
+    occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
     is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
     labelled already.
     """
 
     kind: str
     order: Order
-    tags: Sequence[str] = ()
     seed: int = 0
-    per_word: bool = False
     raw_first: bool = False
     min_words: int = 0
     below_only: bool = False
     repeats: bool = False
     n: int | None = None
-    max_words: int | None = None
     per_doc: int | None = None
     is_stratified: bool = False
     labelled_keys: Digests | None = None
@@ -58,17 +51,12 @@ class QueuePlan:
         """How units are chosen: at random from all, or by doubt."""
         return AT_RANDOM if self.is_stratified or (self.order.aggregation == "random" and not self.below_only) else BY_DOUBT
 
-    @property
-    def compares_all(self) -> bool:
-        """Whether the choice depends on all units of all corpora, rather than on the best ones so far."""
-        return self.is_stratified or self.labelled_keys is not None or self.max_words is not None or self.per_doc is not None
-
 
 @dataclass(frozen=True, eq=False)
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document, or of the Doc if there are several corpora. words (NDArray[int32]): Number of
+    documents (Ints): Number of the document. words (NDArray[int32]): Number of
     words. scores (Floats): Priority. ties (NDArray): Order of units with equal priorities, the smallest first. keys (Digests):
     From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED or SHORT.
     """
@@ -87,26 +75,20 @@ class UnitPool:
     def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
         """Build the pool of one corpus. values (Floats): Value of each token, from `token_values`, shape (n_tokens,)."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
-        scores = priorities(corpus, units, plan.order, values, plan.seed) / (words.clip(1) if plan.per_word else 1)
-        is_eligible = (units.counts(corpus.lengths * corpus.is_word) >= plan.min_words) & (
-            (plan.order.aggregation != "any") | (scores > -np.inf)
-        )
+        if plan.is_stratified:
+            scores = units.sums(values) / words.clip(1)
+        else:
+            scores = priorities(corpus, units, plan.order, values, plan.seed)
+        is_eligible = units.counts(corpus.lengths * corpus.is_word) >= plan.min_words
         is_accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
         return cls(
-            corpus.documents_of(docs) if corpus.numbers is None else corpus.numbers[docs],
+            corpus.documents_of(docs),
             words,
             scores,
             units.raw if plan.raw_first else words,
             unit_keys(corpus, units),
             np.select([is_accepted, ~is_eligible], [ACCEPTED, SHORT], IN).astype(np.int8),
         )
-
-    @classmethod
-    def concatenate(cls, pools: Sequence[UnitPool]) -> UnitPool:
-        columns: dict[str, Any] = {
-            column.name: np.concatenate([getattr(pool, column.name) for pool in pools]) for column in fields(cls)
-        }
-        return cls(**columns)
 
     def sort(self) -> Ints:
         """Return the indices of all units, highest priority first; ties by `ties`, then in text order."""
@@ -120,7 +102,7 @@ class Queue:
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
     Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
     first to last. left_out (dict): Number of units left out, "accepted", "too_short" and "repeats", and of "labelled" ones.
-    has_candidates (bool): Whether any unit could be chosen with a large budget. n_blocks (int): Number of corpora read.
+    has_candidates (bool): Whether any unit could be chosen with a large budget.
     sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
@@ -131,7 +113,6 @@ class Queue:
     order: Ints
     left_out: dict[str, int]
     has_candidates: bool
-    n_blocks: int
     sampling: str = BY_DOUBT
 
 
@@ -165,83 +146,22 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike 
     if plan.is_stratified:
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
-        units = _take_within_budget(candidates, words, plan.n, plan.max_words)
+        units = candidates if plan.n is None else candidates[: max(0, plan.n)]
     return Selection(units, left_out, len(candidates) > 0)
 
 
-def queue_of(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make the queue of successive corpora. count: Called with each corpus if there are several. RAISES C468: no temporary file."""
-    corpora = number_docs(corpora)
-    return _compare_all(corpora, plan, count) if plan.compares_all else _keep_best(corpora, plan, count)
-
-
-def _keep_best(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make a queue, with only the Docs of the best units so far in memory."""
-
-    def find_docs(corpus: ScoredCorpus) -> Ints:
-        queue = _make_queue(corpus, plan)
-        return np.unique(corpus.docs[queue.units.firsts[queue.order]])
-
-    useful_docs = UsefulDocs(find_docs, count)
-    for corpus in corpora:
-        useful_docs.add(corpus)
-    return _make_queue(useful_docs.corpus, plan, useful_docs.n_blocks)
-
-
-def _make_queue(corpus: ScoredCorpus, plan: QueuePlan, n_blocks: int = 1) -> Queue:
-    units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order, plan.tags)
+def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
+    """Make the queue of a corpus."""
+    units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order)
     pool = UnitPool.from_corpus(corpus, units, values, plan)
     labelled = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
-    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, labelled), n_blocks, plan.sampling)
-
-
-def _compare_all(corpora: Iterable[ScoredCorpus], plan: QueuePlan, count: Callable[[ScoredCorpus], None]) -> Queue:
-    """Make a queue, with only a few numbers per unit in memory; the Docs are in a temporary file."""
-    corpus_file, pools = CorpusFile(), []
-    labelled = labelled_texts = NO_DIGESTS if plan.labelled_keys is None else plan.labelled_keys
-    for corpus in corpora:
-        if corpus.numbers is None:
-            return _make_queue(corpus, plan)
-        units = units_of(corpus, plan.kind)
-        pools.append(UnitPool.from_corpus(corpus, units, token_values(corpus, plan.order, plan.tags), plan))
-        corpus_file.add(corpus)
-        count(corpus)
-        labelled = np.union1d(labelled, labelled_keys(corpus, units, pools[-1].keys, labelled_texts))
-    pool = UnitPool.concatenate(pools)
-    selection = select_units(pool, plan, labelled)
-    docs = pool.documents[selection.order]
-    corpus = corpus_file.read_docs(np.unique(docs)) if len(docs) else corpus
-    units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order, plan.tags)
-    index_in_doc = selection.order - np.searchsorted(pool.documents, docs)
-    order = np.searchsorted(corpus.numbers_of_docs[corpus.docs[units.firsts]], docs) + index_in_doc
-    scores = np.zeros(len(units))
-    scores[order] = pool.scores[selection.order]
-    return Queue(corpus, units, values, scores, order, *selection[1:], len(pools), plan.sampling)
+    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, labelled), plan.sampling)
 
 
 def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> Ints:
     """Return the units whose text is neither labelled nor that of an earlier unit. keys (Digests): By index of the unit."""
     order = order[~np.isin(keys[order], np.asarray(labelled_unit_keys, dtype=np.uint64))]
     return order[np.sort(np.unique(keys[order], return_index=True)[1])]
-
-
-def _take_within_budget(order: Ints, words: ArrayLike, n: int | None, max_words: int | None) -> Ints:
-    """Return the first units, up to n and max_words; a unit with more words than are left is skipped.
-
-    order (Ints): Units, best first, shape (n_units,). words (ArrayLike): Number of words of each, (n_units,).
-    """
-    if max_words is None:
-        return order if n is None else order[: max(0, n)]
-    units: list[int] = []
-    sizes, budget = np.asarray(words), max_words
-    smallest = int(sizes.min(initial=max_words))
-    for unit, size in zip(order.tolist(), sizes.tolist(), strict=True):
-        if budget < smallest or (n is not None and len(units) >= n):
-            break
-        if size <= budget:
-            units.append(unit)
-            budget -= size
-    return np.array(units, dtype=np.intp)
 
 
 # A random sample of documents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from ....gold.tool_exports import BY_DOUBT
 from ....pairs.documents import DOCUMENT
 from ....pairs.scored_corpus import UNKNOWN, ScoredCorpus
 from ....types import OUTSIDE, Floats
-from ..stored import LazySequence
 from .choosing import Queue
 from .units import ReviewUnits
 
@@ -77,19 +76,19 @@ class Task:
 
 
 def tasks_of(
-    queue: Queue, tags: Collection[str] = (), asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None
-) -> LazySequence[Task]:
-    """Return a task for each unit of the queue, made when it is read.
+    queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None
+) -> list[Task]:
+    """Return a task for each unit of the queue.
 
-    tags (Collection[str]): Rare tags that were searched. asks_each_span (bool): Whether each span is a separate question.
+    asks_each_span (bool): Whether each span is a separate question.
         gold_names (Mapping | None): Entity label of the pipeline -> label of the gold, which annotators know.
     """
     errors = queue.units.sums(np.where(queue.corpus.is_counted, 1 - queue.corpus.calibrated, np.nan))
-    return LazySequence(len(queue.order), lambda index: _task(queue, index, errors, tags, asks_each_span, gold_names or {}))
+    return [_task(queue, index, errors, asks_each_span, gold_names or {}) for index in range(len(queue.order))]
 
 
 def _task(
-    queue: Queue, index: int, errors: Floats, tags: Collection[str], asks_each_span: bool, gold_names: Mapping[str, str]
+    queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_names: Mapping[str, str]
 ) -> Task:
     """Return the task at this rank of the queue: its text, spans, scores and where it comes from."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
@@ -97,7 +96,7 @@ def _task(
     doc, right, whole = int(corpus.docs[unit_first]), int(units.right[number]), units.kind == DOCUMENT
     first, last = _find_context(corpus, unit_first, unit_last)
     offset, has_row, tokens = int(corpus.doc_starts[doc]), units.kind == corpus.row_unit, _offsets(corpus, first, last)
-    reason = find_reason(corpus, unit_first, unit_last, queue.values, tags) if whole or units.kind == "sentence" else None
+    reason = find_reason(corpus, unit_first, unit_last, queue.values) if whole or units.kind == "sentence" else None
     focus, tag_scores = corpus.text(unit_first, unit_last), sort_tags(corpus, unit_first) if has_row else {}
     if reason is not None and not has_row:
         focus, tag_scores = reason["word"], {reason["tag"]: reason["probability"], **reason["alternatives"]}
@@ -109,7 +108,7 @@ def _task(
         unit=units.kind,
         has_one_label=bool(units.labels[number] >= 0),
         focus=focus,
-        doc=int(corpus.numbers_of_docs[doc]),
+        doc=doc,
         sentence=None if whole else int(corpus.sentences[unit_first] - corpus.sentences[offset]),
         start=None if corpus.row_unit == DOCUMENT else unit_first - offset,
         end=None if corpus.row_unit == DOCUMENT else unit_last - offset,
@@ -196,7 +195,7 @@ def sort_tags(corpus: ScoredCorpus, token: int) -> dict[str, float]:
     return {corpus.names[tag]: score for tag, score in sorted(scores, key=lambda pair: -pair[1])}
 
 
-def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats, tags: Collection[str] = ()) -> dict[str, Any]:
+def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats) -> dict[str, Any]:
     """Return the token with the highest value among those from `first` to before `last`, with its tags.
 
     RETURNS (dict): "token" (index in the unit) and "word", None if documents are the rows; its predicted "label"; "tag": the
@@ -210,7 +209,7 @@ def find_reason(corpus: ScoredCorpus, first: int, last: int, values: Floats, tag
     # The score of the label may be below the threshold.
     scores = {**sort_tags(corpus, token), **({} if label in raw else {label: float(corpus.calibrated[token])})}
     names = sorted(scores, key=lambda name: -scores[name])
-    tag = next((name for name in names if name in tags), label)
+    tag = label
     return {
         "token": None if corpus.row_unit == DOCUMENT else token - first,
         "word": None if corpus.row_unit == DOCUMENT else str(corpus.words[token]),

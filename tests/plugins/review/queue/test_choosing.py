@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.pairs.keyed import digest
-from spacy_calib.plugins.review.corpus_parts import select_docs
 from spacy_calib.plugins.review.queue.choosing import (
     ACCEPTED,
     IN,
@@ -23,13 +21,12 @@ from spacy_calib.plugins.review.queue.choosing import (
     select_units,
     stratified_sample,
 )
-from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW
-from spacy_calib.plugins.review.queue.tasks import tasks_of
+from spacy_calib.plugins.review.queue.orders import REVIEW
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import corpus_of
 from tests.strategies import arrays, tied_score
 
-PLAN = QueuePlan("sentence", LABEL["least-confident"])
+PLAN = QueuePlan("sentence", REVIEW["calibrated"])
 
 
 def pool(scores, words=None, docs=None, keys=None, left_out=None):
@@ -60,9 +57,6 @@ ROUNDS = {"scores": [9, 8, 7, 3, 6, 1], "docs": [0, 0, 0, 1, 2, 2]}
             [1, 2, 3, 0, 4],
         ),  # of equal ones the shorter, then the first
         ({"scores": [1, 2, 3, 4], "n": 2}, [3, 2]),
-        ({"scores": [4, 3, 2, 1], "words": [5, 6, 4, 1], "max_words": 10}, [0, 2, 3]),  # what does not fit is passed over
-        ({"scores": [4, 3, 2, 1], "words": [5, 6, 4, 1], "max_words": 10, "n": 2}, [0, 2]),
-        ({"scores": [4, 3], "words": [5, 6], "max_words": 4}, []),
         ({"scores": [1, 2, 3, 2], "keys": "abab"}, [2, 1]),  # one text once
         ({"scores": [1, 2, 3], "keys": "abc", "excluded": {"b", "z"}}, [2, 0]),
         ({**ROUNDS, "per_doc": 2}, [0, 4, 3, 1, 5]),
@@ -101,15 +95,13 @@ def test_tokenizers_differ_in_white_space_only():
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(1, 6), st.integers(0, 2), st.integers(0, 4)), min_size=1, max_size=15),
     st.integers(1, 8),
-    st.integers(1, 20),
     st.integers(1, 3),
 )
-def test_every_bound_holds(rows, n, max_words, per_doc):
+def test_every_bound_holds(rows, n, per_doc):
     scores, words, docs, texts = (list(column) for column in zip(*rows, strict=True))
     keys = [str(text) for text in texts]
-    found = chosen(scores, words, docs, keys, n=n, max_words=max_words, per_doc=per_doc, excluded={"4"})
+    found = chosen(scores, words, docs, keys, n=n, per_doc=per_doc, excluded={"4"})
     assert len(found) <= n
-    assert sum(words[i] for i in found) <= max_words
     assert all([docs[i] for i in found].count(doc) <= per_doc for doc in docs)
     assert len({keys[i] for i in found} - {"4"}) == len(found)
     # Without bounds every text is there, whatever the order.
@@ -173,81 +165,6 @@ def test_the_long_ones_are_spread_over_their_doubt():
     assert (found // 15).tolist() == [0, 1, 2, 3]
 
 
-WORDS = ("old", "dog", "sees", "red", "duck")
-
-
-def made_up(rng):
-    """Docs of a few sentences of a few words, so that texts recur in them and in others."""
-    sentence = [[(str(rng.choice(WORDS)), "A") for _ in range(rng.integers(1, 4))] for _ in range(12)]
-    docs = [[sentence[i] for i in rng.integers(12, size=rng.integers(1, 4))] for _ in range(20)]
-    scored = [[[(word, tag, {"A": float(rng.random()), "B": 0.3}) for word, tag in one] for one in doc] for doc in docs]
-    return corpus_of(scored, [(3, 0, 1, "PER", 0.5)])
-
-
-def parts_of(corpus, size):
-    """The same in parts, each as if it were alone."""
-    parts = (select_docs(corpus, np.arange(first, min(first + size, corpus.n_docs))) for first in range(0, corpus.n_docs, size))
-    return [replace(part, numbers=None, doc_documents=np.arange(part.n_docs)) for part in parts]  # as files of texts have it
-
-
-def told(queue):
-    """What a queue says, but for how many corpora there were, to nine digits."""
-    tasks = list(tasks_of(queue))
-    rounded = [[round(value, 9) for value in (task.score, task.raw, task.expected_errors)] for task in tasks]
-    plain = [replace(task, score=0, raw=0, expected_errors=0, spans=[]) for task in tasks]
-    return plain, rounded, queue.has_candidates
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        QueuePlan("sentence", LABEL["least-confident"], max_words=9),
-        QueuePlan("sentence", LABEL["margin"], max_words=6),
-        QueuePlan("sentence", LABEL["least-confident"], n=7, per_doc=1),
-        QueuePlan("sentence", LABEL["entropy"], n=12, per_doc=2),
-        QueuePlan("sentence", LABEL["least-confident"], n=6),
-        QueuePlan("document", LABEL["expected-errors"], n=4),
-        QueuePlan("document", LABEL["expected-errors"], per_word=True, is_stratified=True, n=5),
-        QueuePlan("token", REVIEW["calibrated"], raw_first=True, n=9),
-        QueuePlan("sentence", REVIEW["margin"], raw_first=True, min_words=2, n=9, repeats=True),
-        QueuePlan("entity", REVIEW["calibrated"], raw_first=True, n=9),
-    ],
-)
-@pytest.mark.parametrize("excluded", [False, True])
-def test_corpora_one_after_the_other_give_the_queue_of_the_whole(plan, excluded):
-    for seed in range(2):
-        corpus = made_up(np.random.default_rng(seed))
-        texts = [corpus.text(*corpus.doc_starts[[i, i + 1]]) for i in (0, 7, 13)]
-        own = replace(plan, labelled_keys=digests(texts)) if excluded else plan
-        wanted = queue_of([corpus], own, lambda _: None)
-        for size in (2, 7, 20):
-            seen = Counter()
-            found = queue_of(parts_of(corpus, size), own, lambda part: seen.update([len(part)]))  # noqa: B023
-            assert told(found) == told(wanted)
-            if own.compares_all:
-                assert found.left_out == wanted.left_out
-            assert found.n_blocks == -(-20 // size)
-            assert sum(seen.values()) == (found.n_blocks if found.n_blocks > 1 else 0)
-
-
-def test_a_random_order_of_parts():
-    corpus = made_up(np.random.default_rng(0))
-    plan = QueuePlan("sentence", LABEL["random"], n=6)
-    found = [
-        [task.text for task in tasks_of(queue_of(parts_of(corpus, size), own, lambda _: None))]
-        for own in (plan, replace(plan, labelled_keys=digests([])))
-        for size in (2, 5)
-    ]
-    assert found[1:] == [found[0]] * 3
-
-
-def test_parts_without_anything_to_choose():
-    parts = parts_of(made_up(np.random.default_rng(0)), 4)
-    for limits, possible in (({"max_words": 20, "min_words": 500}, False), ({"max_words": 1, "min_words": 2}, True)):
-        queue = queue_of(parts, replace(PLAN, **limits), lambda _: None)
-        assert (len(queue.order), queue.has_candidates) == (0, possible)
-
-
 DASHES = [("------", "X", {"X": 0.4})]
 TALK = [("Fish", "N", {"N": 0.6}), ("swim", "V", {"V": 0.8}), (".", "P", {"P": 0.9})]
 MIXED = corpus_of([[TALK, DASHES], [TALK], [DASHES]])
@@ -255,7 +172,7 @@ MIXED = corpus_of([[TALK, DASHES], [TALK], [DASHES]])
 
 @pytest.mark.parametrize(("least", "short"), [(0, 0), (1, 2), (2, 2), (3, 4)])
 def test_dashes_and_stops_are_no_words(least, short):
-    queue = queue_of([MIXED], replace(PLAN, min_words=least, repeats=True), lambda _: None)
+    queue = queue_of(MIXED, replace(PLAN, min_words=least, repeats=True))
     assert (queue.left_out["too_short"], len(queue.order)) == (short, 4 - short)
 
 
@@ -263,7 +180,7 @@ def test_equal_ones_are_ordered_by_the_raw_scores_where_that_is_wanted():
     corpus = corpus_of([[[("a", "A", {"A": 0.5}), ("b", "A", {"A": 0.5}), ("c", "A", {"A": 0.5})]]])
     corpus = replace(corpus, raw=np.array([0.4, 0.2, 0.3]))
     orders = [
-        queue_of([corpus], QueuePlan("token", REVIEW["calibrated"], raw_first=raw), lambda _: None).order
+        queue_of(corpus, QueuePlan("token", REVIEW["calibrated"], raw_first=raw)).order
         for raw in (True, False)
     ]
     assert [order.tolist() for order in orders] == [[1, 2, 0], [0, 1, 2]]
@@ -272,6 +189,6 @@ def test_equal_ones_are_ordered_by_the_raw_scores_where_that_is_wanted():
 def test_entities_that_reach_their_cut_off_are_left_out():
     corpus = corpus_of([[TALK]], [(0, 0, 1, "B", 0.5), (0, 1, 2, "B", 0.8), (0, 2, 3, "B", 0.6)])
     corpus = replace(corpus, spans=replace(corpus.spans, accept=np.array([0, 1, -1], dtype=np.int8)))
-    queue = queue_of([corpus], QueuePlan("entity", REVIEW["calibrated"], below_only=True), lambda _: None)
+    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], below_only=True))
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.review.queue.choosing import QueuePlan, queue_of
 from spacy_calib.plugins.review.queue.findings import (
-    UnitSums,
     average_precision,
     compare_orders,
     dense_ranks,
@@ -21,7 +19,7 @@ from spacy_calib.plugins.review.queue.findings import (
 from spacy_calib.plugins.review.queue.orders import REVIEW
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import corpus_of
-from tests.plugins.review.queue.corpora import DOCS, MORE, SPANS, small
+from tests.plugins.review.queue.corpora import DOCS, small
 
 ERRORS = st.lists(st.booleans(), min_size=1, max_size=40)
 
@@ -98,22 +96,3 @@ def test_without_gold_there_is_nothing_to_compare():
 def test_expected_shares_weigh_by_the_probability_of_an_error():
     corpus = corpus_of([[[("a", "X", {"X": 0.9}), ("b", "X", {"X": 0.5}), ("c", "X", {"X": 0.6}), ("d", "X", {"X": 1.0})]]])
     assert expected_recall(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
-
-
-PLAN = QueuePlan("token", REVIEW["calibrated"], raw_first=True)
-
-
-def test_sums_of_units_tell_what_units_do():
-    whole = corpus_of([*DOCS, *MORE], SPANS)
-    units = units_of(whole, "token")
-    sums = UnitSums(PLAN)
-    for part in (corpus_of(DOCS, SPANS), corpus_of(MORE)):
-        sums.add(part)
-    wanted = queue_of([whole], PLAN, sums.add).left_out
-    assert (sums.n, wanted["repeats"]) == (len(units), 3)
-    assert sums.count_left_out().items() <= wanted.items()
-    assert sums.expected_wrong == pytest.approx((1 - units.calibrated).sum())
-    assert sums.expected_recall((0.1, 0.4, 1.0)) == pytest.approx(expected_recall(units, (0.1, 0.4, 1.0)), rel=1e-4)
-    assert list(sums.tags) == whole.tags_met() == ["D", "N", "V", "S", "I", "X"]
-    assert UnitSums(PLAN).expected_recall((0.5,)) == [None]
-    assert UnitSums(replace(PLAN, repeats=True)).count_left_out()["repeats"] == 0

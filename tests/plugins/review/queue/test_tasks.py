@@ -5,7 +5,7 @@ import pytest
 
 from spacy_calib.plugins.review.queue.choosing import Queue
 from spacy_calib.plugins.review.queue.formats import to_record
-from spacy_calib.plugins.review.queue.orders import LABEL, REVIEW, priorities, token_values
+from spacy_calib.plugins.review.queue.orders import REVIEW, priorities, token_values
 from spacy_calib.plugins.review.queue.tasks import N_ALTERNATIVES, find_reason, tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import SMALL_CORPUS, corpus_of
@@ -15,7 +15,7 @@ from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 def queue_in(corpus, kind, order=None, by=REVIEW["calibrated"]):
     units, values = units_of(corpus, kind), token_values(corpus, by)
     places = np.arange(len(units)) if order is None else np.array(order)
-    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, {}, True, 1)
+    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, {}, True)
 
 
 def tasks(corpus, kind, order=None):
@@ -84,7 +84,7 @@ def test_offsets_cut_the_text_into_its_tokens(kind):
 
 
 def rows_of(corpus, chosen, unit="sentence"):
-    return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen, LABEL["least-confident"]))]
+    return [to_record(task) for task in tasks_of(queue_in(corpus, unit, chosen, REVIEW["calibrated"]))]
 
 
 def test_a_record_says_where_and_why():

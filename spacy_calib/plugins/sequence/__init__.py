@@ -1,1 +1,0 @@
-"""Sequence models with exact marginals, as trainable components."""

@@ -1,1 +1,0 @@
-"""Exact inference in linear chains of labels. Knows arrays, never Docs or components."""

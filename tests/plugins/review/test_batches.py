@@ -1,0 +1,121 @@
+"""`spacy calib rank` of unlabelled texts: batches from unlabelled text, through the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+from tests.cli.conftest import annotated, calib, docs_in, json_of, ok
+from tests.conftest import made_up_sentences
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory):
+    """40 documents of two sentences with sentence starts and nothing else; one text stands twice. Not to be changed."""
+    nlp = spacy.blank("xx")
+    sentences = [[word for word, _ in sentence] for sentence in made_up_sentences(80, seed=31)]
+    docs = []
+    for first, second in zip(sentences[::2], sentences[1::2], strict=True):
+        starts = [True, *[False] * (len(first) - 1), True, *[False] * (len(second) - 1)]
+        docs.append(Doc(nlp.vocab, words=first + second, sent_starts=starts, user_data={"id": len(docs)}))
+    path = tmp_path_factory.mktemp("pool") / "pool.spacy"
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def calibrated(model, dev, tmp_path_factory):
+    """The fitted pipeline without its sentence recognizer: the sentences are those of the pool."""
+    folder = tmp_path_factory.mktemp("tagging")
+    spacy.load(model, exclude=["senter"]).to_disk(folder / "model")
+    ok(calib("fit", folder / "model", dev, folder / "calibrated", "--silent"))
+    return folder / "calibrated"
+
+
+def select(model, pool, *options):
+    return json_of("rank", model, pool, *(() if "--to-adapt" in options else ("--unit", "sentence")), *options)
+
+
+def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
+    every = select(calibrated, pool, "--to-adapt", "--n", 100)
+    assert (every["unit"], len(every["ranked"])) == ("document", 40)
+    for row in every["ranked"]:
+        assert row["priority"] == pytest.approx(row["expected_errors"] / row["words"])
+        assert row["sentence"] is None
+    # The shortest ones, of a tenth of the words, are left out of a smaller batch.
+    by_words = sorted(row["words"] for row in every["ranked"])
+    least = by_words[int(np.searchsorted(np.cumsum(by_words), sum(by_words) / 10))]
+    order = sorted(row["priority"] for row in every["ranked"] if row["words"] >= least)
+    size, over = divmod(len(order), 4)
+    batches = [select(calibrated, pool, "--to-adapt", "--n", 4, "--seed", seed)["ranked"] for seed in (1, 1, 2)]
+    for rows in batches:
+        assert all(row["words"] >= least for row in rows)
+        for place, score in enumerate(sorted(row["priority"] for row in rows)):
+            # Those over, which no part holds, may stand anywhere between them.
+            assert place * size <= order.index(score) < (place + 1) * size + over
+    assert batches[0] == batches[1] != batches[2]
+
+    path = tmp_path / "batch.spacy"
+    calib("rank", calibrated, pool, "--to-adapt", "--output", path)
+    assert len(docs_in(path)) == 10
+    more = select(calibrated, pool, "--to-adapt", "--n", 30, "--exclude", path)
+    first = {row["text"] for row in select(calibrated, pool, "--to-adapt")["ranked"]}
+    assert {row["text"] for row in more["ranked"]} == {row["text"] for row in every["ranked"]} - first
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy", "json"])
+def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix):
+    path = tmp_path / f"batch.{suffix}"
+    first = select(calibrated, pool, "--n", 6, "--output", path)
+    if suffix == "json":
+        assert json.loads(path.read_text(encoding="utf8")) == first
+        return
+    second = select(calibrated, pool, "--n", 6, "--exclude", path)
+    assert second["labelled"] >= 6
+    assert not {row["text"] for row in first["ranked"]} & {row["text"] for row in second["ranked"]}
+    both = select(calibrated, pool, "--n", 12)
+    assert [row["text"] for row in both["ranked"]] == [row["text"] for row in first["ranked"] + second["ranked"]]
+
+
+def test_docs_to_correct(calibrated, pool, tmp_path):
+    path = tmp_path / "batch.spacy"
+    rows = select(calibrated, pool, "--n", 6, "--output", path)["ranked"]
+    predicted = annotated(calibrated, pool)
+    for doc, row in zip(docs_in(path), rows, strict=True):
+        source = predicted[row["doc"]][row["start"] : row["end"]]
+        assert [token.tag_ for token in doc] == [token.tag_ for token in source]
+        assert [token.text for token in doc] == [token.text for token in source]
+        assert [t._.calib_score for t in doc] == pytest.approx([t._.calib_score for t in source], abs=1e-6)
+        assert doc.user_data["id"] == row["doc"]
+
+
+def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):
+    """Wherever the pipeline sees sentences begin: a text is labelled as a whole."""
+    texts = [" ".join(token.text for token in doc) for doc in docs_in(pool)]
+    (tmp_path / "pool.txt").write_text("\n".join(texts))
+    (tmp_path / "labelled.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts[5:]))
+    left = select(calibrated, tmp_path / "pool.txt", "--exclude", tmp_path / "labelled.jsonl", "--n", 100)
+    assert {row["doc"] for row in left["ranked"]} <= set(range(5))
+    assert left["excluded"] == left["pool"]["units"] - sum(row["doc"] < 5 for row in left["ranked"]) > 0
+
+
+def test_a_batch_of_docs_says_where_its_sentences_came_from(calibrated, tmp_path):
+    (tmp_path / "pool.jsonl").write_text('{"text": ""}\n{"text": "the dog runs .", "id": 5}\n')
+    select(calibrated, tmp_path / "pool.jsonl", "--output", tmp_path / "batch.spacy")
+    (doc,) = docs_in(tmp_path / "batch.spacy")
+    assert doc.user_data["calib_origin"] == {"line": 2, "id": 5}
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the file system takes no such names")
+def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, tmp_path):
+    data = tmp_path / os.fsdecode(b"caf\xe9.spacy")
+    shutil.copy(test_file, data)
+    select(calibrated, data, "--n", 3, "--output", tmp_path / "batch.spacy")
+    assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3
