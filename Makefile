@@ -23,7 +23,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo docs-real printed notebooks test test-lowest lowest-python test-versions coverage docs reference bench-smoke lint figures figures-check house release-check clean
+.PHONY: help demo docs-real printed notebooks test test-lowest lowest-python test-versions coverage docs reference lint release-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -67,9 +67,8 @@ docs: $(VENV)/docs.stamp ## the site, in site/; a warning is an error
 	$(VENV)/bin/python -m tests.docs.notebooks --check
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --quiet
 
-reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public, the notebooks, the drawing
+reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public, the notebooks
 	$(VENV)/bin/python scripts/docs_commands.py
-	$(VENV)/bin/python scripts/tools/house.py --svg docs/house.svg
 	$(VENV)/bin/python -m tests.docs.notebooks
 
 release-check: $(VENV)/release.stamp ## build what would be released, and run README.md with it on each of Python $(VERSIONS)
@@ -77,18 +76,6 @@ release-check: $(VENV)/release.stamp ## build what would be released, and run RE
 	$(VENV)/bin/python -m build --outdir dist .
 	$(VENV)/bin/python -m twine check --strict dist/*
 	$(VENV)/bin/python scripts/release_check.py dist --versions $(VERSIONS)
-
-figures: $(VENV)/test.stamp $(VENV)/demo.stamp ## make the figures of the pages that are older than the code (hours; goes on where it was broken off); FIGURES=NAME or a page, see docs/figures.json
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python scripts/figures.py $(FIGURES)
-
-figures-check: $(VENV)/test.stamp ## list which version the figures of each page are of, and which are older than the code
-	$(VENV)/bin/python scripts/figures.py --check
-
-house: ## the rooms of the package, and where a module, class or function is too large
-	$(PYTHON) scripts/tools/house.py
-
-bench-smoke: $(VENV)/test.stamp ## every script of scripts/, small, on made-up data
-	$(VENV)/bin/python scripts/bench_smoke.py
 
 lint: $(VENV)/lint.stamp ## ruff, mypy, and the form of the workflows
 	$(VENV)/bin/ruff check --no-cache .

@@ -23,7 +23,7 @@ from frame import ROOT, make_parser, say
 from quality import page
 from quality.data import DATA_SETS, DataSet, load, prepare
 from quality.judge import LOSSES, against, figures, floors, never_worse
-from quality.ours import AUTO, PAPER, Outcome, Task, methods, promises, write_pairs
+from quality.ours import AUTO, PAPER, Outcome, Task, methods, write_pairs
 from quality.peers import PEERS, PeerResult, run_peers
 
 from spacy_calib.types import Floats
@@ -38,7 +38,7 @@ def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_sample
     task = Task(held)
     write_pairs(task, folder)
     outcomes: dict[str, Outcome] = {}
-    for method, run in methods(name):
+    for method, run in methods():
         say(f"{name}: {method} ...")
         outcomes[method] = run(task)
     found = run_peers(folder, cache, cache / "quality" / "peer-scores", peers, limit) if peers else []
@@ -46,7 +46,6 @@ def run_set(name: str, cache: Path, peers: Sequence[str], limit: float, n_sample
     return {
         **describe(held, task),
         **judge(task, outcomes, theirs, n_samples),
-        "promises": [asdict(one) for one in promises(task)],
         "peers": [peer_row(one, task) for one in found],
     }
 
@@ -101,7 +100,7 @@ def peer_row(one: PeerResult, task: Task) -> dict[str, Any]:
     return row
 
 
-# What auto promises
+# What is asked of auto
 
 
 def better(row: dict[str, Any], loss: str) -> bool:

@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 import spacy
 from frame import bare, between, docs_in, estimated, head, make_parser, row, save_tables
+from papers.coref.calibration import PairCalibration
+from papers.coref.figures import FIGURES, NOTHING, Shares
+from papers.coref.mentions import aligned_gold, clusters_in
+from papers.coref.pairs import pair_probabilities
+from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from tqdm import tqdm
 
+from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
-from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
-from papers.coref.calibration import PairCalibration
-from spacy_calib.calibration.recalibrators import Beta
-from papers.coref.figures import FIGURES, NOTHING, Shares
-from papers.coref.pairs import pair_probabilities
-from papers.coref.mentions import aligned_gold, clusters_in
 from spacy_calib.types import Floats, Ints
 
 # Of Nguyen & O'Connor (2015), section 4 and figure 5.

@@ -30,6 +30,7 @@ from tqdm import tqdm
 from wasabi import msg
 
 from spacy_calib import fit, pretrained
+from spacy_calib.cli.fit_command import fit as fit_command
 from spacy_calib.cli.shared.examples import read_examples, run_pipes
 from spacy_calib.metrics import accuracy, gmce, log_loss, mean_gmce_floor, noise_floor, smce
 from spacy_calib.metrics.calibration_errors import mean_of
@@ -185,12 +186,14 @@ def main(
     steps = {"training.max_steps": max_steps, "training.eval_frequency": min(400, max_steps)}
     trained = train_pipeline(corpus, output / "training", {**SMALLER, **steps})
     step("3. A first look: calib fit --method isotonic")
-    given = {"component": "morphologizer", "force": True}
-    fit(trained, corpus / "fit.spacy", calibrated, method="isotonic", **given)
+    fit(trained, corpus / "fit.spacy", calibrated, component="morphologizer", method="isotonic", force=True)
     show_example(spacy.load(calibrated))
     msg.text("Scores: the probability that part of speech and features are right.")
     step("4. The default: calib fit chooses among methods")
-    fit(trained, corpus / "fit.spacy", calibrated, train_data=corpus / "train.spacy", silent=False, **given)
+    fit_command(
+        str(trained), corpus / "fit.spacy", calibrated,
+        component=["morphologizer"], train_data=corpus / "train.spacy", force=True, silent=False,
+    )  # fmt: skip
     step("5. Evaluation in-domain and out-of-domain")
     prepare(corpus, ["petrogold", "dantestocks"], EVERY)
     nlp = spacy.load(calibrated)

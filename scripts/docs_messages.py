@@ -79,7 +79,6 @@ WARNINGS = {
     "CW14": "The labelled texts are texts of the fit: label new ones, and adapt again.",
     "CW19": "Labels are missing in the source: add them to its `labels`.",
     "CW21": "Gold labels without a column count as wrong: add the columns.",
-    "CW23": "Some Docs get no forecast: set the sentences or labels that the forecast needs.",
     "CW24": "Scores were computed at half precision: run on the same kind of device, or fit at full precision.",
     "CW40": "A plug-in cannot be loaded and is left out: fix or uninstall its package.",
     "CW55": "Tokens have two accepted labels: reject one of them, and export again.",

@@ -1,7 +1,7 @@
 """What MkDocs does for the site besides rendering docs/ (named in mkdocs.yml under `hooks`).
 
 - `::: spacy_calib.fit` names what people import; the page is made from the module where that stands today.
-- `<!-- made: tree -->` and `<!-- made: numbers -->` become what scripts/tools/house.py reads from the code, `<!-- made: registries -->` what is registered.
+- `<!-- made: registries -->` becomes what is registered.
 - README.md, CONTRIBUTING.md and CHANGELOG.md of the repository are pages, too.
 - Relative links to other files outside docs/ become whole addresses of the repository.
 - `<picture>` becomes two pictures, of which the theme shows one, as a reader can switch its colours.
@@ -25,8 +25,6 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))  # MkDocs loads this file by its path
-
-from tools import house  # noqa: E402
 
 from spacy_calib import CalibError  # noqa: E402
 from spacy_calib.about import __url__  # noqa: E402
@@ -75,10 +73,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Fill in what is made from the code, and make links work on the site."""
-    if "<!-- made: " in markdown:
-        read = house.read_house(ROOT / "spacy_calib")
-        for word, text in (("tree", house.tree(read)), ("numbers", house.numbers(read)), ("registries", registries())):
-            markdown = markdown.replace(f"<!-- made: {word} -->", text)
+    if "<!-- made: registries -->" in markdown:
+        markdown = markdown.replace("<!-- made: registries -->", registries())
     return re.sub(r"^::: (\S+)$", _with_home, links_of_site(markdown, page.file.src_uri), flags=re.M)
 
 

@@ -24,7 +24,7 @@ from pretrain.sources import ENTITIES, TEXT_FORMS, to_examples
 from sklearn.isotonic import IsotonicRegression
 
 from spacy_calib.metrics import calibration_error, log_loss
-from spacy_calib.pipe.loading import load_with_factories
+from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats
 

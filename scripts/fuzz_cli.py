@@ -26,15 +26,14 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import spacy
 import typer
 from frame import ROOT, make_parser
-from made_up import ENTITIES, sentences
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -44,6 +43,42 @@ from tools.fuzz_state import damaged_bytes
 
 from spacy_calib.cli import LazyCommands
 from spacy_calib.cli.shared.command import Command
+
+WORDS = {
+    "DT": ("DET", "Definite=Def", "the a this every"),
+    "NN": ("NOUN", "Number=Sing", "dog bank market price book light report run study duck"),
+    "NNS": ("NOUN", "Number=Plur", "dogs banks prices books reports runs"),
+    "VBD": ("VERB", "Tense=Past", "saw bought closed found read opened"),
+    "VBZ": ("VERB", "Tense=Pres", "sees buys reports runs books studies"),
+    "JJ": ("ADJ", "Degree=Pos", "old light open new green"),
+    "RB": ("ADV", "_", "early often back well"),
+    "IN": ("ADP", "_", "in on of under like"),
+    "NNP": ("PROPN", "Number=Sing", "Anna Paris Google Smith May"),
+    ".": ("PUNCT", "_", ". ! ?"),
+}
+TEMPLATES = ("DT JJ NN VBD DT NN IN NNP .", "NNP VBZ NNS IN DT NN RB .", "DT NNS IN NNP VBD RB .", "NNP VBD DT JJ NNS .")
+ENTITIES = {"NNP": {"Anna": "PERSON", "Smith": "PERSON", "Paris": "GPE", "Google": "ORG", "May": "DATE"}}
+NOISE = 0.08
+
+
+class Word(NamedTuple):
+    form: str
+    upos: str
+    tag: str
+    feats: str
+
+
+def sentences(n: int, seed: int) -> Iterator[list[Word]]:
+    """Sentences of words that a tagger may well take for something else; some gold tags are wrong."""
+    rng = random.Random(seed)
+    for _ in range(n):
+        made = []
+        for slot in rng.choice(TEMPLATES).split():
+            tag = rng.choice(list(WORDS)) if rng.random() < NOISE else slot
+            upos, feats, _ = WORDS[tag]
+            made.append(Word(rng.choice(WORDS[slot][2].split()), upos, tag, feats))
+        yield made
+
 
 STRANGE = [
     "", " ", "0", "-1", "1", "2", "1.5", "nan", "inf", "1e300", "9" * 30, "a" * 300, "x", "é\u202e", "a\nb", "--", "-", "{}", "[]", "null", "true",
@@ -209,7 +244,7 @@ def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], 
     before, here, whole = Path.cwd(), folder / "here", folder / "whole"
     here.mkdir(parents=True)
     os.chdir(here)
-    one_salt = mock.patch("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)  # equal files for equal seeds
+    one_salt = mock.patch("spacy_calib.pipe.fitting.token_hex", lambda n: "00" * n)  # equal files for equal seeds
     no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
     loaded_once = mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model))
     counted = mock.patch.object(Command, "check_arguments", autospec=True, side_effect=Command.check_arguments)

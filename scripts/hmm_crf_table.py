@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
 from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
+from papers.chains.sums import each_joint
 
 from spacy_calib import TagCalibrator
-from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.metrics import (
     Interval,
     ResampledError,
@@ -43,7 +43,6 @@ from spacy_calib.metrics.calibration_errors import table_of
 from spacy_calib.pairs.bins import make_binner
 from spacy_calib.plugins.report.plot_data import without_remnants
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, RAW_COLOR, quiet_frame
-from papers.chains.sums import each_joint
 from spacy_calib.types import Floats
 
 RAW, CALIBRATED = "raw", "calibrated"
@@ -269,8 +268,6 @@ def study(options: argparse.Namespace) -> None:
     """RAISES CalibError: a picture or file cannot be written."""
     corpus, workshop = CORPORA[options.corpus], Workshop(options.corpus, options.cache, options.most)
     models, size, names = workshop.models(), options.bin_size or corpus.bin_size, list(workshop.columns)
-    for title, model in models.items() if options.models is not None else ():
-        write_folder(options.models / "-".join(title.lower().replace(",", "").split()), model.nlp.to_disk, force=True)
     for name in corpus.tests:
         test = workshop.split(name)
         wanted = frequent_pairs(test)
@@ -300,7 +297,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("corpus", choices=sorted(CORPORA), help="data set")
     parser.add_argument("--bin-size", type=int, help="pairs in a bin; else 5,000, of tweets 200")
     parser.add_argument("--most", type=int, help="read no more documents of a split")
-    parser.add_argument("--models", type=Path, help="folder for the pipelines that dev chose: hmm, crf and so on")
     parser.add_argument("--plot-tags", type=Path, help="PNG or SVG file for the differences by tag")
     options = parser.parse_args(arguments)
     study(options)

@@ -36,7 +36,7 @@ from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TAGS_OF, TEXT_FORMS, T
 from pretrain.tags import TagStudy, settings_of
 from pretrain.universal import universal_table
 
-from spacy_calib.pipe.loading import load_pipeline, load_with_factories
+from spacy_calib.pipe.pipeline import load_pipeline, load_with_factories
 from spacy_calib.plugins.pretrained.card import card_folder
 from spacy_calib.plugins.pretrained.evidence import NEEDS
 from spacy_calib.plugins.pretrained.names import current_lists

@@ -3,7 +3,7 @@
     python scripts/thirty_documents.py
     python scripts/thirty_documents.py science --model en_core_web_sm
 
-Five sentences are a document. Every second document has no gold at first: thirty of them are chosen by `calib select --for adapt` and labelled
+Five sentences are a document. Every second document has no gold at first: thirty of them are chosen by `calib rank --to-adapt` and labelled
 with their gold. Log loss and ECE are those of the entities in the other half. SPACY_CALIB_DATA names the data.
 """
 
@@ -42,7 +42,7 @@ def write_halves(field: str) -> dict[str, Any]:
 
 def scores_of(model: str) -> tuple[str, str]:
     """Return log loss and ECE of entities in the other half, raw and calibrated, each pair as a cell."""
-    scores = evaluate(model, "others.spacy", silent=True)["calib_ent"]["entities"]["scores"]
+    scores = evaluate(model, "others.spacy")["calib_ent"]["entities"]["scores"]
     raw, calibrated = ((scores["nll"][key], scores["ece"][key]) for key in ("raw", "calibrated"))
     return f"{raw[0]:.3f}, {raw[1]:.3f}", f"{calibrated[0]:.3f}, {calibrated[1]:.3f}"
 
@@ -51,7 +51,7 @@ def run_field(model: str, field: str) -> list[str]:
     """Return the cells of a field, made in the current folder."""
     gold = write_halves(field)
     spacy_command("calib", "pretrained", model, "pretrained", "-C", "ner")
-    spacy_command("calib", "select", "pretrained", "texts.txt", "--for", "adapt", "--n", N_LABELLED, "--output", "batch.jsonl")
+    spacy_command("calib", "rank", "pretrained", "texts.txt", "--to-adapt", "--top", N_LABELLED, "--output", "batch.jsonl")
     batch = Path("batch.jsonl").read_text(encoding="utf8").splitlines()
     labelled = [gold[json.loads(line)["text"].strip()] for line in batch]
     DocBin(docs=labelled).to_disk("thirty.spacy")

@@ -18,13 +18,22 @@ Importing this package imports spaCy, and creates its registries and the default
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
 from .doc.attributes import register
 from .doc.view import DocCalib
 from .errors import CalibError
+
+if TYPE_CHECKING:
+    from .cli.api import adapt, evaluate, fit
+    from .plugins.arrays.tag_calibrator import TagCalibrator
+    from .plugins.llm.response import Answer
+    from .plugins.pretrained.applying import pretrained
+    from .plugins.report.outputs import report
+    from .plugins.report.rendering import render
+    from .sources.tool_spans import spans_from
 
 # Imported when they are asked for: they need the command line.
 _MODULES = {

@@ -9,7 +9,6 @@ import pickle
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +18,7 @@ import pytest
 import spacy
 import threadpoolctl
 from hypothesis import HealthCheck, settings
-from spacy.lang.en import English
-from spacy.language import BaseDefaults, Language
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
@@ -54,11 +52,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-# Without the rules for emoticons: each Language reads them, and each load of a pipeline of "xx" twenty times.
-BaseDefaults.tokenizer_exceptions = {}
-# Nor those of English for "don't" and the like, a thousand and more (56 ms): a trained pipeline has its own, tests of such words set theirs.
-English.Defaults.tokenizer_exceptions = {}
-
 # Most of what a test makes lives as long as the test: looking for garbage less often finds as much of it.
 gc.set_threshold(100_000, 20, 20)
 
@@ -75,15 +68,6 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[_MADE] = made.name
         config.add_cleanup(made.cleanup)
         config.add_cleanup(lambda: os.environ.pop(_MADE))
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch) -> None:
-    """What is written need not survive a power failure in a test; and looking for all libraries with threads, which have one, takes longer than
-    a small fit.
-    """
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(threadpoolctl, "threadpool_limits", nullcontext)
 
 
 def made_once(name: str, make: Callable[[], Any]) -> Any:

@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def alone(*paths: object, **more: str) -> dict[str, str]:
-    """The environment of a new Python that finds what is on these paths, and not torch: see alone/."""
-    known = [ROOT / "tests" / "alone", *paths, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, known)), **more}
+    """The environment of a new Python that finds what is on these paths."""
+    known = [*paths, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, **({"PYTHONPATH": os.pathsep.join(map(str, known))} if known else {}), **more}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 from spacy.errors import Errors, Warnings
 
 from spacy_calib.errors import CalibError, calib_error
-from spacy_calib.errors.advice import ADVICE
 
 from .looping import each
 from .sentences import HOLDERS, MESSAGES, PACKAGE, WARNINGS
@@ -100,11 +99,7 @@ def test_every_call_gives_the_values_that_the_sentence_names(call):
     where, code, names = call
     assert code in messages_for(where), f"{where} raises an unknown code"
     if names is not None:
-        fields = fields_of(messages_for(where)[code])
-        in_advice = (
-            {field for line in ADVICE.get(code, {}).values() for field in fields_of(line)} if "advice" in fields else set()
-        )
-        assert names == (fields - {"advice"}) | in_advice, where
+        assert names == fields_of(messages_for(where)[code]), where
 
 
 @each(sorted(MESSAGES))

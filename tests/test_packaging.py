@@ -29,9 +29,7 @@ from spacy_calib.about import __url__ as HOME
 from tests import readme
 from tests.conftest import revive
 from tests.made import examples_before_calib
-from tests.plugged import needs_all_plugins
 
-pytestmark = needs_all_plugins
 ROOT = Path(__file__).parents[1]
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}

@@ -17,33 +17,26 @@ from spacy_calib.registry import registry
 from tests.forked import alone
 from tests.looping import each
 from tests.pipe.pipelines import auto
-from tests.plugged import needs_all_plugins
 
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
 OUR_REGISTRIES = sorted(REGISTRIES)
-ADVICE = "spacy_calib_advice"
-# What plug-ins add elsewhere than in a registry: folders of cards, commands, public names, outputs, what a view can do, advice in messages, which is data.
-NO_REGISTRIES = (
-    "spacy_calib_pretrained", "spacy_calib_commands", "spacy_calib_names", "spacy_calib_outputs", "spacy_calib_view", ADVICE,
-)  # fmt: skip
+# What other packages add elsewhere than in a registry: folders of cards, commands.
+NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands")
 REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
 
 
 @each(ENTRY_POINTS)
 def test_entry_point_resolves(point):
-    assert isinstance(point.load(), dict) if point.group == ADVICE else callable(point.load()), point
+    assert callable(point.load()), point
 
 
-@needs_all_plugins
 @pytest.mark.parametrize(
     ("kind", "family"),
     [
         ("groupings", "calibration.grouping.test_family"),
         ("recalibrators", "calibration.recalibrators.test_family"),
         ("scalings", "calibration.scaling.test_family"),
-        ("sets", "calibration.test_sets_family"),
-        ("forecasters", "plugins.events.forecasters.test_family"),
         ("metrics", "metrics.test_family"),
         ("sources", "sources.test_family"),
     ],
@@ -127,7 +120,6 @@ broken.Metric.v1 = not_there:make_metric
 """
 
 
-@needs_all_plugins
 def test_a_broken_package_stops_nobody_but_who_asks_for_it(tmp_path):
     """An installed package whose entry points name a module that is not there, and a function that fails."""
     (tmp_path / "failing.py").write_text(

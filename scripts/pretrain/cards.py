@@ -22,11 +22,11 @@ from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.gold.reading import from_files
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.fit_preparation import map_labels
+from spacy_calib.pipe.fitting import map_labels
 from spacy_calib.plugins.pretrained.card import CUTOFFS, FORMAT, card_folder, lowest_cutoff
 from spacy_calib.plugins.pretrained.evidence import EntityEvidence
 from spacy_calib.plugins.pretrained.matching import probe, read_evidence, run_upstream
-from spacy_calib.sources.fingerprint import fingerprint
+from spacy_calib.sources.find import fingerprint
 from spacy_calib.types import Floats, Groups
 
 ENTITY_SETTINGS: dict[str, Any] = {

@@ -20,11 +20,11 @@ from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid
 from spacy_calib.context.words import Words
 from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss
-from spacy_calib.pipe.doc_words import words_of
-from spacy_calib.pipe.loading import load_with_factories
+from spacy_calib.pipe.lookup import words_of
+from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, LISTS, NEEDS, EntityEvidence, SpanEvidence, evidence_names
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists, current_lists, load_lists
-from spacy_calib.sources.bound import BoundSource
+from spacy_calib.sources.find import BoundSource
 from spacy_calib.sources.mapped import with_map
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats, Ints, Spans

@@ -17,7 +17,7 @@ from pretrain.entities import FULL, Judged, fit_map, gather, judge, parts_of
 from pretrain.sources import ENTITIES, TEXT_FORMS, Source
 from quality.readers import Sentence
 
-from spacy_calib.pipe.loading import load_with_factories
+from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.plugins.pretrained.evidence import LISTS
 from spacy_calib.plugins.pretrained.names import NameLists
 

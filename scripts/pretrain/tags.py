@@ -16,8 +16,7 @@ from spacy_calib.calibration.adaptation.adaptation import GoldEntries
 from spacy_calib.calibration.steps import Predictions, apply_steps
 from spacy_calib.gold.reading import from_files
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
-from spacy_calib.pipe.fit_preparation import map_labels
+from spacy_calib.pipe.fitting import FitArguments, map_labels, read_fit_inputs
 from spacy_calib.types import Floats, Groups
 
 # Halfway from the context to a line, and no map after it: what a selection chose on the pooled sources.

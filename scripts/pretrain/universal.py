@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
 from frame import blocks, data_lines, say
@@ -34,7 +35,8 @@ def universal_table(model: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pipelines of an older spaCy
         nlp = pretrained(model, card=UNIVERSAL)
-    calibration = nlp.get_pipe("calib_ent").spans
+    pipe: Any = nlp.get_pipe("calib_ent")
+    calibration = pipe.spans
     nlp.remove_pipe("calib_ent")
     if nlp.lang not in SOURCES_OF:
         raise SystemExit(f"There is no gold of language '{nlp.lang}', only of {', '.join(SOURCES_OF)}.")

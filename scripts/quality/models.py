@@ -23,8 +23,8 @@ from spacy_calib.cli.fitting.new_calib import with_inline_recognizers
 from spacy_calib.cli.shared.writing import write_folder
 from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import LogitScores
-from spacy_calib.pipe.doc_words import words_of
-from spacy_calib.pipe.loading import load_pipeline
+from spacy_calib.pipe.lookup import words_of
+from spacy_calib.pipe.pipeline import load_pipeline
 from spacy_calib.sources.base import Source
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.sources.softmax import SoftmaxSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -12,7 +12,6 @@ import numpy as np
 from quality.data import THRESHOLD, DataSet, Split
 
 from spacy_calib.calibration.grouping.fixed import one_group_per_tag
-from spacy_calib.calibration.grouping.subtags import make_subtag_grouping
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import (
     Beta,
@@ -24,21 +23,14 @@ from spacy_calib.calibration.recalibrators import (
     Temperature,
 )
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_sets, fit_tokens, score_held_out
+from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import fit_token_context
-from spacy_calib.metrics import mean_interval
 from spacy_calib.pairs.build import LogitScores, pair_up
 from spacy_calib.pipe.registered import make_context, make_selector
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
-# Which part of its tags a data set can be grouped by (see `make_subtag_grouping`).
-SCHEMES = dict.fromkeys(("ewt-morph", "porttinari", "tweets", "tweets-shift"), "feats") | {
-    "streusle": "lextag",
-    "brown": "brown",
-}
 PAPER = ("histogram", "isotonic", "scaling binning")
 AUTO = "auto"
 
@@ -163,47 +155,6 @@ def applied(made: TokenCalibration, task: Task) -> Floats:
     return calibrated.scores[has_gold]
 
 
-@dataclass(frozen=True)
-class Promise:
-    """How often the sets of tags of `auto` hold the right one.
-
-    coverage (str), alpha (float): See `ConformalSets`. held (float): Share of the test tokens with gold. low, high (float): Its 95 % interval
-    by document. size (float): Mean number of tags in a set. out_of_reach (float): Share of tokens for which no set keeps the promise.
-    """
-
-    coverage: str
-    alpha: float
-    held: float
-    low: float | None
-    high: float | None
-    size: float
-    out_of_reach: float
-
-
-def promises(task: Task) -> Iterator[Promise]:
-    """Of each kind of coverage, at 90 and at 95 %."""
-    plan = replace(task.chosen[0], evaluation_groups=task.groups)
-    calibration = fit_tokens(task.data, plan)
-    held_out = score_held_out(task.data, plan, calibration)
-    gold = np.asarray(task.held.test.gold)
-    has_gold = np.flatnonzero(gold != -2)
-    for coverage in COVERAGES:
-        for alpha in (0.1, 0.05):
-            calibration.sets = fit_sets(ConformalSets(alpha, coverage), task.data, plan, held_out)
-            calibrated = calibration.calibrate(task.test_scores, THRESHOLD, task.test_words)
-            rows, tags = calibrated.marginals.rows, calibrated.marginals.tags
-            assert calibrated.in_set is not None
-            assert calibrated.out_of_reach is not None
-            inside = np.flatnonzero(calibrated.in_set)
-            holds = np.zeros(len(gold))
-            holds[rows[inside][tags[inside] == gold[rows[inside]]]] = 1.0
-            interval = mean_interval(holds[has_gold], np.asarray(task.held.test.documents)[has_gold])
-            assert interval is not None
-            sizes = np.bincount(rows[inside], minlength=len(gold))[has_gold]
-            beyond = float(calibrated.out_of_reach[has_gold].mean())
-            yield Promise(coverage, alpha, interval.estimate, interval.low, interval.high, float(sizes.mean()), beyond)
-
-
 def raw(task: Task) -> Outcome:
     return Outcome(task.test.scores, 0.0)
 
@@ -216,12 +167,8 @@ def each_tag(task: Task) -> Groups:
     return task.group(one_group_per_tag)
 
 
-def by_subtag(task: Task) -> Groups:
-    return task.group(make_subtag_grouping(SCHEMES[task.held.name]))
-
-
-def methods(name: str) -> Iterator[tuple[str, Method]]:
-    """(name, method) of all that a data set is calibrated with."""
+def methods() -> Iterator[tuple[str, Method]]:
+    """(name, method) of all that data sets are calibrated with."""
     yield "raw", raw
     maps = {
         "histogram": HistogramBinning(), "isotonic": IsotonicRegression(), "scaling binning": ScalingBinning(),
@@ -237,9 +184,6 @@ def methods(name: str) -> Iterator[tuple[str, Method]]:
                 yield f"TFG-{n_groups} {method}", fixed(tfg(n_groups), maps[method])
             yield f"TFG-{n_groups} {method} + tag offsets", fixed(tfg(n_groups), maps[method], TagOffsets())
         yield f"one-vs-rest {method}", fixed(each_tag, maps[method])
-    if name in SCHEMES:
-        yield "sub-tags platt", fixed(by_subtag, maps["platt"])
-        yield "sub-tags platt + tag offsets", fixed(by_subtag, maps["platt"], TagOffsets())
     for scaling in (TemperatureScaling(), VectorScaling(), MatrixScaling()):
         kind = type(scaling).__name__.removesuffix("Scaling").lower()
         yield f"{kind} scaling", scaled_only(scaling)

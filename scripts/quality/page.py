@@ -70,7 +70,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def show(result: dict[str, Any]) -> None:
-    """The log loss of a few methods on each data set, and whether auto keeps its promises."""
+    """The log loss of a few methods on each data set, and whether auto is as good as asked."""
     rows, total = result["sets"], result["acceptance"]
     print(f"""Log loss of all pairs of a token and a tag, by `{result["command"]}`. `auto` is the default of `calib fit`, and "scores alone" is `auto` \
 without context. "Best of ours" and "best of others" are the methods of this package and of other packages with the lowest loss on the \
@@ -102,20 +102,7 @@ below 0 on {total["better_than_paper"]["log_loss"]} of {total["sets"]} sets for 
 
 **Calibration error**: the error of auto exceeds the lowest error of the paper's six settings by at most the 95 % quantile of the noise floor, \
 on {total["calibration"]["smce"]} of {total["sets"]} sets for SMCE, on {total["calibration"]["mean_gmce"]} for GMCE.
-
-Each cell has the share of test tokens whose [set of tags](../reference/attributes.md#which-tags-could-it-be) includes the right one (95 % interval \
-by document), the mean size of the sets, and the share of tokens without a set:
 """)
-    kinds = [f"{one['coverage']}, {100 * (1 - one['alpha']):g} %" for one in rows[0]["promises"]]
-    shown = [number for number, kind in enumerate(kinds) if kind.startswith("marginal")]
-    head(f"| set | {' | '.join(kinds[number] for number in shown)} |")
-    for one in rows:
-        row(one["name"] + (" (shift)" if one["shift"] else ""), *(promised(one["promises"][number]) for number in shown))
-
-
-def promised(one: dict[str, Any]) -> str:
-    held = f"{one['held']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
-    return f"{held}; {one['size']:.2f}; {100 * one['out_of_reach']:.0f} %"
 
 
 def json_lines(result: dict[str, Any]) -> str:

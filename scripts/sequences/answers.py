@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from papers.forecasts.forecasters import Forecaster
-from papers.forecasts.tuning import SIZES, LossParts, split_loss, tune
 from papers.chains.best import k_best
 from papers.chains.chains import Chains
 from papers.chains.sums import ChainSums
+from papers.forecasts.forecasters import Forecaster
+from papers.forecasts.tuning import SIZES, LossParts, split_loss, tune
+
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 

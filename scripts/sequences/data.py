@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import spacy
 from frame import blocks, data_lines
-from spacy.tokens import Doc
-
 from papers.chains.features import (
     CHUNKING,
     SPELLING,
@@ -19,6 +17,8 @@ from papers.chains.features import (
     feature_hashes,
     read_templates,
 )
+from spacy.tokens import Doc
+
 from spacy_calib.types import Ints
 
 

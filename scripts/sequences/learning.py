@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import average_precision_score
-
-from papers.chains.confidence import gaps, k_best_shares, sample_learner
-from papers.chains.crfsuite import read_weights, train_crfsuite
 from papers.chains.best import viterbi_one
 from papers.chains.chains import Chains, Potentials
-from papers.chains.sums import sum_chains
+from papers.chains.confidence import gaps, k_best_shares, sample_learner
+from papers.chains.crfsuite import read_weights, train_crfsuite
 from papers.chains.online import OnlineLearner, make_rule
+from papers.chains.sums import sum_chains
+from sklearn.metrics import average_precision_score
+
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences

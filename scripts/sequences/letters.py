@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from frame import data_folder
-from scipy.optimize import minimize
-
 from papers.chains.best import viterbi
 from papers.chains.chains import Chains, Potentials
-from papers.chains.sums import sum_chains
 from papers.chains.losses import LossInput, hinge
+from papers.chains.sums import sum_chains
+from scipy.optimize import minimize
+
 from spacy_calib.types import Floats, Ints
 
 LETTERS = 26

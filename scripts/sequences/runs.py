@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from papers.chains.best import best_through
 from sklearn.metrics import average_precision_score
 
 from spacy_calib.cli.shared.writing import write_file
-from papers.chains.best import best_through
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 

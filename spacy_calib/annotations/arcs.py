@@ -25,9 +25,8 @@ class ArcAnnotation(Annotation):
     spans are sentences, which are right if all their arcs are.
     """
 
-    arcs = compares_arcs = True
+    arcs = True
     span_words = ("sentence", "sentences")
-    spans_first = False
 
     def __init__(self, name: str):
         self.name = name

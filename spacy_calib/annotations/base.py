@@ -51,10 +51,10 @@ class Annotation(ABC):
     Whether a unit may have several gold labels. has_prefixes (bool): Whether labels are BILUO tags.
     no_label_names (tuple[str, ...]): Gold "labels" of units that are known to have no label, as "(none)"; () without such
     units. first (int): First unit of a Doc that may have a label.
-    arcs (bool): Whether labels are those of arcs. compares_arcs (bool): Whether `is_gold` compares heads, too.
+    arcs (bool): Whether labels are those of arcs. Then `is_gold` compares heads, too, and commands show tokens
+    by default, not spans.
     any_label (bool): Whether it compares no labels, as the gold may have others. accuracy_name (str): Name of the share right.
-    span_words (tuple[str, str]): Name of a span, and plural. spans_first (bool): Whether commands show spans by default, not
-    units. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
+    span_words (tuple[str, str]): Name of a span, and plural. span_event (str): When a span is right; "" if a setting of the pipe decides. spans_are_units (bool): Whether the unit
     of a span is its first token. of_entities (bool): Whether its spans are the entities of a Doc.
     partners (Callable | None): Doc -> character offset from each token to its `partner`, NO_PARTNER where it has none; None for labels of one token.
     rejected_key (str): Key of the span group with rejected labels. evaluate_spans (Callable | None): With `span_event`: (example,
@@ -67,14 +67,12 @@ class Annotation(ABC):
     no_label_names: tuple[str, ...] = ()
     first: int = 0
     has_prefixes: bool = False
-    arcs: bool = False
     of_entities: bool = False
     spans_are_units: bool = False
-    compares_arcs: bool = False
+    arcs: bool = False
     any_label: bool = False
     accuracy_name: str = "accuracy"
     span_words: tuple[str, str] = ("entity", "entities")
-    spans_first: bool = True
     span_event: str = ""
     partners: Callable[[Doc], NDArray[np.int32]] | None = None
     rejected_key: str = REJECTED_TOKENS
@@ -196,6 +194,10 @@ class Annotation(ABC):
 
     def _string(self, key: int, strings: object) -> str:
         return strings[key]  # type: ignore[index]
+
+
+# The attributes that say what kind of labels an annotation has.
+FLAGS = tuple(name for name in Annotation.__annotations__ if name not in ("name", "partners", "evaluate_spans"))
 
 
 def _align(example: Example) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -26,7 +26,7 @@ from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .base import ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
+from .base import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"
@@ -190,16 +190,8 @@ class MappedAnnotation(Annotation):
         self.inner = inner
         self.table = dict(table)
         self.name = f"{inner.name} {json.dumps(self.table, ensure_ascii=False)}"
-        self.unit, self.overlapping, self.no_label_names, self.first = (
-            inner.unit,
-            inner.overlapping,
-            inner.no_label_names,
-            inner.first,
-        )
-        self.compares_arcs, self.any_label, self.accuracy_name = inner.compares_arcs, inner.any_label, inner.accuracy_name
-        self.span_words, self.spans_first, self.span_event = inner.span_words, inner.spans_first, inner.span_event
-        self.has_prefixes, self.arcs, self.rejected_key = inner.has_prefixes, inner.arcs, inner.rejected_key
-        self.spans_are_units, self.of_entities = inner.spans_are_units, inner.of_entities
+        for flag in FLAGS:
+            setattr(self, flag, getattr(inner, flag))
         self.partners, self.partner = inner.partners, inner.partner  # type: ignore[method-assign]
         evaluate_spans: Any = type(inner).evaluate_spans
         self.evaluate_spans = evaluate_spans and partial(evaluate_spans, self)  # with the labels of this annotation

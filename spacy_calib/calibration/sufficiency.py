@@ -1,7 +1,6 @@
-"""Whether there are data enough to choose among methods, to evaluate a fit, to fit sets. No Docs are needed."""
+"""Whether there are data enough to choose among methods, or to evaluate a fit. No Docs are needed."""
 
 from __future__ import annotations
-
 
 import numpy as np
 

@@ -25,7 +25,6 @@ from .steps import Predictions, apply_steps
 from .tag_offsets import TagOffsets
 from .tokens import TokenCalibration, missing_probability
 
-
 _FOLDS = 5
 
 

@@ -1,67 +1,140 @@
-"""`spacy_calib.fit`, `adapt` and `evaluate`: the commands of these names as Python functions, which print nothing."""
+"""`spacy_calib.fit`, `adapt` and `evaluate`: the commands of these names as Python functions, which print nothing.
+
+Each option is written out, for editors and type checkers; `tests/cli/test_api.py` compares them with those of the commands.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
+File = str | Path
 
-@overload
+
+def _run(run: Any, options: dict[str, Any]) -> Any:
+    """Call a command with `locals()` of its function here."""
+    paths = {name: Path(options[name]) for name in ("data", "output") if isinstance(options.get(name), str)}
+    return run(**{**options, **paths, "model": str(options["model"])})
+
+
 def fit(
-    model: str | Path, data: str | Path, output: str | Path, *, component: str | None = None, **options: Any
-) -> Calibrator: ...
-@overload
-def fit(
-    model: str | Path, data: str | Path, output: str | Path, *, component: list[str], **options: Any
-) -> Calibrator | list[Calibrator]: ...
-def fit(
-    model: str | Path, data: str | Path, output: str | Path, *, component: str | list[str] | None = None, **options: Any
-) -> Calibrator | list[Calibrator]:
+    model: File,
+    data: File,
+    output: File,
+    *,
+    component: str | list[str] | None = None,
+    train_data: File | None = None,
+    method: str | None = None,
+    attr: str | None = None,
+    force: bool = False,
+    groups: int | None = None,
+    config: File | None = None,
+    event: str | None = None,
+    second_pass: bool = False,
+    label_map: Mapping[str, str] | str | None = None,
+    all_types: bool = False,
+    gold: Sequence[File] | None = None,
+    doc_key: str | None = None,
+    gold_preproc: bool = False,
+    allow_unknown: bool = False,
+    allow_seen: bool = False,
+    always: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Calibrator:
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold that it was not trained on, a .spacy or
         .conllu file or a folder of them. output (str | Path): Folder to write. component (str | list[str] | None): Component to
-        calibrate, or several; None takes the command's default. options: Options of the command by their long names: gold (a
-        list of more files), train_data, config, method, groups, attr, event, unit, always, gold_preproc, n_process, gpu_id,
-        code, force and so on; `overrides` is a dict of dotted settings: {"components.calib.sets.alpha": 0.1}.
-    RETURNS (Calibrator | list[Calibrator]): The pipe that was written, a list for several components; its `fit_info` has the
-        tables of its fit. A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on
-        held-out documents, or `always` is true.
+        calibrate; None takes the command's default. Further options: as of the command; `overrides` is a dict of dotted settings:
+        {"components.calib.threshold": 0.01}.
+    RETURNS (Calibrator): The pipe that was written (for a list of components a list of pipes); its `fit_info` has the tables of its
+        fit. A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or
+        `always` is true.
     RAISES CalibError: any error in the input.
     """
+    options = locals()
     from .fit_command import fit as run
 
-    return run(str(model), Path(data), Path(output), component=component, **options)  # type: ignore[arg-type]
+    pipe: Calibrator = _run(run, options)
+    return pipe
 
 
-def adapt(model: str | Path, data: str | Path, output: str | Path, **options: Any) -> Calibrator:
+def adapt(
+    model: File,
+    data: File,
+    output: File,
+    *,
+    component: str | None = None,
+    attr: str | None = None,
+    label_map: Mapping[str, str] | str | None = None,
+    all_types: bool = False,
+    allow_unknown: bool = False,
+    force: bool = False,
+    gold_preproc: bool = False,
+    doc_key: str | None = None,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+) -> Calibrator:
     """Adapt a calibrated pipeline to a new domain with a few labelled documents and write it, as `spacy calib adapt` does.
 
     model (str | Path): Package name or folder of the calibrated pipeline. data (str | Path): 5 to 50 labelled documents of the
-        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. options: Options of the
-        command by their long names: component, attr, allow_unknown, gold_preproc, doc_key, n_process, gpu_id, code, force.
+        new domain, a .spacy or .conllu file or a folder of them. output (str | Path): Folder to write. Further options: as of the
+        command.
     RETURNS (Calibrator): The adapted pipe; its `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.
     """
+    options = locals()
     from .adapt_command import adapt as run
 
-    return run(str(model), Path(data), Path(output), **options)
+    pipe: Calibrator = _run(run, options)
+    return pipe
 
 
-def evaluate(model: str | Path, data: str | Path, **options: Any) -> dict[str, Any]:
+def evaluate(
+    model: File,
+    data: File,
+    *,
+    output: File | Sequence[File] | None = None,
+    attr: str | None = None,
+    component: str | None = None,
+    bins: int | None = None,
+    by: str | None = None,
+    against: str | None = None,
+    groups: int | None = None,
+    label_map: Mapping[str, str] | str | None = None,
+    all_types: bool = False,
+    gold_preproc: bool = False,
+    doc_key: str | None = None,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+    force: bool = False,
+    kind: str | None = None,
+    tags: list[str] | None = None,
+    unit: str | None = None,
+) -> dict[str, Any]:
     """Evaluate the calibration of a pipeline on gold, as `spacy calib evaluate` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold, a .spacy or .conllu file or a folder of
-    them. options: Options of the command by their long names: component, attr, bins, groups, gold_preproc, code, output ...
+        them. kind, tags, unit: Of pictures. Further options: as of the command.
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """
+    options = locals()
     from .evaluate_command import evaluate as run
 
-    return run(str(model), Path(data), **options)
+    if not isinstance(options["output"], (list, tuple)):
+        options["output"] = None if output is None else [Path(str(output))]
+    figures: dict[str, Any] = _run(run, options)
+    return figures
 
 
 __all__ = ["adapt", "evaluate", "fit"]

@@ -39,7 +39,9 @@ Bins = Annotated[int | None, option("Number of bins with equally many scores eac
 PICTURE_KINDS, PICTURE_UNITS = ("reliability", "top", "groups", "errors", "coverage"), ("token", "entity", "document")
 Kind = Annotated[
     str | None,
-    option("Picture to draw", "-k", words=(*PICTURE_KINDS, "all"), show_default="reliability; all for a folder, none with --tag"),
+    option(
+        "Picture to draw", "-k", words=(*PICTURE_KINDS, "all"), show_default="reliability; all for a folder, none with --tag"
+    ),
 ]
 Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
 Unit = Annotated[

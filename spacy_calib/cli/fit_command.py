@@ -11,7 +11,7 @@ from ..annotations import ARC_EVENTS, get_annotation
 from ..annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..errors.visible import shown_path
-from ..pipe.loading import import_user_code, use_gpu
+from ..pipe.pipeline import import_user_code, use_gpu
 from .fitting.component_fits import ComponentFit, check_components, component_with_gold, insert_pipes, put_back, show_output
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..pipe.component import Calibrator
-    from ..pipe.fit_info import FitInfo
+    from ..pipe.state import FitInfo
 
 
 class FitCommand(WithOverrides):

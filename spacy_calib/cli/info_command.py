@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..pairs.documents import DOCUMENT, LABEL_WORDS, count_in_words
-from ..pipe.loading import open_model
+from ..pipe.pipeline import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
 from .fitting.fit_output import (
@@ -31,7 +31,7 @@ from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
-    from ..pipe.fit_info import FitInfo
+    from ..pipe.state import FitInfo
 
 _NAMES_SHOWN = 8
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ..errors import calib_error
-from ..pipe.loading import INLINE_FACTORIES, load_with_factories, open_model
+from ..pipe.pipeline import INLINE_FACTORIES, load_with_factories, open_model
 from .shared.command import argument, command
 from .shared.options import CalibratedModel, Code, Force, Format, Silent
 from .shared.outputs import check_pipeline_folder

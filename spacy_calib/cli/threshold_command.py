@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
-from ..pipe.loading import check_readable
+from ..pipe.pipeline import check_readable
 from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import FitOverlap, check_gold_outcomes
@@ -162,8 +162,7 @@ def find_cutoffs(
     import numpy as np
 
     from ..calibration.missed import rows_of
-    from ..pipe.cutoffs import parts_for_review, precision_cutoffs
-    from ..pipe.gold_entities import entity_tokens
+    from ..pipe.evaluation import entity_tokens, parts_for_review, precision_cutoffs
     from ..pipe.scorer import corpus_of
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())

@@ -1,9 +1,9 @@
-"""The attributes that users read: getters that look up the blocks that calib pipes wrote on the Doc (see `blocks`).
+"""The attributes that users read: getters that look up the blocks that calib pipes wrote on the Doc (see `store`).
 
 A getter returns None if no block belongs to the token, span or Doc as it is now.
 
-Token._.<attr>_score, _raw, _scores, _set, _flag; Span._.<attr>_score, _raw, _accept, _link, _links;
-Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _set, _accept.
+Token._.<attr>_score, _raw, _scores, _flag; Span._.<attr>_score, _raw, _accept, _link, _links;
+Doc._.<attr>; for categories Doc._.<attr>_score, _raw, _cats, _cats_raw, _accept.
 """
 
 from __future__ import annotations
@@ -20,8 +20,17 @@ from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
 from ..pairs.documents import TOKEN
-from .block import Block, SpanValues, TokenValues
-from .rows import document_block, find_row, find_span, has_labelled_spans, link_values, row_of_span
+from .store import (
+    Block,
+    SpanValues,
+    TokenValues,
+    document_block,
+    find_row,
+    find_span,
+    has_labelled_spans,
+    link_values,
+    row_of_span,
+)
 from .view import doc_view
 
 # Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
@@ -91,8 +100,8 @@ def token_values(
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the token's current label is right, in [0, 1]."""
-    match = shown_row(token, attr)
-    if match is None:
+    match = find_row(token, attr)
+    if match is None or not match[0].token_scores:
         return None
     block, row = match
     entry = block.entry_of(row, block.annotation.label(token))

@@ -9,15 +9,13 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup
 
 from ..pairs.documents import TOKEN
-from .block import BOUND, COLUMNS, ENTRY, UNIT, valid_block
-from .blocks import BlockData, HashedBlock, add_block, delete_blocks
-from .rows import is_whole
+from .store import BOUND, COLUMNS, ENTRY, UNIT, Block, BlockData, add_block, blocks_of, delete_blocks, is_whole
 
 
 def cut(doc: Doc, start: int, end: int) -> Doc:
     """Copy tokens of a Doc to a new Doc, with their annotation, span groups and user data.
 
-    Of blocks (see `blocks`), and of arrays with a row per token, the rows of these tokens are copied; what blocks hold about
+    Of blocks (see `store`), and of arrays with a row per token, the rows of these tokens are copied; what blocks hold about
     the whole Doc is left out.
     """
     part = doc[start:end].as_doc(copy_user_data=True)
@@ -38,23 +36,22 @@ def cut(doc: Doc, start: int, end: int) -> Doc:
 def _cut_user_data(doc: Doc, part: Doc, start: int, end: int) -> None:
     """Remove user data that belongs to other tokens from a part cut by spaCy. Offsets below 0 are before the part."""
     length, text = len(part.text), get_string_id(part.text)
-    blocks: dict[str, list[BlockData]] = {}
+    attrs: set[str] = set()
     for key, value in list(part.user_data.items()):
         if type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None:
             if isinstance(value, dict) and {"version", "start", "indptr"} <= value.keys():
-                block_list = blocks.setdefault(key[1][1:], [])
-                block = valid_block(key, value)
-                if block is not None and (block.annotation.unit == TOKEN or is_whole(value, key[2], text)):
-                    block_list.append(cut_block(value, key[2], length))
+                attrs.add(key[1][1:])
             elif not (0 <= key[2] < length and (key[3] is None or key[3] <= length)):
                 del part.user_data[key]
         elif getattr(value, "ndim", 0) >= 2 and len(value) == len(doc):
             part.user_data[key] = value[start:end].copy()
-    for attr, own_blocks in blocks.items():
+    for attr in attrs:
+        places = [(block, block.key[2]) for block in blocks_of(part.user_data, attr)]  # type: ignore[index]
         delete_blocks(part.user_data, attr)
-        for block in own_blocks:
-            if len(block["start"]):
-                add_block(part.user_data, attr, block)
+        for block, begin in places:
+            own = cut_block(block, begin, length) if block.annotation.unit == TOKEN or is_whole(block, begin, text) else None
+            if own is not None and len(own["start"]):
+                add_block(part.user_data, attr, own)
 
 
 def cut_block(block: BlockData, start: int, length: int) -> BlockData:
@@ -66,8 +63,6 @@ def cut_block(block: BlockData, start: int, length: int) -> BlockData:
     part = {name: value[bounds[COLUMNS[name].per]].copy() if name in COLUMNS else value for name, value in block.items()}
     used, local = np.unique(part["tag"], return_inverse=True)
     part |= {
-        "origin": block.get("origin", 0) - start,
-        **({"end": int(starts[last])} if last < len(starts) else {"end": block["end"] + start} if "end" in block else {}),
         "start": starts[first:last].astype(np.uint32),
         "indptr": (part["indptr"] - begin).astype(np.uint32),
         "tag": local.reshape(-1).astype(np.uint32),
@@ -84,9 +79,9 @@ def cut_block(block: BlockData, start: int, length: int) -> BlockData:
         is_inside = (begins >= 0) & (ends <= length)
         bounds_columns = {"start": begins[is_inside].astype(np.uint32), "end": ends[is_inside].astype(np.uint32)}
         part["spans"] = {**_select_rows(block["spans"], is_inside), **bounds_columns}
-    if not isinstance(block, HashedBlock):
+    if not isinstance(block, Block) or block.words is None or block.texts is None:
         return part
-    return HashedBlock(part, block.word_hashes[first:last].copy(), np.array(block.span_hashes, np.uint64)[is_inside].tolist())
+    return Block(part, block.words[first:last].copy(), np.array(block.texts, np.uint64)[is_inside].tolist())
 
 
 def _select_rows(part: BlockData, mask: Any) -> BlockData:

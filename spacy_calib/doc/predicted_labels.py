@@ -16,8 +16,7 @@ from ..annotations import get_annotation, is_blank, label_hashes
 from ..pairs.documents import TOKEN
 from ..types import Floats, Ints
 from .attributes import unit_values
-from .blocks import BlockData
-from .rows import matching_block
+from .store import BlockData, matching_block
 from .view import doc_view
 
 
@@ -48,12 +47,12 @@ class PredictedLabelReader:
     def read(self, doc: Doc) -> LabelPredictions:
         """Return the units and spans of a Doc, which gets index 0."""
         block = matching_block(doc, self.attr)
-        if block is None or "carried" not in block.data:
+        if block is None or "carried" not in block:
             return self._read_units(doc)
         annotation = block.annotation
         # A bare `Vocab()` lacks this flag; `Language` adds it.
         has_flag = annotation.unit == TOKEN and IS_SPACE in cast(Any, doc.vocab).lex_attr_getters
-        return self._read_block(block.data, doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc))
+        return self._read_block(block, doc.to_array([IS_SPACE]) if has_flag else is_blank(annotation, doc))
 
     def _read_block(self, data: BlockData, is_blank_unit: Any) -> LabelPredictions:
         """Return rows, label columns and scores of the predicted labels of one Doc, from the arrays of its block."""

@@ -13,8 +13,7 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
-from .rows import document_block, find_spans, link_values, rows_of
-
+from .store import document_block, find_spans, link_values, rows_of
 
 
 class ScoredSpan(NamedTuple):
@@ -126,7 +125,7 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     is_scored = np.zeros(n_units, dtype=bool)
     parts: list[tuple[Any, ...]] = []
     for block, tokens, rows in matches:
-        data = block.data
+        data = block
         lengths = (data["indptr"][rows + 1] - data["indptr"][rows]).astype(np.intp)
         is_scored[tokens[lengths > 0]] = True
         first = np.cumsum(lengths) - lengths

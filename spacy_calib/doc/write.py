@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -14,9 +15,9 @@ from spacy.tokens import Doc, Span, SpanGroup
 
 from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import CalibratedEntries
+from ..pairs.documents import TOKEN
 from ..types import Floats, Ints, Spans
-from .block import COLUMNS, UNIT
-from .blocks import BLOCK_VERSION, WORD_DIGEST, BlockData, HashedBlock, digest_labels, label_rows, unit_digests, word_digests
+from .store import BLOCK_VERSION, COLUMNS, TEXT, UNIT, Block, BlockData, labels_said
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +137,9 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]
     parts = zip(docs, units_by_doc, pairwise(bounds), pairwise(indptr[bounds].tolist()), pairwise(extra_bounds), strict=True)
     blocks: list[BlockData] = []
     for doc, doc_units, units, entries, extras in parts:
-        last = doc[-1] if len(doc) else None
         block: BlockData = {
             "version": BLOCK_VERSION,
             "layer": annotation.name,
-            "end": 0 if last is None else last.idx + len(last.text_with_ws),
             "indptr": (indptr[units[0] : units[1] + 1] - entries[0]).astype(np.uint32),
             **_named_entries(labels, codes[slice(*entries)]),
         }
@@ -154,10 +153,10 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[BlockData]
             block[name] = values if len(values) == len(column) else values.copy()
         if extra is not None and extras[0] < extras[1]:
             block["extra"] = _extra_data(extra, batch.labels, *extras, units[0])
-        span_hashes: list[int] = []
+        texts: list[int] = []
         if batch.spans is not None:
-            block["spans"], span_hashes = span_data(doc, batch.spans, *units, doc_units[:, 0])
-        blocks.append(HashedBlock(block, doc_units[:, 1].copy(), span_hashes))
+            block["spans"], texts = span_data(doc, batch.spans, *units, doc_units[:, 0])
+        blocks.append(Block(block, doc_units[:, 1].copy(), texts))
     return blocks
 
 
@@ -166,7 +165,7 @@ def _batch_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
     calibrated, marginals = batch.calibrated, batch.calibrated.marginals
     columns = {
         "start": units[:, 0].astype(np.uint32),
-        "word": unit_digests(batch.annotation.unit, units),
+        "word": units[:, 1].astype(TEXT if batch.annotation.unit == TOKEN else np.uint32),
         "carried": batch.label_hashes.astype(np.uint32),
         "accept": batch.accept,
         "flag": None if batch.flags is None else batch.flags.values,
@@ -206,7 +205,7 @@ def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
         "event": spans.event,
         "start": begins.astype(np.uint32),
         "end": ends.astype(np.uint32),
-        "text": word_digests(np.array(hashes, dtype=np.uint64), begins),
+        "text": np.array(hashes, dtype=np.uint64).astype(TEXT),
         **(_label_digests(doc, spans.layer, first.tolist(), last.tolist()) if spans.layer else {}),
         "labels": [spans.labels[column] for column in spans.spans.labels[index].tolist()],
         "raw": spans.raw[index].copy(),
@@ -219,8 +218,8 @@ def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int, starts: An
 
 def _label_digests(doc: Doc, layer: str, firsts: list[int], lasts: list[int]) -> BlockData:
     """Return digests of the token labels of each span. firsts, lasts: First and last token of each span in the Doc."""
-    rows = label_rows(get_annotation(layer), doc)
-    digests = [digest_labels(rows[first : last + 1]) for first, last in zip(firsts, lasts, strict=True)]
+    rows = labels_said(get_annotation(layer), doc)
+    digests = [zlib.crc32(rows[first : last + 1].tobytes()) for first, last in zip(firsts, lasts, strict=True)]
     return {"layer": layer, "said": np.array(digests, dtype=np.uint32)}
 
 
@@ -229,15 +228,15 @@ def span_block(doc: Doc, spans: CalibratedSpans) -> BlockData:
     counts: dict[str, Any] = {name: np.zeros(0, dtype=np.uint32) for name in ("start", "tag")}
     scores: dict[str, Any] = {name: np.zeros(0) for name in ("raw", "calibrated")}
     starts = doc.to_array(["IDX"]).astype(np.uint64, copy=False).reshape(-1)
-    part, span_hashes = span_data(doc, spans, 0, len(doc), starts)
+    part, texts = span_data(doc, spans, 0, len(doc), starts)
     block: BlockData = {
         "version": BLOCK_VERSION,
         "layer": "tag",
         **counts,
-        "word": np.zeros(0, dtype=WORD_DIGEST),
+        "word": np.zeros(0, dtype=TEXT),
         "indptr": np.zeros(1, dtype=np.uint32),
         "tags": [],
         **scores,
         "spans": part,
     }
-    return HashedBlock(block, np.zeros(0, dtype=np.uint64), span_hashes)
+    return Block(block, np.zeros(0, dtype=np.uint64), texts)

@@ -112,7 +112,6 @@ MESSAGES = {
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would overwrite each other ({path}); give each a path of its own.",
     "C105": "{thing} cannot be used: {value} cannot be imported ({why}); upgrade or remove the package that adds it.",
-    "C103": "Cannot write to the standard output: {why}.",
     "C104": "A picture of {width} by {height} pixels is too large to draw; choose fewer tags, or SVG.",
     # Packages that are missing
     "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
@@ -145,7 +144,6 @@ MESSAGES = {
     "C446": "The calib pipes have no scores of the unit '{unit}', only of {known}; set unit to {wanted}.",
     "C447": "Rows of sentences need sentence boundaries, but nothing in the pipeline sets them; add a parser, a senter or a sentencizer.",
     "C448": "The text in line {line} of {path} has {n} characters, but the pipeline takes at most {most} (nlp.max_length); split it.",
-    "C471": "A worker process was killed ({signal}), which happens when memory runs out; run the command again with fewer processes (--n-process).",
     # Slices and comparisons
     "C600": "The function '{key}' of the registry calib_keys failed on the Doc that begins {text}: {why}; fix the function.",
     "C601": "No document has a value under the key '{key}'; give a key of Doc.user_data (DocBin: store_user_data=True), a field of the JSON lines, or the name of a function in the registry calib_keys.",
@@ -186,14 +184,12 @@ MESSAGES = {
     "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
     # Uses of scores
     "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} (counted by {by}); label another one, picked at random.",
-    "C412": "The labels of '{name}' ('{own}') cannot be sampled together with scores of '{layer}'; name the component that the calib pipe '{attr}' reads.",
     # Slices and comparisons
     "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' in both {model} and {other} (--against); give both the tokens of the gold (--gold-preproc).",
     "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one --event.",
     # Uses of scores
-    "C413": "The Doc that begins {text!r} has no scores of '{attr}' to sample from; run a pipeline with a fitted calib pipe of that prefix over it, and sample before its words change.",
 }
 
 WARNINGS = {

@@ -21,7 +21,7 @@ from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
 
 if TYPE_CHECKING:
-    from ..pipe.fit_inputs import FitInputs
+    from ..pipe.fitting import FitInputs
 
 LEMMA = "lemma"
 

@@ -217,7 +217,7 @@ def _scores_of(
 
 def _hits(example: Example, annotation: Annotation, gold: Hashes, rows: Ints, hashes: Hashes) -> NDArray[np.int8]:
     """Return 1 for a right label, 0 for a wrong one, UNKNOWN without gold. gold (Hashes): Gold label of each unit."""
-    if annotation.compares_arcs or annotation.overlapping or annotation.rejected_labels(example) is not None:
+    if annotation.arcs or annotation.overlapping or annotation.rejected_labels(example) is not None:
         has_gold, right = (compare(example, rows, hashes) for compare in (annotation.is_known, annotation.is_gold))
     else:
         has_gold, right = gold[rows] != 0, gold[rows] == hashes

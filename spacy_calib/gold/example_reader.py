@@ -25,7 +25,7 @@ from ..context.words import Words
 from ..pairs.build import Scores, concatenate, get_further_scores
 from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
-from ..sources.bound import BoundSource
+from ..sources.find import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
 from .reading import document_of
 
@@ -276,7 +276,7 @@ def _hits_of(
     """
     takes_part = gold[marginals.rows] != -2
     has_answers = any(annotation.rejected_labels(eg) is not None for eg in examples)
-    if not (annotation.overlapping or annotation.compares_arcs or has_answers):
+    if not (annotation.overlapping or annotation.arcs or has_answers):
         return gold[marginals.rows] == marginals.tags, takes_part
     hashes = label_hashes(labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
     starts = np.cumsum([0, *(annotation.n_units(eg.predicted) for eg in examples)])

@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 def is_task(record: Record) -> bool:
     """Return whether a record is a task with annotations."""
-    return (isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list))
+    return isinstance(record.get("data"), dict) and isinstance(record.get("annotations"), list)
 
 
 def read_task(record: Record) -> Iterator[TextAnswers]:

@@ -1,40 +1,307 @@
-"""The pipe `calib`: reads marginals, calibrates them, writes them on the Docs."""
+"""The pipe `calib`: settings, learned state, and the pipeline that it reads; prediction; what it writes on Docs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import columns_of, get_annotation
-from ..calibration.tokens import PredictedLabels
+from ..annotations import (
+    EXTENSION_PREFIX,
+    FOUND_PREFIX,
+    SPANS_PREFIX,
+    Annotation,
+    columns_of,
+    get_annotation,
+    label_hashes,
+    plain_name,
+    unit_of,
+)
+from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
+from ..calibration.spans import SpanCalibration
+from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
 from ..context.tokens import FurtherScores
 from ..context.words import Words
-from ..doc.blocks import add_block, delete_blocks
+from ..doc.attributes import check_pipe_name, register
+from ..doc.store import add_block, delete_blocks
 from ..doc.view import doc_view
-from ..doc.write import CalibratedBatch, build_blocks, delete_doubtful, write_doubtful
+from ..doc.write import CalibratedBatch, CalibratedSpans, Flags, build_blocks, delete_doubtful, write_doubtful
 from ..errors import calib_error
-from ..pairs.build import Scores, get_further_scores
-from ..pairs.documents import DOCUMENT, pluralize
+from ..pairs.build import JudgedPairs, Scores, get_further_scores
+from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
 from ..sources.base import restore_on_failure
-from ..sources.find import count_new_labels
+from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
-from .batch import accepted_labels, calibrated_spans, flag_tokens
-from .calibrating import CalibratingPipe
-from .doc_words import functions_in, words_of
-from .lookup import ReadableDocs, Reading
+from ..types import Floats, Groups, Ints, Spans
+from .annotating import AnnotatingPipe, WarnOnce
+from .factory import PipeSettings
+from .lookup import ReadableDocs, Reading, SourceLookup, functions_in, words_of
 from .saved import load_part
-from .state import PipeState
+from .scorer import score_names
+from .state import FitInfo, PipeState
+
+if TYPE_CHECKING:
+    from ..calibration.span_fit import SpanFit
+
+# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
+_READ_ATTRIBUTES = {
+    "tag": ["token.tag"],
+    "pos": ["token.pos"],
+    "morph": ["token.pos", "token.morph"],
+    "lemma": ["token.lemma"],
+    "sent": ["token.is_sent_start"],
+    "dep": ["token.dep"],
+    "ent_type": ["token.ent_type"],
+    "ner": ["doc.ents"],
+    "biluo": ["doc.ents"],
+    "link": ["doc.ents", "token.ent_kb_id"],
+    "cats": ["doc.cats"],
+    "cats:multi": ["doc.cats"],
+}
+# Attributes that are set on Docs with categories.
+_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw"))]
 
 
-class Calibrator(CalibratingPipe):
-    """Adds a calibrated probability to every token and tag above the threshold. settings: Settings of PipeSettings."""
+def facts(pipe: Any) -> dict[str, str]:
+    """Return name -> text of the facts that a Calibrator shows about itself, such as "Method"."""
+    info = pipe.fit_info
+    source = pipe.source.component or "scores on the Doc"
+    if not pipe.fitted:
+        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
+    of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
+    adaptations = "".join(
+        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
+    )
+    return {
+        "Name": pipe.name,
+        "Calibrates": f"{source} ({plain_name(info.layer)})",
+        "Attributes": f"{pipe.attr}_score",
+        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
+        "Method": info.steps,
+    }
+
+
+def note_meta(nlp: Language, name: str, pipe: Any) -> None:
+    """Correct in a pipeline's meta what this pipe reads, assigns and scores: its factory knows the default settings only."""
+    if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
+        return
+    meta = nlp.get_pipe_meta(name)
+    layer = _layer_of(nlp, pipe)
+    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
+    hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
+    assigns = [
+        attribute.replace("._.calib", f"._.{pipe.attr}")
+        for attribute in attributes
+        if not (attribute.startswith("token.") and attribute.endswith(hidden))
+    ]
+    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
+    scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
+    nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
+
+
+def _required_attributes(layer: str) -> list[str]:
+    if layer.startswith(EXTENSION_PREFIX):
+        return [f"token.{layer}"]
+    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
+
+
+def _layer_of(nlp: Language, pipe: Any) -> str:
+    """Return the annotation that a pipe calibrates; "" if the component is missing or of another type."""
+    source = pipe.source
+    if not source.component:
+        return source.annotation(None).name
+    if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
+        return ""
+    return plain_name(source.annotation(nlp.get_pipe(source.component)).name)
+
+
+_Pipe = TypeVar("_Pipe", bound="Calibrator")
+
+
+def calibrated_spans(
+    calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
+) -> CalibratedSpans:
+    """Calibrate the spans of a source.
+
+    event (str): When a span counts as right. layer (str): Annotation of the tokens if spans are sentences, else "". view (Any):
+    The `Calibrated.view` of their tokens, for the context.
+    """
+    raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
+    calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
+    return CalibratedSpans(spans, source.span_labels, raw, *calibrated, event, layer)
+
+
+def flag_tokens(
+    cutoffs: RecallCutoffs,
+    scores: Scores,
+    calibrated: CalibratedEntries,
+    labels: Sequence[str],
+    annotation: Annotation,
+    threshold: float,
+) -> Flags:
+    """Flag the tokens that reach a recall cut-off. calibrated (Calibrated): Entries above the threshold."""
+    types, marginals = EntityTypes.from_labels(labels, annotation.has_prefixes), calibrated.marginals
+    n = marginals.n_tokens
+    entries = EntityScores(marginals.rows, types.of_label[marginals.tags], calibrated.scores, n, threshold)
+    by_key = cutoffs.flags(entries, types)
+    is_flagged = np.any([np.zeros(n, dtype=bool), *by_key.values()], axis=0)
+    is_flagged[find_silent(scores, marginals.rows)] = False
+    rows = np.flatnonzero(is_flagged)
+    likelihood = _likelihoods(scores, entries, types, rows)
+    if cutoffs.per == "label":  # only types whose own cut-off is reached
+        likelihood[~np.array([by_key.get(name, np.zeros(n, dtype=bool))[rows] for name in types.names])] = -1.0
+    kinds = likelihood.argmax(axis=0)
+    certainty = entries.inside_probability[rows] if cutoffs.per == "all" else likelihood[kinds, np.arange(len(rows))]
+    values = is_flagged.astype(np.int8)
+    values[find_silent(scores, marginals.rows)] = -1
+    return Flags(values, rows, types.names, kinds, certainty)
+
+
+def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows: Ints) -> Floats:
+    """Return P(type) at some tokens, shape (n_types, len(rows)): raw if below the threshold, else calibrated."""
+    likelihoods = np.zeros((len(types.names), len(rows)))
+    for column, kind in enumerate(types.of_label.tolist()):
+        if kind >= 0:
+            likelihoods[kind] += scores.scores_at(rows, np.full(len(rows), column))
+    for kind in range(len(types.names)):
+        likelihoods[kind] = np.where(entries.has_type(kind)[rows], entries.type_probability(kind)[rows], likelihoods[kind])
+    return likelihoods
+
+
+def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
+    """Return whether each predicted label reaches its cut-off: 1 or 0, -1 without a score. groups (Groups): Of the labels."""
+    calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
+    marginals = calibrated.marginals
+    scores, columns = np.full(marginals.n_tokens, np.nan), np.zeros(marginals.n_tokens, dtype=np.intp)
+    hashes = label_hashes(batch.labels)[marginals.tags] if marginals.names is None else label_hashes(marginals.names)
+    is_predicted = hashes == batch.label_hashes[marginals.rows]
+    rows = marginals.rows[is_predicted]
+    scores[rows], columns[rows] = calibrated.scores[is_predicted], marginals.tags[is_predicted]
+    if entries_below is not None:
+        rows = entries_below.marginals.rows
+        scores[rows], columns[rows] = entries_below.scores, entries_below.marginals.tags
+    is_accepted = cutoffs.accepts(scores, columns, batch.labels, groups)  # False where there is no score
+    return np.where(np.isnan(scores), -1, is_accepted).astype(np.int8)
+
+
+class Calibrator(AnnotatingPipe, PipeSettings):
+    """Adds a calibrated probability to every token and tag above the threshold.
+
+    settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
+    held_out (JudgedPairs | None): Out-of-fold scores of a fit or an adaptation in this process, else None; not saved.
+    held_out_spans (SpanFit | None): The same for spans. lookup (SourceLookup): Finds the component that the source reads.
+    RAISES C001, C112: an invalid setting. C025: another pipe or package uses the prefix. C113: a name that spaCy needs itself.
+    """
+
+    def __init__(self, nlp: Language, name: str = "calib", **settings: Any):
+        self.learned = PipeState()
+        self.held_out: JudgedPairs | None = None
+        self.held_out_spans: SpanFit | None = None
+        self.lookup = SourceLookup(self, nlp)
+        self.warn = WarnOnce(self)
+        self.name = name
+        PipeSettings.__init__(self, **settings)
+        self._check_prefix(nlp)
+        register(self.attr)
+
+    @property
+    def name(self) -> str:
+        """Name of the pipe, set by `Language.add_pipe`. RAISES C113: no pipeline with this name can be saved."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = check_pipe_name(name)
+        note_meta(self.lookup.nlp, name, self)
+
+    def attach(self: _Pipe, nlp: Language) -> _Pipe:
+        """Make the pipe read this pipeline, after `nlp.add_pipe(name, source=other_nlp)` took it from another one.
+
+        RETURNS: The pipe.
+
+        RAISES C120: the pipe is not in this pipeline, or its component is missing or has other weights than at the fit.
+        C020, C022: the component has other labels, or cannot be calibrated. C025: another pipe there has the same prefix.
+
+            >>> import spacy
+            >>> nlp, other_nlp = spacy.blank("en"), spacy.blank("en")
+            >>> source = {"@calib_sources": "spacy-calib.DocTensor.v1", "labels": ["A", "B"]}
+            >>> calib = nlp.add_pipe("calib", config={"source": source})
+            >>> other_nlp.add_pipe("calib", source=nlp).attach(other_nlp)
+            <Calibrator 'calib' of scores on the Doc, not fitted>
+        """
+        self._check_prefix(nlp)
+        self.lookup = self.lookup.in_pipeline(nlp)
+        note_meta(nlp, self.lookup.name, self)
+        return self
+
+    def _check_prefix(self, nlp: Language) -> None:
+        """Check that no other pipe of this pipeline uses the prefix. RAISES C025: one does."""
+        for other_name, pipe in nlp.components:
+            if isinstance(pipe, Calibrator) and pipe.attr == self.attr and pipe is not self and other_name != self.name:
+                raise calib_error("C025", attr=self.attr, owner=f"the pipe '{other_name}'")
+
+    def __repr__(self) -> str:
+        values = facts(self)
+        fit_text = "not fitted" if values["Fitted"] == "no" else f"fitted {values['Fitted']}"
+        return f"<Calibrator '{values['Name']}' of {values['Calibrates']}, {fit_text}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(self).items())
+        return f"<table><caption>Calibrator</caption><tbody>{rows}</tbody></table>"
+
+    # Learned state
+
+    @property
+    def fitted(self) -> bool:
+        return self.learned.tokens.maps is not None
+
+    @property
+    def of_entities(self) -> bool:
+        """Whether the pipe calibrates the entities of Docs."""
+        layer = _layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
+        return bool(layer) and get_annotation(layer).of_entities
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the fit; empty before."""
+        return self.learned.component.labels
+
+    @property
+    def tokens(self) -> TokenCalibration:
+        """The calibration steps of tokens; before the fit they return raw probabilities."""
+        return self.learned.tokens
+
+    @property
+    def spans(self) -> SpanCalibration:
+        """The calibration steps of spans; before the fit they return raw probabilities."""
+        return self.learned.spans
+
+    @property
+    def groups(self) -> Groups | None:
+        """Groups of tags by which scores are evaluated; None before the fit."""
+        return self.learned.judged_by or (None if self.tokens.maps is None else self.tokens.maps.groups)
+
+    @property
+    def fit_info(self) -> FitInfo:
+        """Data, steps and errors of the fit; empty before."""
+        return self.learned.info
+
+    @property
+    def normalize(self) -> bool | str:
+        """How a token's scores are rescaled: False, True (they sum to 1) or "other" (they leave room for other tags)."""
+        return self.tokens.normalize
+
+    @normalize.setter
+    def normalize(self, normalize: bool | str) -> None:
+        self.tokens.normalize = check_normalize(normalize)
 
     # Prediction
 
@@ -156,8 +423,7 @@ class Calibrator(CalibratingPipe):
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         from ..sources.precision import half_precision_components  # only a fit needs it
-        from .calibrator_fit import fit_calibrator
-        from .fit_inputs import FitArguments
+        from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, **options)
         with restore_on_failure(with_map(self.source, None)):
@@ -172,8 +438,8 @@ class Calibrator(CalibratingPipe):
         examples (Iterable[Example]): As for `fit`. options: Fields of FitArguments, such as n_bins (10).
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
-        from .calibrator_adaptation import adapt_calibrator  # only an adaptation needs it
-        from .fit_inputs import FitArguments
+        from .adapting import adapt_calibrator  # only an adaptation needs it
+        from .fitting import FitArguments
 
         self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
         return self
@@ -249,7 +515,7 @@ def units_of(pipe: Calibrator) -> tuple[str, ...]:
     if annotation.unit == DOCUMENT:
         return ("document",)
     units = ("token", "sentence", "document")
-    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and annotation.span_words[0] != "sentence")
+    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)
     return ("entity", *units) if finds_entities else units
 
 

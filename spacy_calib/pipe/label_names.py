@@ -16,14 +16,14 @@ from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types,
 from ..doc.top_labels import write_labels
 from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_map_labels, map_of, with_map
-from .calibrating import CalibratingPipe
+from .component import Calibrator
 
 # Annotations whose gold is renamed label by label; gold spans are renamed by their label scheme.
 _LABEL_ANNOTATIONS = ("tag", "pos", "cats")
 
 
 def match_labels(
-    pipe: CalibratingPipe,
+    pipe: Calibrator,
     examples: Iterable[Example],
     *,
     gold_names: Mapping[str, str] | None = None,
@@ -53,7 +53,7 @@ def match_labels(
     return scheme
 
 
-def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[Example]:
+def with_matched_copies(pipe: Calibrator, examples: list[Example]) -> list[Example]:
     """Return the examples, with copies of the gold where `match_labels` would rename it: other pipes are scored on it too."""
     scheme, own_names = _find_scheme(pipe, [example.reference for example in examples]), _names_in_pipe(pipe)
     if not own_names if scheme is None else scheme.is_plain and not scheme.renamed_labels:
@@ -67,7 +67,7 @@ def with_matched_copies(pipe: CalibratingPipe, examples: list[Example]) -> list[
 
 
 def _find_scheme(
-    pipe: CalibratingPipe,
+    pipe: Calibrator,
     references: Sequence[Doc],
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
@@ -85,7 +85,7 @@ def _find_scheme(
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 
-def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
+def _names_in_pipe(pipe: Calibrator, gold_names: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return gold name -> name in the pipe of tags, parts of speech or categories, where it differs and is unique.
 
     gold_names (Mapping | None): Component's label -> its gold name; None if gold may use the component's names or a map's.
@@ -105,7 +105,7 @@ def _names_in_pipe(pipe: CalibratingPipe, gold_names: Mapping[str, str] | None =
     }
 
 
-def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[str, str]) -> None:
+def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, str]) -> None:
     """Rename the gold tags, parts of speech or categories of Docs."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
@@ -115,7 +115,7 @@ def _rename_labels(docs: Iterable[Doc], pipe: CalibratingPipe, names: Mapping[st
             write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])
 
 
-def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: CalibratingPipe) -> None:
+def _rename_spans(references: Iterable[Doc], scheme: LabelScheme, pipe: Calibrator) -> None:
     component = pipe.lookup.component()
     annotation, name = with_map(pipe.source, None).annotation(component), pipe.source.annotation(component).name
     for doc in () if scheme.is_plain and not scheme.renamed_labels else references:
@@ -153,31 +153,31 @@ def _rename_span(span: Span, label: str) -> Span:
 
 def maps_on(nlp: Language, component: str) -> list[Mapping[str, str]]:
     """Return the label maps of the fitted pipes that read a component."""
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, CalibratingPipe) and pipe.source.component == component]
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.source.component == component]
     return [pipe.fit_info.label_map for pipe in pipes if pipe.fit_info.label_map]
 
 
-def shown_names(pipe: CalibratingPipe) -> dict[str, str]:
+def shown_names(pipe: Calibrator) -> dict[str, str]:
     """Return component's label -> name on screens, the pipeline's or (if fitted with a map) the gold's; "" without scores."""
     table = map_of(pipe.source) or {}
     return table if pipe.fit_info.pretrained is None else {label: label if name else "" for label, name in table.items()}
 
 
-def shown_columns(pipe: CalibratingPipe) -> dict[str, str]:
+def shown_columns(pipe: Calibrator) -> dict[str, str]:
     table, owners = {} if pipe.fit_info.pretrained is None else map_of(pipe.source) or {}, dict[str, list[str]]()
     for label, name in table.items():
         owners.setdefault(name, []).append(label)
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
-def merged_labels(pipe: CalibratingPipe) -> dict[str, str]:
+def merged_labels(pipe: Calibrator) -> dict[str, str]:
     """Return component's label -> the label that its token scores share with other labels."""
     table = map_of(pipe.source) or {}
     n_owners = Counter(table.values())
     return {label: name for label, name in table.items() if name and n_owners[name] > 1}
 
 
-def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str, Any]:
+def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result whose rows have the names for display, with the label in brackets if several share a name."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
@@ -192,7 +192,7 @@ def with_shown_names(pipe: CalibratingPipe, result: dict[str, Any]) -> dict[str,
     return {**rename_table(result), **({"misses": rename_table(result["misses"])} if "misses" in result else {})}
 
 
-def shown_annotation(pipe: CalibratingPipe) -> Annotation:
+def shown_annotation(pipe: Calibrator) -> Annotation:
     """Return the annotation of Docs with the names for display."""
     annotation, table = with_map(pipe.source, None).annotation(pipe.lookup.component()), shown_names(pipe)
     return MappedAnnotation(annotation, table) if table else annotation

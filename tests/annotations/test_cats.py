@@ -14,9 +14,9 @@ from spacy.training import Example
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
 from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
-from spacy_calib.doc.blocks import add_block
 from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
+from spacy_calib.doc.store import add_block
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import scored_corpus
@@ -121,7 +121,7 @@ def test_attributes_are_those_of_the_document():
     assert doc._.calib_cats == {"pos": 0.7, "neg": 0.3}
     assert list(doc._.calib_cats) == ["pos", "neg"]
     assert doc._.calib_cats_raw == {"pos": 0.8, "neg": 0.2}
-    assert (doc._.calib_score, doc._.calib_raw, doc._.calib_set) == (0.7, 0.8, None)
+    assert (doc._.calib_score, doc._.calib_raw) == (0.7, 0.8)
     view = doc_view(doc, "calib")
     assert (view.rows.tolist(), view.tags.tolist(), view.scored.tolist()) == ([0, 0], ["neg", "pos"], [True])
     assert repr(view) == "<DocCalib: 1 of 1 document scored (cats), 2 entries>"

@@ -7,8 +7,7 @@ import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.recalibrators import IsotonicRegression
-from spacy_calib.calibration.sets import quantile_rank
-from spacy_calib.calibration.sufficiency import documents_or_blocks, evaluate_held_out, tokens_for_sets
+from spacy_calib.calibration.sufficiency import documents_or_blocks, evaluate_held_out
 from spacy_calib.metrics import log_loss
 from spacy_calib.pairs.build import JudgedPairs
 
@@ -20,16 +19,6 @@ def test_of_few_documents_blocks_of_tokens_are_held_out():
     ten, nine = rows // 10, np.minimum(rows // 10, 8)
     assert documents_or_blocks(rows, ten) is ten
     assert documents_or_blocks(rows, nine).tolist() == (rows // 5).tolist()
-
-
-@pytest.mark.parametrize(
-    ("alpha", "least", "worth"),
-    [(0.5, 1, 20), (0.1, 9, 100), (0.05, 19, 200), (0.01, 99, 1000), (0.07, 14, 143), (0.0005, 1999, 20_000), (0.9, 1, 12)],
-)
-def test_tokens_that_sets_want(alpha, least, worth):
-    assert tokens_for_sets(alpha) == (least, worth)
-    assert quantile_rank(least, alpha) <= least
-    assert quantile_rank(least - 1, alpha) > least - 1
 
 
 @pytest.mark.parametrize(

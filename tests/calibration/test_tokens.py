@@ -1,4 +1,4 @@
-"""Scaling, maps, normalization and sets as one: against their parts, against a slow reading, and on fresh data."""
+"""Scaling, maps and normalization as one: against their parts, against a slow reading, and on fresh data."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from spacy_calib.calibration.recalibrators import (
     Temperature,
 )
 from spacy_calib.calibration.scaling import MatrixScaling, Scaling, TemperatureScaling, VectorScaling
-from spacy_calib.calibration.sets import COVERAGES, ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
-from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_sets, fit_tokens, score_held_out
+from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, fit_tokens, score_held_out
 from spacy_calib.calibration.tokens import TOKENS, CalibratedEntries, TokenCalibration, check_normalize, lowest_score
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import from_dense, pair_up
@@ -54,15 +53,11 @@ def fit(
     groups: Groups = TOKEN_GROUPS,
     scaled: tuple[Scaling | None, np.ndarray] | None = None,
     normalize: bool | str = False,
-    sets: ConformalSets | None = None,
 ) -> TokenCalibration:
     """The calibration of these data after a scaling, all fitted as the pipe does it; scaled: What `scale` gives, where it is known."""
     scaling, scores = scaled or scale(data, name)
     plan = CalibrationPlan(groups, groups, prototype or Platt(), scores, offsets, scaling)
-    calibration = fit_tokens(data, plan, normalize)
-    if sets is not None:
-        calibration.sets = fit_sets(sets, data, plan, score_held_out(data, plan, calibration))
-    return calibration
+    return fit_tokens(data, plan, normalize)
 
 
 def scale(data: FitData, name: str | None) -> tuple[Scaling | None, np.ndarray]:
@@ -122,7 +117,6 @@ def test_a_scaling_reads_what_is_below_the_threshold():
 def test_unfitted_raw_probabilities_are_passed_through(normalize):
     tokens = sample_tokens(30, 1)
     found = TokenCalibration(normalize=normalize).calibrate(ScoreTable(tokens.probabilities), 0.05)
-    assert found.in_set is found.out_of_reach is None
     expected = from_dense(tokens.probabilities, 0.05)
     assert found.marginals.scores.tolist() == expected.scores.tolist()
     # "other" leaves out what is below the threshold: nothing is to be rescaled then.
@@ -164,7 +158,7 @@ def test_maps_are_fitted_on_scores_of_scalings_that_did_not_see_the_document(nam
 
 @every_scaling
 def test_one_token_at_a_time_gives_what_all_at_once_give(name):
-    calibration = fitted_on(name=name, normalize="other", sets=ConformalSets(0.2, "group"))
+    calibration = fitted_on(name=name, normalize="other")
     fresh = sample_tokens(60, 3).probabilities
     whole = calibration.calibrate(ScoreTable(fresh), 0.01)
     bounds = whole.marginals.indptr
@@ -173,8 +167,6 @@ def test_one_token_at_a_time_gives_what_all_at_once_give(name):
         single = calibration.calibrate(ScoreTable(fresh[token : token + 1]), 0.01)
         assert single.marginals.tags.tolist() == whole.marginals.tags[own].tolist()
         assert single.scores == pytest.approx(whole.scores[own], abs=1e-9)
-        assert single.in_set.tolist() == whole.in_set[own].tolist()
-        assert single.out_of_reach.tolist() == [whole.out_of_reach[token]]
 
 
 @every_scaling
@@ -186,7 +178,7 @@ def test_tags_permuted_results_permuted(name):
         columns = np.argsort(order)
         return SampledTokens(one.probabilities[:, columns], one.truth[:, columns], order[one.gold])
 
-    promises = {"normalize": "other", "sets": ConformalSets(0.1, "tag")}
+    promises = {"normalize": "other"}
     lowest = 0.01 if name is None else 1e-4
     one = fit(fit_data(tokens, lowest=lowest), name, **promises)
     other = fit(
@@ -203,7 +195,6 @@ def test_tags_permuted_results_permuted(name):
     assert theirs.marginals.tags.tolist() == order[ours.marginals.tags][place].tolist()
     # A scaling ends its search a little elsewhere.
     assert theirs.scores == pytest.approx(ours.scores[place], abs=5e-3)
-    assert np.mean(theirs.in_set == ours.in_set[place]) > 0.99
 
 
 def test_names_of_entries_go_with_them():
@@ -224,7 +215,7 @@ def test_names_of_entries_go_with_them():
 
 @every_scaling
 def test_tags_appended_later_use_what_all_tags_share(name):
-    calibration = fitted_on(name=name, sets=ConformalSets(0.1, "tag"))
+    calibration = fitted_on(name=name)
     fresh = sample_tokens(40, 2).probabilities
     wider = np.concatenate([0.7 * fresh, np.full((40, 2), 0.15)], axis=1)
     found = calibration.calibrate(ScoreTable(wider), 0.01)
@@ -238,9 +229,9 @@ def test_tags_appended_later_use_what_all_tags_share(name):
 
 
 def test_nothing_asked_gives_nothing():
-    calibration = fitted_on(name="matrix", normalize="other", sets=ConformalSets())
+    calibration = fitted_on(name="matrix", normalize="other")
     found = calibration.calibrate(ScoreTable(np.zeros((0, N_TAGS))), 0.01)
-    assert [len(part) for part in (found.marginals, found.scores, found.in_set, found.out_of_reach)] == [0] * 4
+    assert [len(part) for part in (found.marginals, found.scores)] == [0] * 2
     assert found.below_threshold is None
 
 
@@ -388,7 +379,7 @@ def test_gold_that_the_model_does_not_know_is_left_to_others():
     assert 1 - by_token(found.marginals.rows, found.scores, 1000).mean() == pytest.approx(0.3, abs=0.05)
 
 
-# Sets
+# Held-out scores
 
 
 def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
@@ -406,28 +397,21 @@ def held_out_scores(data: FitData, prototype: Recalibrator) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("coverage", COVERAGES)
-def test_sets_are_fitted_on_scores_of_maps_that_did_not_see_the_document(coverage):
+def test_held_out_scores_are_of_maps_that_did_not_see_the_document():
     data = fit_data(sample_tokens(400, 1))
-    calibration = fit(data, prototype=IsotonicRegression(), sets=ConformalSets(0.1, coverage))
-    pairs = data.pairs.take(data.kept_indices)
-    expected = ConformalSets(0.1, coverage).fit(
-        pairs.rows, pairs.tags, held_out_scores(data, IsotonicRegression()), data.gold, TOKEN_GROUPS
-    )
-    assert calibration.sets.tag_cuts().tolist() == expected.tag_cuts().tolist()
-    assert calibration.sets.group_cuts().tolist() == expected.group_cuts().tolist()
+    plan = CalibrationPlan(TOKEN_GROUPS, TOKEN_GROUPS, IsotonicRegression(), data.pairs.scores)
+    found = score_held_out(data, plan, fit_tokens(data, plan, False))
+    assert found.tolist() == held_out_scores(data, IsotonicRegression()).tolist()
 
 
-def test_sets_are_fitted_on_what_tokens_will_have():
+def test_held_out_scores_are_those_that_tokens_will_have():
     """Normalized scores, where they are normalized."""
     data = fit_data(sample_tokens(400, 1))
-    pairs = data.pairs.take(data.kept_indices)
-    held_out = held_out_scores(data, Platt())
-    sums = by_token(pairs.rows, held_out, 400)[pairs.rows]
-    expected = ConformalSets(0.3).fit(pairs.rows, pairs.tags, held_out / sums, data.gold, TOKEN_GROUPS)
-    found = fit(data, sets=ConformalSets(0.3), normalize=True).sets
-    assert found.of_all_.values == pytest.approx(expected.of_all_.values, abs=1e-12)
-    assert found.of_all_.values[0] != fit(data, sets=ConformalSets(0.3)).sets.of_all_.values[0]
+    rows, held_out = data.pairs.rows[data.kept_indices], held_out_scores(data, Platt())
+    plan = CalibrationPlan(TOKEN_GROUPS, TOKEN_GROUPS, Platt(), data.pairs.scores)
+    found = score_held_out(data, plan, fit_tokens(data, plan, True))
+    assert found == pytest.approx(held_out / by_token(rows, held_out, 400)[rows], abs=1e-12)
+    assert np.any(found != score_held_out(data, plan, fit_tokens(data, plan, False)))
 
 
 class ByHeart(Recalibrator):
@@ -443,55 +427,15 @@ class ByHeart(Recalibrator):
         return np.where(np.isin(scores, self.known_), 1.0, 0.5 * scores)
 
 
-def coverage_of(calibration: TokenCalibration, tokens: SampledTokens, threshold: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
-    """(whether each token's gold tag is in its set or no set was promised, tags in each set)."""
-    found = calibration.calibrate(ScoreTable(tokens.probabilities), threshold)
-    rows, tags = found.marginals.rows, found.marginals.tags
-    holds = by_token(rows, found.in_set & (tags == tokens.gold[rows]), len(tokens)) > 0
-    return holds | found.out_of_reach, by_token(rows, found.in_set, len(tokens))
-
-
-def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_the_promise():
-    """On their own data such maps are always right, and sets learned from that would hold next to nothing."""
-    tokens, fresh = sample_tokens(2000, 1), sample_tokens(4000, 2)
-    covered, _ = coverage_of(fit(fit_data(tokens), prototype=ByHeart(), sets=ConformalSets(0.2)), fresh)
-    assert covered.mean() == pytest.approx(0.8, abs=0.04)
-    alone = fit(
-        fit_data(tokens, per_document=2000), prototype=ByHeart(), sets=ConformalSets(0.2)
-    )  # stretches of it are held out
-    assert coverage_of(alone, fresh)[0].mean() == pytest.approx(0.8, abs=0.04)
-
-
-@pytest.mark.parametrize("normalize", [False, "other"])
-@with_and_without_scaling
-def test_marginal_sets_hold_the_gold_tag_as_often_as_promised(name, normalize):
-    for alpha in (0.1, 0.3):
-        calibration = fitted_on(2000, 1, name, normalize=normalize, sets=ConformalSets(alpha))
-        covered, sizes = coverage_of(calibration, sample_tokens(5000, 2))
-        error = np.sqrt(alpha * (1 - alpha) * (1 / 2000 + 1 / 5000))
-        assert abs(covered.mean() - (1 - alpha)) < 4 * error
-        assert 1 < sizes.mean() < N_TAGS
-
-
-def test_tokens_of_which_the_source_knows_nothing_have_no_set():
-    calibration = fitted_on(sets=ConformalSets(0.2))
-    probabilities = sample_tokens(4, 1).probabilities
-    probabilities[2] = np.nan
-    found = calibration.calibrate(ScoreTable(probabilities), 0.01)
-    assert found.out_of_reach.tolist() == [False, False, True, False]
-    # Where the source knows the token, and no tag reaches the threshold, the empty set is what the cut says.
-    found = calibration.calibrate(ScoreTable(np.full((2, N_TAGS), 0.005)), 0.01)
-    assert found.out_of_reach.tolist() == [False, False]
-
-
-def test_tokens_without_gold_count_nowhere():
-    tokens = sample_tokens(500, 1)
-    without = np.random.default_rng(0).random(500) < 0.4
-    holes = SampledTokens(tokens.probabilities, tokens.truth, np.where(without, -2, tokens.gold))
-    calibration = fit(fit_data(holes), sets=ConformalSets(0.2))
-    assert calibration.sets.describe([])["tokens"] == np.count_nonzero(~without)
-    covered, _ = coverage_of(calibration, sample_tokens(3000, 2))
-    assert covered.mean() == pytest.approx(0.8, abs=0.08)
+@pytest.mark.parametrize("per_document", [10, 2000])
+def test_maps_that_know_the_fit_data_by_heart_do_not_spoil_held_out_scores(per_document):
+    """On their own data such maps are always right; of a single document stretches are held out."""
+    data = fit_data(sample_tokens(2000, 1), per_document=per_document)
+    plan = CalibrationPlan(TOKEN_GROUPS, TOKEN_GROUPS, ByHeart(), data.pairs.scores)
+    calibration = fit_tokens(data, plan, False)
+    kept = data.pairs.take(data.kept_indices)
+    assert np.mean(calibration.maps.predict(kept.scores, kept.tags)[kept.hits] == 1.0) == 1.0
+    assert np.mean(score_held_out(data, plan, calibration) == 1.0) < 0.05
 
 
 # Little data
@@ -501,10 +445,9 @@ def test_tokens_without_gold_count_nowhere():
 def test_two_tokens_in_two_documents(name):
     probabilities = np.array([[0.9, 0.05, 0.05, 0, 0, 0, 0, 0], [0.3, 0.6, 0.1, 0, 0, 0, 0, 0]])
     data = fit_data(SampledTokens(probabilities, probabilities, np.array([0, 2])), lowest=1e-4, per_document=1)
-    calibration = fit(data, name, IsotonicRegression(), normalize="other", sets=ConformalSets())
+    calibration = fit(data, name, IsotonicRegression(), normalize="other")
     found = calibration.calibrate(ScoreTable(sample_tokens(30, 1).probabilities), 0.01)
     assert np.all((found.scores >= 0) & (found.scores <= 1))
-    assert found.out_of_reach.all()  # of two tokens no set can be promised
 
 
 def test_folds_with_too_few_pairs_use_the_maps_of_all():
@@ -512,10 +455,9 @@ def test_folds_with_too_few_pairs_use_the_maps_of_all():
     pairs = pair_up(from_dense(probabilities, 0.01), np.array([0, 1, 0]))
     data = FitData(pairs, np.array([0, 1, 0]), pairs.rows, 2, 0.01)
     groups = Groups(("1",), np.zeros(2, np.intp))
-    calibration = fit(data, prototype=HistogramBinning(6), groups=groups, sets=ConformalSets(0.5))
-    mapped = calibration.maps.predict(pairs.scores, pairs.tags)
-    expected = ConformalSets(0.5).fit(pairs.rows, pairs.tags, mapped, data.gold, groups)
-    assert calibration.sets.of_all_.values.tolist() == expected.of_all_.values.tolist()
+    plan = CalibrationPlan(groups, groups, HistogramBinning(6), pairs.scores)
+    calibration = fit_tokens(data, plan, False)
+    assert score_held_out(data, plan, calibration).tolist() == calibration.maps.predict(pairs.scores, pairs.tags).tolist()
 
 
 @pytest.mark.parametrize("code_of", [("C003", 0), ("C006", 3)])
@@ -543,10 +485,7 @@ def restored(calibration: TokenCalibration) -> TokenCalibration:
 def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
     table = ScoreTable(sample_tokens(40, 5).probabilities)
     ours, theirs = (calibration.calibrate(table, 0.01) for calibration in (one, other))
-    for name in ("scores", "in_set", "out_of_reach"):
-        of_one, of_other = getattr(ours, name), getattr(theirs, name)
-        assert (of_one is None) == (of_other is None)
-        assert of_one is None or of_one.tolist() == of_other.tolist()
+    assert ours.scores.tolist() == theirs.scores.tolist()
     place = (np.arange(40), np.argmin(table.probabilities, axis=1))
     ours, theirs = (scores_below(calibration, table, 0.01, *place) for calibration in (one, other))
     assert ours.scores.tolist() == theirs.scores.tolist()
@@ -559,11 +498,9 @@ def test_a_saved_one_gives_the_same_bits(name):
         prototype=Temperature(),
         offsets=TagOffsets(),
         normalize="other",
-        sets=ConformalSets(0.2, "tag", 5),
     )
     again = restored(calibration)
     assert again.normalize == "other"
-    assert vars(again.sets).keys() == vars(calibration.sets).keys()
     same_bits(calibration, again)
     same_bits(calibration, restored(again))
 

@@ -28,7 +28,6 @@ from typer.testing import CliRunner
 import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
-from tests.plugged import skip_what_needs_a_plugin
 
 # The app of spaCy is made into commands once, not at every call.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
@@ -69,12 +68,7 @@ def scores_at(kind: str, score: str = "_.score") -> tuple[str, str]:
 
 
 def calib(*arguments: object) -> Outcome:
-    """`python -m spacy calib ...` in this process; an exception that gets out (a user's traceback) fails the test.
-
-    Without the plug-in that a command, or an output, comes from, the test is skipped.
-    """
-    if arguments:
-        skip_what_needs_a_plugin(*map(str, arguments))
+    """`python -m spacy calib ...` in this process; an exception that gets out (a user's traceback) fails the test."""
     return spacy_command("calib", *arguments)
 
 
@@ -142,7 +136,7 @@ def ok(outcome: Outcome) -> Outcome:
 @pytest.fixture
 def one_salt(monkeypatch) -> None:
     """Equal fits are equal to the byte: they take the same salt."""
-    monkeypatch.setattr("spacy_calib.pipe.fit_inputs.token_hex", lambda n: "00" * n)
+    monkeypatch.setattr("spacy_calib.pipe.fitting.token_hex", lambda n: "00" * n)
 
 
 @pytest.fixture(scope="session")

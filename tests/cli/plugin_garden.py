@@ -11,7 +11,6 @@ from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling
-from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.registry import registry
 from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Groups
@@ -47,17 +46,6 @@ def halves(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
 @registry.calib_groupings("garden.Halves.v1")
 def make_halves():
     return halves
-
-
-@registry.calib_sets("garden.NarrowSets.v1")
-class NarrowSets(ConformalSets):
-    registered = "garden.NarrowSets.v1"
-
-    def __init__(self):
-        super().__init__(alpha=0.2)
-
-    def settings(self):
-        return {}
 
 
 @registry.calib_sources("garden.Twin.v1")

@@ -75,9 +75,7 @@ def test_entities_are_those_of_full_gold(calibrated_ner, entity_dev, entity_test
         gold.spans[REJECTED] = [one for one in asked if one not in accepted]
     scores, no_context = [], {"components.calib.context": None}
     for data in (entity_dev, save_docs(tmp_path / "answers.spacy", docs)):
-        spacy_calib.fit(
-            str(calibrated_ner), data, tmp_path / "out", component="ner", overrides=no_context, force=True, silent=True
-        )
+        spacy_calib.fit(str(calibrated_ner), data, tmp_path / "out", component="ner", overrides=no_context, force=True)
         made = spacy.load(tmp_path / "out")
         held = list(made.pipe(bare_docs(made, list(DocBin().from_disk(entity_test).get_docs(made.vocab)))))
         scores.append([one._.calib_score for doc in held for one in doc.ents])

@@ -7,7 +7,6 @@ import pytest
 import spacy_calib
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
-from tests.plugged import needs_all_plugins
 
 
 def test_fit_and_evaluate_from_python(trained_bytes, tmp_path, capsys):
@@ -29,7 +28,6 @@ def test_fit_and_evaluate_from_python(trained_bytes, tmp_path, capsys):
         spacy_calib.evaluate(tmp_path / "out", test, nonsense=1)
 
 
-@needs_all_plugins
 def test_help_says_what_there_is():
     assert {"fit", "evaluate", "report", "render", "register", "DocCalib", "CalibError"} <= set(dir(spacy_calib))
     for name in ("fit", "evaluate", "report", "render", "register", "calib_score"):
@@ -37,3 +35,15 @@ def test_help_says_what_there_is():
     assert all(getattr(spacy_calib, name).__doc__ for name in ("fit", "evaluate", "report"))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         spacy_calib.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["fit", "adapt", "evaluate"])
+def test_functions_take_the_options_of_their_commands(name):
+    """Each option is written out for editors; only what is about printing is left to the command line."""
+    import inspect
+    from importlib import import_module
+
+    function, command = getattr(spacy_calib, name), getattr(import_module(f"spacy_calib.cli.{name}_command"), name)
+    own, theirs = (inspect.signature(call).parameters for call in (function, command.run))
+    assert theirs.keys() - own.keys() <= {"format", "silent", "everything"}
+    assert {name: parameter.default for name, parameter in own.items()} == {name: theirs[name].default for name in own}

@@ -544,7 +544,7 @@ def test_a_second_pass_behind_a_component_that_sets_entities(factory, config, en
     outcome = calib("fit", path, entity_dev, out, "-C", "ner", "--second-pass", "--silent")
     refuses(outcome, says("C034", component="ner"))
     assert f"'{factory}' sets entities before 'ner', and a second pass cannot tell them from its own" in outcome.text
-    assert "leave out --second-pass" in outcome.text
+    assert "without --second-pass" in outcome.text
 
 
 ENTITY_CODE = """

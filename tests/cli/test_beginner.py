@@ -31,14 +31,14 @@ MISTAKES = [
     Mistake("fit GOLD STOCK OUT", "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."),
     Mistake("evaluate GOLD GOLD", "Cannot load the pipeline 'GOLD': it is a file, and a pipeline is a folder"),
     Mistake("rank STOCK TEXTS", "no fitted calib pipe; it has: tok2vec, tagger, ner; with gold run `python -m spacy calib fit MODEL DATA OUTPUT`"),
-    Mistake("expect STOCK TEXTS", "without gold run `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)"),
+    Mistake("expect STOCK TEXTS", "without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)"),
     Mistake("adapt STOCK GOLD OUT", "The pipeline has no fitted calib pipe"),
     Mistake("pretrained STOCK OUT", "There is no pretrained calibration for any component of the pipeline"),
     Mistake("pretrained STOCK", "No pipeline and output folder were given; give both (`calib pretrained MODEL OUTPUT`), or --list."),
     # The component
-    Mistake("fit STOCK ENTITIES OUT", "no gold tag annotation for component 'tagger', but has gold for 'ner'; give data annotated with it, or choose that: --component ner."),
-    Mistake("evaluate STOCK ENTITIES", "no gold tag annotation for component 'tagger', but has gold for 'ner'; give data annotated with it, or choose that: --component ner."),
-    Mistake("fit STOCK TAGS OUT -C ner", "no gold ner annotation for component 'ner', but has gold for 'tagger'; give data annotated with it, or choose that: --component tagger."),
+    Mistake("fit STOCK ENTITIES OUT", "no gold tag annotation for component 'tagger', but has gold for 'ner'; give data annotated with it, or calibrate that (--component ner)."),
+    Mistake("evaluate STOCK ENTITIES", "no gold tag annotation for component 'tagger', but has gold for 'ner'; give data annotated with it, or calibrate that (--component ner)."),
+    Mistake("fit STOCK TAGS OUT -C ner", "no gold ner annotation for component 'ner', but has gold for 'tagger'; give data annotated with it, or calibrate that (--component tagger)."),
     Mistake("fit STOCK GOLD OUT -C NER", "no component 'NER'; of its components calib can read: tagger, ner. Name one of them with --component."),
     Mistake("fit STOCK GOLD OUT -C entities", "The pipeline has no component 'entities'"),
     Mistake("fit STOCK GOLD OUT -C tok2vec", "Component 'tok2vec' (Tok2Vec) cannot be calibrated: it gives vectors, and no label"),
@@ -47,7 +47,7 @@ MISTAKES = [
     Mistake("rank BOTH TEXTS", "choose one: --component tagger (tag) or --component ner (ner)."),
     Mistake("rank BOTH TEXTS -C parser", "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner. Name one of them with --component."),
     Mistake("info BOTH --attr calib_ner", "no fitted calib pipe with the prefix 'calib_ner'; its prefixes are: calib, calib_ent."),
-    Mistake("rank TAGGER TEXTS --unit entity", "'calib' calibrates 'tagger', which predicts no entities; with gold calibrate one that does"),
+    Mistake("rank TAGGER TEXTS --unit entity", "'calib' calibrates 'tagger', which predicts no entities; calibrate one that does"),
     Mistake("threshold TAGGER GOLD -p .9", "'calib' calibrates 'tagger', which predicts no entities"),
     # The gold
     Mistake("fit STOCK MISSING OUT", "Data not found: MISSING. Give a file, or a folder of files, that exists."),
@@ -58,8 +58,8 @@ MISTAKES = [
     Mistake("fit STOCK QUEUE OUT -C ner", "(a queue without answers is none)"),
     Mistake("evaluate BOTH BROKEN", "BROKEN is not a readable DocBin"),
     Mistake("evaluate BOTH OTHERLABELS", "so there is nothing to evaluate; give gold with the labels of the component"),
-    Mistake("fit STOCK OTHERLABELS OUT -C ner", "map its labels to those of the data (--map PER=XPER,ORG=XORG,LOC=XLOC)"),
-    Mistake("adapt ENTS OTHERLABELS OUT", "map its labels to those of the data (--map PER=XPER,ORG=XORG,LOC=XLOC)"),
+    Mistake("fit STOCK OTHERLABELS OUT -C ner", "map its labels to those of the data (`fit --map PER=XPER,ORG=XORG,LOC=XLOC`)"),
+    Mistake("adapt ENTS OTHERLABELS OUT", "map its labels to those of the data (`fit --map PER=XPER,ORG=XORG,LOC=XLOC`)"),
     # Options and outputs
     Mistake("fit STOCK GOLD OUT --threshold 0.02", "no option --threshold, but the pipe has a setting of this name; give --components.calib.threshold VALUE."),
     Mistake("fit STOCK GOLD OUT -m isotone", "Option --method must be one of auto"),
@@ -71,7 +71,6 @@ MISTAKES = [
     Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs for accepting entities; find them with `spacy calib threshold --precision`"),
     Mistake("rank ENTS CSV", "CSV contains no texts; give a file or a folder of files that end in"),
     Mistake("count BOTH TEXTS -q DOG", "No calib pipe of the pipeline knows the label 'DOG'"),
-    Mistake("select BOTH TEXTS --for adopt", "Option --for must be one of train, adapt, but 'adopt' was given."),
     Mistake("evaluate BOTH ENTITIES --silent -b 100000", "fewer than the 100000 bins"),
     # What goes on, and is said
     Mistake("evaluate BOTH ENTITIES", "Left out, as the data has no gold for it: 'calib' (tag of 'tagger').", 0),
@@ -144,13 +143,13 @@ def test_python_says_it_without_options(places):
     for call, sentence in [
         (
             lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]),
-            "choose that in `spacy_calib.fit` (component='ner')",
+            "calibrate that (--component ner)",
         ),
         (
             lambda: spacy_calib.adapt(places["STOCK"], places["GOLD"], places["OUT"]),
-            "with gold call `spacy_calib.fit(model, data, output)` first",
+            "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",
         ),
-        (lambda: spacy_calib.fit(places["STOCK"], places["OTHERLABELS"], places["OUT"], component="ner"), "(label_map='"),
+        (lambda: spacy_calib.fit(places["STOCK"], places["OTHERLABELS"], places["OUT"], component="ner"), "`fit --map "),
         (lambda: spacy.load(places["STOCK"]).add_pipe("calib_ent"), "There is no factory 'calib_ent'"),
     ]:
         with pytest.raises(spacy_calib.CalibError) as error:

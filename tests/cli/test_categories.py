@@ -6,8 +6,7 @@ import json
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
+from spacy.tokens import Doc
 
 from spacy_calib.calibration.cutoffs import Cutoffs
 from tests.cli.conftest import CONTEXT, calib, docs_in, ok, refuses, save_docs, scaling, setting
@@ -70,7 +69,7 @@ def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
     ):
         outcome = calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat", option)
         refuses(outcome, said)
-    for option in (setting("normalize", "true"), setting("sets.alpha", "0.1"), scaling("Matrix")):
+    for option in (setting("normalize", "true"), scaling("Matrix")):
         given = ("--component", "textcat_multilabel", "--method", "isotonic", option)
         outcome = calib("fit", folder / "several", folder / "dev_several.spacy", tmp_path / "out", *given)
         refuses(outcome, says("C072", unit="document", layer="cats:multi"))
@@ -81,7 +80,6 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
         calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
         says("C265", own="document", given="token"),
     )
-    refuses(calib("select", fitted, folder / "test.spacy", "--unit", "sentence"), says("C265", given="sentence"))
     picture = tmp_path / "one.png"
     refuses(
         calib("evaluate", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--unit", "token"),
@@ -94,17 +92,13 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
 # The walk
 
 
-def test_auto_and_sets(folder, tmp_path):
-    given = ("--component", "textcat", setting("sets.alpha", "0.2"))
-    outcome = ok(calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", *given))
+def test_auto(folder, tmp_path):
+    outcome = ok(calib("fit", folder / "model", folder / "dev.spacy", tmp_path / "out", "--component", "textcat"))
     assert "Calibrated textcat on 120 documents (" in outcome.text
     assert "token" not in outcome.text
-    doc = spacy.load(tmp_path / "out")("an actor in a scene")
-    assert set(doc._.calib_set) <= set(doc.cats)
     shown = calib("info", tmp_path / "out").text
-    assert "Doc._.calib_score, _raw, _cats, _cats_raw, _set" in shown
+    assert "Doc._.calib_score, _raw, _cats, _cats_raw" in shown
     assert "Fitted on 120 documents, " in shown
-    assert "80 % of documents, coverage" in shown
 
 
 def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
@@ -122,7 +116,6 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
     [
         (("evaluate",), "120 documents, 360 pairs"),
         (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
-        (("select", "-n", "2"), "Documents to label, by least-confident"),
         (("expect", "--per-doc"), "120 documents Expected"),
     ],
 )
@@ -149,18 +142,6 @@ def test_queues_hold_documents_with_their_category(fitted, folder, tmp_path):
     assert queue("doccano")["label"] == [label]
     assert queue("label-studio")[0]["predictions"][0]["result"][0]["value"] == {"choices": [label]}
     assert '<Choice value="film"/>' in (tmp_path / "label-studio.labels.xml").read_text()
-
-
-def test_a_selected_batch_holds_whole_docs(fitted, folder, tmp_path):
-    ok(calib("select", fitted, folder / "test.spacy", "-n", "5", "-o", tmp_path / "batch.spacy", "--silent"))
-    docs = docs_in(tmp_path / "batch.spacy")
-    given = {doc.text for doc in DocBin().from_disk(folder / "test.spacy").get_docs(Vocab())}
-    assert len(docs) == 5
-    assert all(doc.text in given and doc.cats and doc._.calib_score < 0.9 for doc in docs)
-    ok(calib("select", fitted, folder / "test.spacy", "-n", "5", "-o", tmp_path / "batch.jsonl", "--silent"))
-    row = json.loads((tmp_path / "batch.jsonl").read_text().splitlines()[0])
-    assert row["words"] == len(row["text"].split())
-    assert (row["start"], row["sentence"], row["reason"]["word"]) == (None, None, None)
 
 
 def test_adapt_page_and_picture(fitted, folder, tmp_path):

@@ -17,7 +17,6 @@ from typer.main import get_command
 from spacy_calib.about import __url__
 from spacy_calib.cli import calib_cli, help_lines, load_command
 from tests.cli.conftest import calib, refuses
-from tests.plugged import needs_all_plugins
 
 OURS = get_command(calib_cli).commands
 # spaCy's commands that run a pipeline over data, as ours do.
@@ -45,7 +44,6 @@ def spacy_letters() -> dict[str, set[frozenset[str]]]:
     return found
 
 
-@needs_all_plugins
 def test_one_letter_means_one_thing_in_all_commands():
     meanings = defaultdict(set)
     for command in OURS.values():
@@ -104,7 +102,6 @@ def test_the_list_of_commands_tells_each_in_one_whole_line():
     assert len(set(shown.values())) == len(OURS)
 
 
-@needs_all_plugins
 def test_choices_are_shown_as_choices_and_completed():
     shown = {
         (name, option.opts[0]): option
@@ -113,7 +110,7 @@ def test_choices_are_shown_as_choices_and_completed():
         if "|" in (option.metavar or "")
     }
     assert {option for _, option in shown} == {
-        "--format", "--unit", "--order", "--for", "--kind", "--per", "--event", "--every",
+        "--format", "--unit", "--order", "--kind", "--per", "--event", "--every",
     }  # fmt: skip
     assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
     command = OURS["rank"]

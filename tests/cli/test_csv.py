@@ -47,9 +47,7 @@ def check_files(made: Path, raw: Path) -> None:
     assert [[disarmed(cell) for cell in row] for row in kept] == open_cells
 
 
-@pytest.mark.parametrize(
-    ("command", "options"), [("rank", ()), ("select", ("--min-words", 0)), ("count", ("--query", "NOUN", "--by", "year"))]
-)
+@pytest.mark.parametrize(("command", "options"), [("rank", ()), ("count", ("--query", "NOUN", "--by", "year"))])
 def test_texts_and_what_goes_with_them_are_no_formulas(command, options, calibrated, texts, tmp_path):
     for name, more in (("made", ()), ("raw", ("--raw-cells",))):
         output = tmp_path / f"{name}.csv"
@@ -62,7 +60,6 @@ def test_raw_cells_are_of_csv_alone(calibrated, texts, tmp_path):
     for command in (
         ("rank", calibrated, texts),
         ("rank", calibrated, texts, "-o", where),
-        ("select", calibrated, texts, "-o", where),
         ("count", calibrated, texts, "-q", "NOUN", "-o", tmp_path / "out.json"),
     ):
         refuses(calib(*command, "--raw-cells"), "Option --raw-cells must be left out where no CSV is written")

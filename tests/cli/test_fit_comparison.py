@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 import spacy
 
 import spacy_calib
 from spacy_calib.metrics import log_loss
-from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, save_gold, setting
+from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, save_gold
 from tests.cli.test_adapt_command import odd_docs
 
 ISOTONIC = ("--method", "isotonic")
@@ -97,12 +97,6 @@ def test_always_takes_the_fit_and_still_tells(calibrated, few, same_kind, tmp_pa
     assert "✔" not in outcome.text
 
 
-def test_sets_that_were_asked_for_are_made(calibrated, same_kind, tmp_path):
-    result = compared(calibrated, same_kind, tmp_path / "out", setting("sets.alpha", 0.2))
-    assert (result["winner"], result["written"]) == ("adapted", "fit")
-    assert spacy.load(tmp_path / "out").get_pipe("calib").fit_info.sets is not None
-
-
 def test_texts_of_the_older_fit_are_no_fair_comparison(calibrated, dev, tmp_path):
     result = compared(calibrated, dev, tmp_path / "out")
     assert result == {
@@ -185,7 +179,6 @@ def test_a_card_for_a_stock_pipeline_is_named(changed_model, dev, calibrated, tm
     def rename(nlp):
         nlp.meta["lang"], nlp.meta["name"] = "en", "made_up_copy"
 
-    points = [EntryPoint(card, "no.such.module:folder", "spacy_calib_pretrained")]  # is not loaded
-    monkeypatch.setattr("spacy_calib.cli.fitting.comparison.entry_points", lambda group: points)
+    monkeypatch.setattr("spacy_calib.plugins.pretrained.card.all_cards", lambda: [SimpleNamespace(name=card)])
     outcome = ok(calib("fit", changed_model(rename), dev, tmp_path / "out", *ISOTONIC))
     assert (f"There is a calibration of 'tagger' that needs no gold (card {card})" in outcome.text) == is_named

@@ -11,8 +11,7 @@ from spacy_calib.cli.fitting.new_calib import old_block
 from spacy_calib.cli.fitting.settings import DEFAULTS, merge_settings, pipe_settings
 from spacy_calib.cli.shared.options import split_overrides
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.factory import DEFAULT_CONFIG
-from spacy_calib.pipe.settings import BLOCKS
+from spacy_calib.pipe.factory import BLOCKS, DEFAULT_CONFIG
 from tests.cli.conftest import calib, ok, refuses, setting
 from tests.conftest import revive
 
@@ -92,7 +91,7 @@ def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sente
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
 def test_settings_are_not_changed_in_place(base):
     before = copy.deepcopy(base)
-    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.sets.alpha": 0.2}, base)
+    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.pooling.strength": 0.2}, base)
     assert base == before
 
 
@@ -117,18 +116,6 @@ def test_other_settings_of_a_function_stay_with_it_and_go_with_it():
     assert settings_of({"method": "histogram"})["recalibrator"] == {"@calib_recalibrators": HISTOGRAM, "n_bins": 10}
     other = {"components.calib.recalibrator.@calib_recalibrators": BETA}
     assert settings_of({}, other, base=binned)["recalibrator"] == {"@calib_recalibrators": BETA}
-
-
-def test_sets_of_the_pipe_can_be_given_another_promise():
-    held = {**OWN, "sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "tag", "min_tokens": 5}}
-    assert settings_of({}, {"components.calib.sets.coverage": "group"}, base=held)["sets"] == {
-        **held["sets"],
-        "coverage": "group",
-    }
-    assert settings_of({}, {"components.calib.sets.alpha": 0.1}, base=held)["sets"] == {**held["sets"], "alpha": 0.1}
-    assert settings_of({}, {"components.calib.sets.nonempty": False}, base=held)["sets"]["nonempty"] is False
-    beside = {"@calib_sets": "spacy-calib.ConformalSets.v1", "nonempty": True, "alpha": 0.1, "coverage": "tag"}
-    assert settings_of({}, {"components.calib.sets.alpha": 0.1, "components.calib.sets.coverage": "tag"})["sets"] == beside
 
 
 @pytest.mark.parametrize(
@@ -238,6 +225,6 @@ def test_dotted_settings_are_taken_out_of_a_command_line(args, dotted):
 
 
 def test_a_block_is_made_where_there_was_none():
-    given = {("sets", "alpha"): 0.1, ("sets", "@calib_sets"): "spacy-calib.ConformalSets.v1"}
-    made = merge_settings({"sets": None}, given)
-    assert made == {"sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.1}}
+    given = {("scaling", "ridge"): 0.1, ("scaling", "@calib_scalings"): "spacy-calib.VectorScaling.v1"}
+    made = merge_settings({"scaling": None}, given)
+    assert made == {"scaling": {"@calib_scalings": "spacy-calib.VectorScaling.v1", "ridge": 0.1}}

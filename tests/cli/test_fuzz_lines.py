@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,14 +32,6 @@ def test_the_root_is_no_output(force, tmp_path):
 
     with pytest.raises(CalibError, match=r"\[C054\] The output / exists|\[C055\] Cannot write the output /"):
         check_folder(Path("/"), bool(force))
-
-
-def test_a_closed_standard_output_is_a_sentence():
-    """`calib info MODEL --format json >&-`."""
-    code = "import sys; sys.stdout = None; from spacy_calib.cli.shared.session import session\nwith session(): print(sys.stdout.encoding, file=sys.stderr)"
-    outcome = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
-    assert "AttributeError" not in outcome.stderr
-    assert "utf-8" in outcome.stderr.lower()
 
 
 @Language.component("fails_at_words")

@@ -68,7 +68,7 @@ def test_with_the_salt_of_a_pipeline_a_guess_tells_frequent_words_alone(fitted):
     known = nlp.get_pipe("calib").tokens.context.vocabulary_
 
     def guessed(words):
-        from spacy_calib.pipe.doc_words import words_of
+        from spacy_calib.pipe.lookup import words_of
 
         forms, endings = known.find_indices(words_of([Doc(nlp.vocab, words=words)]))
         return (forms >= 0).tolist(), (endings >= 0).tolist()

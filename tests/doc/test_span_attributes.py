@@ -20,9 +20,8 @@ from spacy_calib.annotations import get_annotation
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.doc.blocks import word_digest
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.rows import find_spans
+from spacy_calib.doc.store import TEXT_BITS, find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -474,9 +473,8 @@ def test_other_spans_of_the_doc_have_no_score(bench):
 
 def test_a_group_that_tokens_were_split_under_shows_nothing_of_other_words(bench):
     """spaCy leaves such a span where it was; its words may by chance have the digest of those that were scored."""
-    place = 7
-    wanted = word_digest(get_string_id("Anna"), place)
-    like = next(text for i in range(16**5) if word_digest(get_string_id(text := f"{i:05x}"), place) == wanted)
+    wanted = get_string_id("Anna") & TEXT_BITS
+    like = next(text for i in range(16**5) if get_string_id(text := f"{i:05x}") & TEXT_BITS == wanted)
     doc = Doc(bench.vocab, words=["q" + like, "Anna"])
     put_spans(doc, bench.layer, [Span(doc, 1, 2, "A")])
     doc = bench.calib(doc)

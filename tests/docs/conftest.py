@@ -12,7 +12,6 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
-from tests.catalogue_tables import find_transformers
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, revive
 from tests.docs.pages import Run, blocks_of
 from tests.tiny_transformers import save_token_model
@@ -79,7 +78,6 @@ def provide(workplace, tmp_path, monkeypatch) -> Callable[[], Path]:
 @pytest.fixture(scope="session")
 def components() -> None:
     """Of all packages, before `registered_here` forgets what a page registers."""
-    find_transformers()
 
 
 @pytest.fixture

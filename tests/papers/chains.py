@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-
 from papers.chains.chains import Chains, Potentials
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from papers.coref.figures import FIGURES, NOTHING, b_cubed, ceaf, lea, muc
 
 # The example of Moosavi & Strube (2016): gold {a b c} {d e f g}, found {a b} {c d} {f g h i}.

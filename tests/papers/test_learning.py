@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
-from scipy.sparse import csr_matrix, hstack
-
-
 from papers.coref.antecedents import Candidates
 from papers.coref.learning import (
     Choices,
@@ -17,6 +13,8 @@ from papers.coref.learning import (
     learn,
     right_options,
 )
+from scipy.optimize import check_grad
+from scipy.sparse import csr_matrix, hstack
 
 
 def document(seed: int, n: int = 12) -> Choices:

@@ -135,20 +135,6 @@ def test_the_documents_of_the_fit_are_noticed(nlp):
         calib.adapt(odd_examples(nlp, 6, 3))
 
 
-@pytest.mark.parametrize(("n", "kept"), [(12, True), (5, False)])
-def test_sets_are_made_again_of_enough_documents_and_dropped_of_fewer(nlp, n, kept):
-    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.1}
-    calib = nlp.add_pipe("calib", after="tagger", config={"sets": sets}).fit(odd_examples(nlp, 20, 1))
-    fit_cut = calib.tokens.sets.of_all_.values[0]
-    calib.adapt(odd_examples(nlp, n, 2))
-    assert calib.fit_info.adaptations[0]["sets_dropped"] is not kept
-    if not kept:
-        assert calib.tokens.sets is calib.fit_info.sets is None
-        return
-    assert calib.fit_info.sets["tokens"] == calib.fit_info.adaptations[0]["tokens"]["entries"]
-    assert calib.tokens.sets.of_all_.values[0] != fit_cut
-
-
 def test_an_adaptation_stands_after_the_context(nlp):
     """What it moves are the scores that the context gave to the same Docs; tokens without gold are looked at by both."""
     context = {"@calib_contexts": "spacy-calib.Context.v1"}

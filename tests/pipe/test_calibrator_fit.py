@@ -16,7 +16,7 @@ from spacy_calib.calibration.selector import Selector
 from spacy_calib.context.features import NeighbourConfidence
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext
-from spacy_calib.pipe import calibrator_fit
+from spacy_calib.pipe import fitting as calibrator_fit
 from spacy_calib.pipe.component import Calibrator
 from tests.doc.test_span_attributes import Drawn, draw_doc, draw_examples, make_calib
 from tests.made import examples_before_calib

@@ -34,8 +34,7 @@ def texts(nlp: Language, n: int) -> list[str]:
 def in_context(trained_bytes) -> Language:
     from ..conftest import revive
 
-    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
-    return with_context(revive(trained_bytes), n=150, normalize="other", sets=sets)
+    return with_context(revive(trained_bytes), n=150, normalize="other")
 
 
 def scores(docs) -> list[float | None]:

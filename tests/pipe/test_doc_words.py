@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from spacy_calib.context.features import DocFunction
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.doc_words import words_of
+from spacy_calib.pipe.lookup import words_of
 from tests.sentences import says
 
 

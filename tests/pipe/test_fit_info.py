@@ -6,8 +6,8 @@ import pytest
 from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
-from spacy_calib.pipe.calibrator_fit import summarize_fit
-from spacy_calib.pipe.fit_info import FitInfo, FitRow, SpanFitInfo
+from spacy_calib.pipe.fitting import summarize_fit
+from spacy_calib.pipe.state import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.types import Groups, Pairs
 
 ROW = FitRow("all", 3, 1.0, 10, 7, 0.125, 0.0625, "")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_calib.gold.reading import document_of, from_files
-from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
+from spacy_calib.pipe.fitting import FitArguments, read_fit_inputs
 from tests.conftest import examples_for, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}

@@ -1,4 +1,4 @@
-"""Scaling, normalization and sets of tags as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
+"""Scaling and normalization as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from spacy.training import Example
 
 from spacy_calib import CalibError
 from spacy_calib.calibration.scaling import VectorScaling
-from spacy_calib.calibration.sets import COVERAGES
 from spacy_calib.calibration.tokens import TokenCalibration
 from tests.cli.conftest import bare_docs, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import run_upstream
@@ -31,11 +30,7 @@ TEMPERATURE = {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}
 MATRIX = {"@calib_scalings": "spacy-calib.MatrixScaling.v1", "ridge": 100.0}
 
 
-def sets(alpha: float = 0.2, coverage: str = "marginal", **settings) -> dict[str, object]:
-    return {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": alpha, "coverage": coverage, **settings}
-
-
-EVERYTHING = {"scaling": VECTOR, "normalize": "other", "sets": sets()}
+EVERYTHING = {"scaling": VECTOR, "normalize": "other"}
 
 
 # Pipelines over probabilities that are made up, with the truth known
@@ -104,24 +99,21 @@ def tokens_of(docs: list[Doc]) -> list:
 
 
 def values(doc: Doc, attr: str = "calib") -> list[tuple]:
-    return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores", "set")) for token in doc]
+    return [tuple(token._.get(f"{attr}_{name}") for name in ("score", "raw", "scores")) for token in doc]
 
 
 FRESH = sample_tokens(60, 9)
 
 
-def test_a_token_has_a_score_and_a_set(nlp):
+def test_a_token_has_a_score_of_its_label(nlp):
     for token in tokens_of(run(nlp, FRESH)):
         assert token._.calib_score == token._.calib_scores[token.tag_]
-        assert type(token._.calib_set) is tuple
-        # The likeliest tags in their order: a set takes in all above a cut.
-        assert token._.calib_set == tuple(token._.calib_scores)[: len(token._.calib_set)]
+        assert list(token._.calib_scores.values()) == sorted(token._.calib_scores.values(), reverse=True)
         assert sum(token._.calib_scores.values()) <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("own", [sets(), sets(0.01, "group", min_tokens=1)])
-def test_the_pipe_gives_what_the_steps_give(own):
-    nlp = pipeline({**EVERYTHING, "sets": own}, threshold=1e-5)
+def test_the_pipe_gives_what_the_steps_give():
+    nlp = pipeline(EVERYTHING, threshold=1e-5)
     calib = nlp.get_pipe("calib")
     docs = run(nlp, FRESH)
     found = calib.tokens.calibrate(ScoreTable(FRESH.probabilities), 1e-5)
@@ -130,9 +122,6 @@ def test_the_pipe_gives_what_the_steps_give(own):
         part = slice(bounds[i], bounds[i + 1])
         tags = [TOKEN_LABELS[column] for column in found.marginals.tags[part]]
         assert token._.calib_scores == pytest.approx(dict(zip(tags, found.scores[part], strict=True)), abs=1e-9)
-        inside = {tag for tag, is_in in zip(tags, found.in_set[part], strict=True) if is_in}
-        assert token._.calib_set is None if found.out_of_reach[i] else set(token._.calib_set) == inside
-    assert set(found.out_of_reach.tolist()) == ({False} if own["coverage"] == "marginal" else {False, True})
 
 
 def test_a_scaling_is_fitted_on_what_it_will_read():
@@ -150,17 +139,17 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
 # Labels
 
 
-def test_a_label_set_by_hand_has_its_own_score_and_the_set_stays(nlp):
+def test_a_label_set_by_hand_has_its_own_score(nlp):
     token = max(tokens_of(run(nlp, FRESH)), key=lambda one: len(one._.calib_scores))
-    before = token._.calib_set
+    before = token._.calib_scores
     for tag in token._.calib_scores:
         token.tag_ = tag
         assert token._.calib_score == token._.calib_scores[tag]
-        assert token._.calib_set == before
+        assert token._.calib_scores == before
     for tag in (set(TOKEN_LABELS) - set(token._.calib_scores)) | {"NEVER_SEEN", ""}:
         token.tag_ = tag
         assert (token._.calib_score, token._.calib_raw) == (None, None)
-        assert token._.calib_set == before
+        assert token._.calib_scores == before
 
 
 @pytest.mark.parametrize("scaling", [None, VECTOR, MATRIX])
@@ -178,26 +167,25 @@ def test_a_label_kept_from_before_has_a_score_below_the_threshold_too(scaling, t
     calib.threshold = threshold
     below = 0
     for doc, held in zip(calib.pipe(docs), expected, strict=True):
-        for token, (score, raw, _, _) in zip(doc, held, strict=True):
+        for token, (score, raw, _) in zip(doc, held, strict=True):
             assert token._.calib_raw == raw
             assert token._.calib_score == pytest.approx(score, abs=1e-9)
             below += token.tag_ not in token._.calib_scores
     assert below > 10 or threshold == 1e-5
 
 
-def test_tokens_without_annotation_have_a_set_and_no_score(nlp):
+def test_tokens_without_annotation_have_scores_of_labels_and_none_of_their_own(nlp):
     doc = docs_of(nlp, FRESH)[0]
     doc[3].tag_ = ""
     whole = nlp(docs_of(nlp, FRESH)[0])
     doc = nlp(doc)
     assert values(doc)[:3] + values(doc)[4:] == values(whole)[:3] + values(whole)[4:]
     assert values(doc)[3][:2] == (None, None)
-    assert (doc[3]._.calib_set, doc[3]._.calib_scores) == (whole[3]._.calib_set, whole[3]._.calib_scores)
+    assert doc[3]._.calib_scores == whole[3]._.calib_scores
 
 
-@pytest.mark.parametrize("coverage", COVERAGES)
-def test_labels_appended_later_use_what_all_tags_share(coverage):
-    nlp = pipeline({"scaling": VECTOR, "sets": sets(0.2, coverage)})
+def test_labels_appended_later_use_what_all_tags_share():
+    nlp = pipeline({"scaling": VECTOR})
     calib = nlp.get_pipe("calib")
     calib.source._labels = (*TOKEN_LABELS, "NEW")
     docs = docs_of(nlp, FRESH)
@@ -207,14 +195,13 @@ def test_labels_appended_later_use_what_all_tags_share(coverage):
     docs = list(nlp.pipe(docs))
     for doc in docs:
         assert doc[0]._.calib_score == doc[0]._.calib_scores["NEW"]
-        assert "NEW" in doc[0]._.calib_set
 
 
 # Where a Doc may go
 
 
 @pytest.mark.parametrize("way", ["bytes", "docbin", "pickle", "copy", "span", "docs"])
-def test_scores_and_sets_go_with_the_doc(nlp, way):
+def test_scores_go_with_the_doc(nlp, way):
     docs = run(nlp, FRESH)
     doc, vocab = docs[0], spacy.blank("xx").vocab
     expected = values(doc)
@@ -233,7 +220,7 @@ def test_scores_and_sets_go_with_the_doc(nlp, way):
         found, expected = Doc.from_docs(docs), [value for one in docs for value in values(one)]
     assert values(found) == expected
     assert sorted(found._.calib.tags) == sorted(tag for value in expected for tag in value[2])
-    assert len({value[3] for value in expected}) > 3
+    assert len({tuple(value[2]) for value in expected}) > 3
 
 
 def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
@@ -246,7 +233,6 @@ def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
             assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
             assert ours[1] == theirs[1]
             assert ours[2] == pytest.approx(theirs[2], abs=1e-9)
-            assert ours[3] == theirs[3]
 
 
 def test_worker_processes(nlp, monkeypatch):
@@ -259,9 +245,9 @@ def test_worker_processes(nlp, monkeypatch):
 # Saving
 
 
-@pytest.mark.parametrize(("scaling", "coverage"), zip([VECTOR, MATRIX, TEMPERATURE], COVERAGES, strict=True))
-def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
-    settings = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"}, "sets": sets(0.25, coverage, min_tokens=7)}
+@pytest.mark.parametrize("scaling", [VECTOR, MATRIX, TEMPERATURE])
+def test_a_saved_pipeline_gives_the_same_bits(scaling, tmp_path):
+    settings = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"}}
     nlp = pipeline({**EVERYTHING, **settings, "scaling": scaling}, n=200)
     expected = [values(doc) for doc in run(nlp, FRESH)]
     nlp.to_disk(tmp_path / "model")
@@ -274,34 +260,28 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, coverage, tmp_path):
         assert theirs.normalize == "other"
     block = spacy.load(tmp_path / "model").config["components"]["calib"]
     assert block["normalize"] == "other"
-    assert block["sets"] == {**sets(0.25, coverage), "min_tokens": 7, "nonempty": False}
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
 
 
 # The fit
 
 
-def test_an_unfitted_pipe_passes_raw_scores_through_and_promises_nothing():
+def test_an_unfitted_pipe_passes_raw_scores_through():
     nlp = unfitted(EVERYTHING)
     with pytest.warns(UserWarning, match="CW01"):
         docs = run(nlp, FRESH)
     for token in tokens_of(docs):
         assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)
-        assert token._.calib_set is None
     again = unfitted(EVERYTHING).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("calib").tokens.sets is None
     assert not again.get_pipe("calib").fitted
 
 
 def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
     calib = nlp.get_pipe("calib")
     assert not calib.scaling.fitted
-    assert calib.sets.of_all_ is None
     info = calib.fit_info
     assert info.scaling["name"] == VECTOR["@calib_scalings"]
     assert info.scaling["size"] == calib.tokens.scaling.size()
-    assert info.sets == calib.tokens.sets.describe(TOKEN_LABELS)
-    assert (info.sets["alpha"], info.sets["tokens"], info.sets["out_of_reach"]) == (0.2, 300, 0.0)
     # Pairs between the scaling's floor and the threshold are no pairs of the maps.
     assert info.pairs == np.count_nonzero(sample_tokens(300, 1).probabilities >= 0.01) == info.table[0].pairs
     assert json.loads(json.dumps(info.state())) == info.state()
@@ -324,21 +304,18 @@ def test_any_threshold_will_do(threshold):
         assert len(scores) == np.count_nonzero(token.doc.tensor[token.i] >= threshold)
         assert token._.calib_score == scores.get(token.tag_, token._.calib_score)
         assert np.isfinite(list(scores.values())).all()
-        assert set(token._.calib_set or ()) <= set(scores)
-        assert (token._.calib_set is None) == (threshold == 0.4)  # every other tag that is right stands below it
 
 
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "methods": ["platt"]}
-    nlp = pipeline({"selection": selection, "sets": sets(), "normalize": "other"}, n=1000)
+    nlp = pipeline({"selection": selection, "normalize": "other"}, n=1000)
     calib = nlp.get_pipe("calib")
     assert calib.fit_info.selection["chosen"] == "vector scaling"
     assert calib.fit_info.scaling["name"] == "spacy-calib.VectorScaling.v1"
     expected = [values(doc) for doc in run(nlp, FRESH)]
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
-    assert len(calib.tokens.maps.groups) == 1  # and what is promised keeps to the groups of the settings
-    assert len(calib.tokens.sets.groups) == 3
+    assert len(calib.tokens.maps.groups) == 1
 
 
 # Entities and spans
@@ -353,26 +330,21 @@ def with_recognizer(granularity: str, **settings) -> Language:
 
 
 @pytest.mark.parametrize("granularity", ["type", "biluo"])
-def test_labels_of_entities_have_scores_and_sets(granularity, tmp_path):
-    nlp = with_recognizer(granularity, **{**EVERYTHING, "scaling": MATRIX, "sets": sets(0.1)})
+def test_labels_of_entities_have_scores(granularity, tmp_path):
+    nlp = with_recognizer(granularity, **{**EVERYTHING, "scaling": MATRIX})
     with nlp.select_pipes(disable=["calib"]):
         examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
     nlp.get_pipe("calib").fit(examples)
     fresh = entity_docs(40, 52, nlp.vocab)
     found = list(nlp.pipe(bare_docs(nlp, fresh)))
     labels = set(nlp.get_pipe("calib").labels)
-    held = []
-    for doc, gold in zip(found, fresh, strict=True):
-        for token, right in zip(doc, gold, strict=True):
-            assert sum(token._.calib_scores.values()) <= 1 + 1e-9
-            assert set(token._.calib_set) <= labels
-            if granularity == "type":
-                held.append((right.ent_type_ or "O") in token._.calib_set)
-    assert not held or np.mean(held) > 0.9 - 4 * np.sqrt(0.09 * 2 / len(held))
+    for token in tokens_of(found):
+        assert sum(token._.calib_scores.values()) <= 1 + 1e-9
+        assert set(token._.calib_scores) <= labels
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
     again = list(loaded.pipe(bare_docs(loaded, fresh[:5])))
-    assert [values(doc)[0][3] for doc in again] == [values(doc)[0][3] for doc in found[:5]]
+    assert [values(doc)[0][2] for doc in again] == [values(doc)[0][2] for doc in found[:5]]
 
 
 def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
@@ -382,25 +354,25 @@ def preset_first(nlp: Language, docs: list[Doc]) -> list[Doc]:
     return docs
 
 
-def test_preset_tokens_have_no_set_and_take_no_part_in_the_fit():
-    nlp = with_recognizer("type", sets=sets(0.1))
+def test_preset_tokens_have_no_scores_and_take_no_part_in_the_fit():
+    nlp = with_recognizer("type")
     examples = entity_examples(nlp, 40, 51)
     preset_first(nlp, [example.predicted for example in examples])
     with nlp.select_pipes(disable=["calib"]):
         run_upstream(nlp, examples)
     calib = nlp.get_pipe("calib").fit(examples)
     n_tokens = sum(len(example.predicted) for example in examples)
-    assert calib.fit_info.sets["tokens"] == n_tokens - len(examples)
+    assert len(np.unique(calib.held_out.pairs.rows)) == n_tokens - len(examples)
     (doc,) = nlp.pipe(preset_first(nlp, bare_docs(nlp, entity_docs(1, 52, nlp.vocab))))
-    assert (doc[0]._.calib_score, doc[0]._.calib_set) == (None, None)
-    assert all(token._.calib_set is not None for token in doc[1:])
+    assert (doc[0]._.calib_score, doc[0]._.calib_raw) == (None, None)
+    assert all(token._.calib_score is not None for token in doc[1:])
 
 
-def test_labels_that_may_overlap_cannot_be_scaled_normalized_or_held_by_sets():
+def test_labels_that_may_overlap_cannot_be_scaled_or_normalized():
     nlp = revive_recognizer("spancat")
     source = {"@calib_sources": "spacy-calib.Spancat.v1", "component": "spancat"}
     examples = run_upstream(nlp, entity_examples(nlp, 40, 51))
-    for name, setting in (("scaling", VECTOR), ("sets", sets()), ("normalize", True), ("normalize", "other")):
+    for name, setting in (("scaling", VECTOR), ("normalize", True), ("normalize", "other")):
         calib = nlp.add_pipe("calib", config={"source": source, name: setting})
         with pytest.raises(CalibError, match=says("C072", setting=name, layer="spans:sc", unit="token")):
             calib.fit(examples)

@@ -10,7 +10,7 @@ import pytest
 import spacy
 
 from spacy_calib import CalibError
-from spacy_calib.pipe.loading import load_pipeline
+from spacy_calib.pipe.pipeline import load_pipeline
 
 REGISTERS = """
 from spacy.language import Language

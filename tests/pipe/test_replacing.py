@@ -10,8 +10,8 @@ from spacy.training import Example
 
 from spacy_calib.calibration.replacement import ADAPTED, FIT, PRESENT
 from spacy_calib.pairs.build import JudgedPairs
+from spacy_calib.pipe.adapting import ScoredUnits, compare_with_present
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.replacing import ScoredUnits, compare_with_present
 from spacy_calib.types import Pairs
 from tests.conftest import examples_for, run_upstream
 

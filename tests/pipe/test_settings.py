@@ -10,8 +10,7 @@ import spacy
 from confection import ConfigValidationError
 
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.factory import DEFAULT_CONFIG, make_calib
-from spacy_calib.pipe.settings import PipeSettings
+from spacy_calib.pipe.factory import DEFAULT_CONFIG, PipeSettings, make_calib
 
 NAMES = [one.name for one in fields(PipeSettings)]
 

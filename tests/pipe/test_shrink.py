@@ -12,8 +12,7 @@ from spacy.tokens import Doc
 from spacy_calib.calibration.recalibrators import Platt
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.calibrator_fit import conventions_in
-from spacy_calib.pipe.fit_inputs import FitArguments, read_fit_inputs
+from spacy_calib.pipe.fitting import FitArguments, conventions_in, read_fit_inputs
 from tests.conftest import examples_for, made_once, revive, run_upstream
 
 CONTEXT = {"@calib_contexts": "spacy-calib.Context.v1"}

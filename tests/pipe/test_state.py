@@ -78,8 +78,6 @@ DAMAGE = [
     ("auto", "scaling.learned.weights_", lambda n: with_element(n, 0, 1e300), "learned.weights_"),
     ("auto", "scaling.learned.codes_", lambda n: with_element(n, -1, 2**40), "a pair names a tag that there is not"),
     ("auto", "scaling.settings", lambda n: {"ridge": -1.0}, "what spacy-calib"),
-    ("auto", "sets.learned.cuts.pooled.values", lambda n: np.array([2.0]), "cuts.pooled.values"),
-    ("auto", "sets.settings.min_tokens", lambda n: 10**18, "what spacy-calib.ConformalSets.v1 takes"),
     ("auto", "other.learned.coefficients_", lambda n: -n, "2 numbers, the first 1 of at least 0"),
     ("ner", "span_maps.0.weights", lambda n: n[:-1], "'weights' has"),
     ("ner", "span_maps", lambda n: n[:1], "a list of 2"),
@@ -167,7 +165,7 @@ def test_all_parts_are_among_what_is_saved(pipelines):
     assert held["isotonic"].tokens.scaling is None
     assert held["context"].tokens.context is not None
     auto = held["auto"].tokens
-    assert None not in (auto.scaling, auto.maps, auto.other, auto.sets)
+    assert None not in (auto.scaling, auto.maps, auto.other)
     assert None not in (held["ner"].spans.chosen, held["ner"].spans.candidates, held["ner"].spans.cutoffs)
     assert all(read_record(pipe) is not None for pipe in held.values())
 

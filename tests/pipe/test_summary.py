@@ -53,10 +53,10 @@ def test_a_doc_without_scores_goes_to_json(fitted):
 
 @pytest.mark.parametrize(("component", "needs"), [
     ("tagger", ["token.tag"]), ("morphologizer", ["token.pos", "token.morph"]), ("senter", ["token.is_sent_start"]),
-    ("trainable_lemmatizer", ["token.lemma"]), ("ner", ["doc.ents"]), ("spancat", ["doc.spans"]), ("span_finder", ["doc.spans"]),
+    ("trainable_lemmatizer", ["token.lemma"]), ("ner", ["doc.ents"]), ("spancat", ["doc.spans"]),
 ])  # fmt: skip
 def test_analyze_pipes_knows_what_each_pipe_reads(component, needs):
-    source = {"ner": "Ner", "spancat": "Spancat", "span_finder": "SpanFinder"}.get(component, "Softmax")
+    source = {"ner": "Ner", "spancat": "Spancat"}.get(component, "Softmax")
     nlp = spacy.blank("xx")
     nlp.add_pipe(component)
     config = {"source": {"@calib_sources": f"spacy-calib.{source}.v1", "component": component}}

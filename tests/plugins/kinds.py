@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.training import Example
 from spacy.util import load_model_from_config
 
 from tests.asked import asking, gold_docs
-from tests.cli.conftest import bare_docs, calib, entity_docs, revive_recognizer, save_docs
+from tests.cli.conftest import calib, entity_docs, revive_recognizer, save_docs
 from tests.conftest import WORDS, gold_doc, made_once, made_up_sentences, train_pipeline
 from tests.made import CATEGORY_WORDS as CATEGORIES
 from tests.made import category_docs, revive_categorizer

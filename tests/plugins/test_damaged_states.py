@@ -31,24 +31,10 @@ from tests.plugins.kinds import KINDS, fit, tree_docs
 from tests.plugins.kinds import make as make_kind
 from tests.plugins.links_made import linking
 from tests.plugins.test_links import examples_of as link_examples
-from tests.sources.parser import gold_examples
-from tests.sources.parser import trained as trained_parser
-from tests.sources.parser.test_source import fitted_on
 
 CASES = 150
 # Each case of these takes long.
-SLOW = ("calib, links", "calib, answers", "calib_event, trees")
-
-
-def event() -> Language:
-    """A fitted event pipe behind a fitted calib pipe."""
-    nlp = PIPELINES["isotonic"]()
-    nlp.add_pipe("sentencizer", first=True)
-    logistic = {"@calib_forecasters": "spacy-calib.Logistic.v1"}  # choosing one takes longer
-    pipe = nlp.add_pipe("calib_event", last=True, config={"forecaster": logistic})
-    with nlp.select_pipes(disable=["calib_event"]):
-        pipe.fit(run_upstream(nlp, examples_for(nlp, 20, seed=2)))
-    return nlp
+SLOW = ("calib, links", "calib, answers")
 
 
 @cache
@@ -64,20 +50,6 @@ def answering() -> Language:
     nlp = asking()
     examples = run_upstream(nlp, [Example(nlp.make_doc(gold.text), gold) for gold in gold_docs(120, 1)])
     nlp.add_pipe("calib", config={"source": nlp.get_pipe("names").calib_source}).fit(examples)
-    return nlp
-
-
-@cache
-def parsing() -> Language:
-    """A fitted event pipe that asks for whole trees."""
-    nlp = trained_parser("calib_parser")
-    fitted_on(nlp)
-    event, forecaster = {"@calib_events": "spacy-calib.Tree.v1", "draws": 10}, {"@calib_forecasters": "spacy-calib.Logistic.v1"}
-    pipe = nlp.add_pipe("calib_event", config={"event": event, "forecaster": forecaster})
-    examples = gold_examples(nlp, 40, seed=3)
-    for example in examples:
-        example.predicted = nlp.get_pipe("calib")(nlp.get_pipe("parser")(example.predicted))
-    pipe.fit(examples)
     return nlp
 
 
@@ -101,7 +73,7 @@ class Estimating:
         rng = np.random.default_rng(0)
         self.P = rng.dirichlet(np.ones(4), 400)
         y = np.array([rng.choice(4, p=p) for p in self.P])
-        self.calibrator = TagCalibrator(method="isotonic", n_groups=2, sets=0.1, tag_offsets=True).fit(self.P, y)
+        self.calibrator = TagCalibrator(method="isotonic", n_groups=2, tag_offsets=True).fit(self.P, y)
 
     def get_pipe(self, name: str) -> Estimating:
         return self
@@ -145,8 +117,6 @@ STATES: dict[str, tuple[Callable[[], Any], str, Callable[[Any], list[Any]]]] = {
     "calib, answers": (answering, "calib", text("Ann of Rome tree Kim lights")),
     "calib_ner": (partial(of_kind, "entities"), "ner", words(entity_docs)),
     "calib_parser": (partial(of_kind, "arcs"), "parser", words(tree_docs)),
-    "calib_event": (event, "calib_event", same_tags),
-    "calib_event, trees": (parsing, "calib_event", text("dog saw king with duck . duck met dog")),
     "TagCalibrator": (Estimating, "", lambda nlp: [nlp.P]),
 }
 

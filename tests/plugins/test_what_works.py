@@ -19,8 +19,7 @@ from spacy_calib.cli.shared.examples import read_examples
 from spacy_calib.pipe.component import fitted_pipes, units_of
 from spacy_calib.plugins.report.view_server import Viewer
 from spacy_calib.plugins.spark.score_rows import score_rows
-from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, setting, spacy_command
-from tests.plugins.events.test_fit_arcs import few_trees  # noqa: F401
+from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, spacy_command
 from tests.plugins.kinds import KINDS, Made, fit, make
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attributes.md"
@@ -32,9 +31,7 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
     fitted, data, folder = made.fitted, made.test, made.folder
     return {
         "fit": lambda: fit(made, "fitted"),
-        "fit, sets": lambda: fit(made, "sets", setting("sets.alpha", "0.5")),
         "fit, context": lambda: fit(made, "context", CONTEXT),
-        "fit --unit tree": lambda: fit(made, "trees", "--unit", "tree"),
         "evaluate": lambda: calib("evaluate", fitted, data),
         "evaluate, page": lambda: calib("evaluate", fitted, data, "--output", folder / "report.html"),
         "evaluate, picture": lambda: calib("evaluate", fitted, data, "--kind", "errors", "--output", folder / "errors.svg"),
@@ -89,9 +86,7 @@ def page() -> dict[tuple[str, str], list[str]]:
     refusals: dict[tuple[str, str], list[str]] = {}
     for kind, _, refused in table("kind", "components", "does not work"):
         refusals |= {(kind, command): [] for command in re.findall("`([^`]+)`", tried)}
-        # The page has a sentence about trees, in place of a cell in each row but one.
-        commands = [*re.findall("`([^`]+)`", refused), *(["fit --unit tree"] if kind != "arcs" else [])]
-        refusals |= {(kind, "fit --unit tree"): []} | {(kind, command): messages[command] for command in commands}
+        refusals |= {(kind, command): messages[command] for command in re.findall("`([^`]+)`", refused)}
     return refusals
 
 

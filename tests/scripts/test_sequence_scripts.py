@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from papers.chains.features import SparseFeatures
 from sequences.data import Sentences, spans_of
 from sequences.judge import Way, f_measure, rmse_of, weights_of
 from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
@@ -14,8 +15,6 @@ from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
 from spacy.vocab import Vocab
-
-from papers.chains.features import SparseFeatures
 
 TAGS = st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.sources.bound import BoundSource
+from spacy_calib.sources.find import BoundSource
 from spacy_calib.sources.left_scores import DocTensorSource
 from spacy_calib.sources.mapped import MappedSource
 

@@ -23,7 +23,6 @@ from tests.family import SourceRow, rows_of_plugins
 from tests.made import revive_categorizer
 from tests.sources.ner import trained_once
 from tests.sources.parser import trained as trained_parser
-from tests.sources.test_span_finder import finding
 from tests.sources.test_spancat import KEY, train
 
 SENTENCES = "the old dog saw a duck . light run red ."
@@ -64,8 +63,8 @@ def name_of(case) -> str:
     return "-".join([name.split(".")[1], factory, *map(str, settings.values())])
 
 
-# Lemmas and sentence starts are no labels of a scheme, and found spans have none.
-NOT_MAPPED = ("trainable_lemmatizer", "senter", "span_finder", *(name for name, row in ADDED.items() if not row.mapped))
+# Lemmas and sentence starts are no labels of a scheme.
+NOT_MAPPED = ("trainable_lemmatizer", "senter", *(name for name, row in ADDED.items() if not row.mapped))
 PLAIN = [pytest.param(case, False, id=name_of(case)) for case in CASES]
 MAPPED = [pytest.param(case, True, id=f"mapped-{name_of(case)}") for case in CASES if case[2] not in NOT_MAPPED]
 # Each by its own labels, and by those of another scheme.
@@ -106,8 +105,6 @@ def world(case, mapped, trained_bytes) -> tuple[Language, Source, Any]:
         nlp = trained_parser(factory)
     elif component == "spancat":
         nlp = revive(train(factory))
-    elif factory == "span_finder":
-        nlp = finding()
     elif factory in ADDED:
         nlp = ADDED[factory].pipeline()
     elif component == "textcat":

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from spacy_calib.sources.fingerprint import WeightWatch, fingerprint
+from spacy_calib.sources.find import WeightWatch, fingerprint
 from tests.conftest import examples_for, fit_calib, train_pipeline
 
 TEXT = "the old dog saw a duck ."
@@ -82,9 +82,7 @@ def test_fitting_again_ends_it(fitted):
 
 def test_the_whole_is_hashed_only_when_the_sample_changed(fitted, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        "spacy_calib.sources.fingerprint.fingerprint", lambda *given: calls.append(given) or fingerprint(*given)
-    )
+    monkeypatch.setattr("spacy_calib.sources.find.fingerprint", lambda *given: calls.append(given) or fingerprint(*given))
     tagger, expected = fitted.get_pipe("tagger"), fitted.get_pipe("calib").learned.weights
     watch = WeightWatch()
     assert [watch.has_changed(expected, fitted, tagger) for _ in range(5)] == [False] * 5

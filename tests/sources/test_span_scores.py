@@ -374,7 +374,6 @@ def test_a_component_that_left_nothing(conf):
     ("setting", "value"),
     [
         ("scaling", {"@calib_scalings": "spacy-calib.TemperatureScaling.v1"}),
-        ("sets", {"@calib_sets": "spacy-calib.ConformalSets.v1"}),
         ("normalize", True),
     ],
 )

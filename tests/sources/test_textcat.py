@@ -95,11 +95,11 @@ def test_binary_classes_sum_to_one():
     for doc in docs:
         doc.cats = {"film": doc.cats["film"], "other": 1 - doc.cats["film"]}
     nlp.initialize(lambda: unannotated_examples(nlp, docs))
-    calib = calib_of(nlp, normalize=True, sets={"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2})
+    calib = calib_of(nlp, normalize=True)
     calib.fit(categorized(nlp, docs))
     doc = nlp("an actor")
     assert sum(doc._.calib_cats.values()) == pytest.approx(1)
-    assert set(doc._.calib_set) <= {"film", "other"}
+    assert set(doc._.calib_cats) <= {"film", "other"}
 
 
 @pytest.mark.parametrize(

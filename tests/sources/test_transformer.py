@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from tests.catalogue_tables import find_transformers
 from tests.conftest import examples_for, fit_calib, made_up_sentences
 from tests.made import category_docs
 from tests.tiny_transformers import save_text_model, save_token_model
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch and transformers warn
 def transformers():
     """Here, and not at the top: it takes five seconds to import them, in each worker."""
     pytest.importorskip("spacy_transformers", reason="the extra `transformers` is not installed")
-    find_transformers()
 
 
 @pytest.fixture(scope="module")

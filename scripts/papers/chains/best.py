@@ -11,6 +11,7 @@ import numpy as np
 from thinc.util import get_array_module
 
 from spacy_calib.types import Floats, Ints
+
 from .chains import Chains, Packing
 
 # With more labels than this, those with the best scores and transitions are tried first.

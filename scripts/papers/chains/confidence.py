@@ -16,9 +16,10 @@ import numpy as np
 from spacy_calib.pairs.keyed import STEP, splitmix64
 from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
-from .features import SparseFeatures
+
 from .best import best_labels, best_through, k_best
 from .chains import Chains, Potentials
+from .features import SparseFeatures
 from .online import OnlineLearner
 
 

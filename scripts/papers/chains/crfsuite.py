@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.types import Floats, Ints
+
 from .features import SparseFeatures
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import IDS

@@ -14,8 +14,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from spacy_calib.types import Floats, Ints
-from .features import SparseFeatures
+
 from .best import k_best_one, viterbi_one
+from .features import SparseFeatures
 
 
 class Difference(NamedTuple):
@@ -158,7 +159,7 @@ def make_rule(name: str, **settings: float) -> Rule:
     """Return the rule of this name."""
     if name not in RULES:
         raise ValueError("a setting is out of range")
-    for setting, value in settings.items():
+    for value in settings.values():
         if not value > 0:
             raise ValueError("a setting is out of range")
     return RULES[name](**settings)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.types import Floats, Ints
+
 from .best import parts_of
 from .chains import Chains
 

@@ -65,7 +65,6 @@ class Antecedents:
 
     def __post_init__(self) -> None:
         if self.probabilities.shape != self.candidates.earlier.shape:
-            n = len(self.candidates.earlier)
             raise ValueError("antecedents are not consistent")
         sums = np.bincount(self.candidates.mentions, weights=self.probabilities, minlength=len(self.candidates))
         # NaN fails this too

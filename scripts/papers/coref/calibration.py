@@ -15,6 +15,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds
 from spacy_calib.context.ridge import RidgeModel, fit_ridge
 from spacy_calib.pairs.documents import DOCUMENTS_TO_CHOOSE
 from spacy_calib.types import Floats, Groups, Ints, Pairs
+
 from .pairs import MentionPairs
 
 # Maximum number of pairs to fit on, evenly spaced: pairs of one document are much alike.
@@ -144,6 +145,7 @@ class PairCalibration:
             return predict_in_context(self.context, pairs, groups, len(_KINDS))
         assert self.maps is not None
         return self.maps.predict(pairs.probabilities, groups)
+
 
 def shares_below(documents: Sequence[LabelledPairs], tags: Ints, hits: NDArray[np.bool_]) -> Floats:
     """Return the share of the pairs below the threshold that are in one gold cluster, by group; 0 for a group without pairs.

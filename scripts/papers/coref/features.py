@@ -12,6 +12,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from spacy_calib.types import Ints
+
 from ..chains.features import MIX, SHIFT, FeatureIndex, Hashes
 from .antecedents import Candidates
 from .calibration import KINDS

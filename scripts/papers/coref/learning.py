@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spacy_calib.calibration.conditional_logit import choice_loss
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Floats, Ints
+
 from .antecedents import Antecedents, Candidates
 
 # Cross-validation takes the one with the lowest loss on held-out documents.

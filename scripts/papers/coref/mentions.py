@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_calib.types import Ints
+
 from .calibration import KINDS, PairGrouping
 
 _NOMINAL, _PROPER, _PRONOUN = range(len(KINDS))

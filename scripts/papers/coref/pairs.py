@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.types import Floats, Ints
+
 from .antecedents import Antecedents
 
 # Mentions in a block.

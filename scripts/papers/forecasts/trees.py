@@ -14,6 +14,7 @@ from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
 from spacy_calib.pairs.bins import check_count
 from spacy_calib.schema import Serializable, floats, lengths, number, record, saved_field, whole, wholes
 from spacy_calib.types import Floats, Ints
+
 from .forecasters import Forecaster
 
 _LEAF = -1

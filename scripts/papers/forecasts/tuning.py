@@ -15,6 +15,7 @@ from spacy_calib.pairs.bins import check_count, fixed_edges
 from spacy_calib.pairs.documents import cross_fit, folds_of
 from spacy_calib.schema import Serializable, number, saved_field, text
 from spacy_calib.types import Floats, Ints, Spans, check_lengths
+
 from .forecasters import Forecaster, Logistic, NearestNeighbours, as_features
 from .trees import Boosting, DecisionTree
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ...errors import calib_error
-from ...pipe.loading import open_model
+from ...pipe.pipeline import open_model
 from ...types import OPEN
 from ..shared.examples import run_pipes
 from ..shared.run import pipes_to_run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...annotations import plain_name
 from ...errors import CalibError, calib_error
-from ...pipe.loading import check_readable
+from ...pipe.pipeline import check_readable
 from ..shared.command import check_option
 from ..shared.evidence import check_bins
 from ..shared.run import evaluate_pipes, pipes_to_run

@@ -35,5 +35,7 @@ def kind_of(path: Path) -> str:
     if suffix in PAGES:
         return "page"
     endings = ", ".join((*NUMBERS, *PAGES, *PICTURES))
-    check_option("--output", suffix in PICTURES or not suffix or path.is_dir(), f"a file that ends in {endings}, or a folder", path)
+    check_option(
+        "--output", suffix in PICTURES or not suffix or path.is_dir(), f"a file that ends in {endings}, or a folder", path
+    )
     return "pictures"

@@ -27,9 +27,8 @@ def evaluate_raw(run: EvaluateRun, nlp: Language) -> tuple[PipeScores, list[dict
 
     RAISES C317, C318: there is no such component. C030 to C035, C164: gold or component do not suit, as in `Calibrator.fit`.
     """
-    from ...pipe.calibrator_fit import conventions_in
     from ...pipe.evaluation import evaluate_raw_scores
-    from ...pipe.fit_inputs import FitArguments, read_fit_inputs
+    from ...pipe.fitting import FitArguments, conventions_in, read_fit_inputs
 
     nlp, calib = insert_raw_pipe(run, nlp)
     examples = run.match([calib], run.read(nlp))
@@ -84,7 +83,7 @@ def verdict_on_raw(evaluation: PipeScores) -> str:
 
     annotation, pairs = evaluation.annotation, evaluation.tokens.pairs
     unit_words = f"the top label of each {annotation.unit}"
-    if evaluation.spans is not None and len(evaluation.spans) and annotation.spans_first:
+    if evaluation.spans is not None and len(evaluation.spans) and not annotation.arcs:
         unit_words, pairs = f"predicted {annotation.span_words[1]}", evaluation.spans.pairs
     pairs = pairs.take(top_pairs(pairs))
     error = calibration_error(pairs.scores, pairs.hits, evaluation.scorer.n_bins, norm="l1")

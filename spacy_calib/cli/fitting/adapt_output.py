@@ -38,7 +38,7 @@ def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Ca
     from ...annotations import get_annotation
 
     info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)
-    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and annotation.spans_first
+    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not annotation.arcs
     part, unit = (adaptation["spans"], annotation.span_words[0]) if of_spans else (adaptation["tokens"], info.row_unit)
     if part["before"] is None or part["after"] is None:
         return msg.info, ""

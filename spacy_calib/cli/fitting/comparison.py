@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import count_in_words
 from ...pipe.label_names import match_labels
-from ...pipe.loading import load_pipeline
+from ...pipe.pipeline import load_pipeline
 from ..shared.screen import msg, number
 from .adapt_output import show_adaptation
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ...pipe.adapting import FitComparison
     from ...pipe.component import Calibrator
-    from ...pipe.replacing import FitComparison
 
 # Group of entry points of installed cards, with names PIPELINE-COMPONENT.
 _IN_WORDS = {
@@ -56,7 +56,7 @@ class PresentPipe:
         """
         from spacy.training import Example
 
-        from ...pipe.replacing import compare_with_present
+        from ...pipe.adapting import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
         match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}], all_types=all_types)

@@ -17,7 +17,7 @@ from .conventions import show_conventions
 if TYPE_CHECKING:
     from ...calibration.fit_summaries import HeldOut
     from ...pipe.component import Calibrator
-    from ...pipe.fit_info import FitInfo, FitRow
+    from ...pipe.state import FitInfo, FitRow
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
@@ -136,7 +136,7 @@ def is_span_fit(info: FitInfo) -> bool:
     """Whether the verdict on a fit is about its spans, not its tokens."""
     from ...annotations import get_annotation
 
-    return info.spans is not None and info.spans.held_out is not None and get_annotation(info.layer).spans_first
+    return info.spans is not None and info.spans.held_out is not None and not get_annotation(info.layer).arcs
 
 
 def gains_over_raw(info: FitInfo) -> bool:

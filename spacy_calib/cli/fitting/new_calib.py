@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
+from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
 from ...sources.find import no_component_error, registered_sources, source_block
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
@@ -217,7 +217,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     pipe, or to the calib pipe of another component.
     """
     from ...pipe.component import Calibrator
-    from ...pipe.fit_preparation import map_labels
+    from ...pipe.fitting import map_labels
     from ...sources.mapped import map_of
 
     component = settings["source"].get("component", "")
@@ -296,7 +296,7 @@ def ready_to_read(
     RAISES C021 to C023, C028, C034, C035: the component is missing, or cannot be calibrated; C034 also if a component before a
         second pass sets entities. C030: no example has gold of the annotation.
     """
-    from ...pipe.fit_preparation import without_presets
+    from ...pipe.fitting import without_presets
 
     upstream = [name for name in pipes_before(nlp, calib) if name not in pipes_done]
     check_has_gold(examples, calib)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import brief, calib_error
-from ...pipe.loading import reason
-from ...pipe.settings import BLOCKS, PipeSettings, default_config
+from ...pipe.factory import BLOCKS, PipeSettings, default_config
+from ...pipe.pipeline import reason
 from ..shared.command import check_option, check_registered, method_name
 
 # Name of a pipe and its settings, as the block [components.NAME] of a config has them without the factory.

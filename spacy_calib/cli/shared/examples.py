@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import CalibError, calib_error
 from ...errors.visible import shown_path
 from ...pairs.progress import UNREPORTED, Progress
-from ...pipe.loading import component_faults, reason
+from ...pipe.pipeline import component_faults, reason
 from .command import check_option, folder_errors
 from .records import FIELDS, KEYED, TEXT_SUFFIXES, Fields, is_gold, read_records, readable_suffixes, suffix_of, unreadable
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ...errors import calib_error
-from ...pipe.settings import PipeSettings
+from ...pipe.factory import PipeSettings
 from .command import METHODS, MORE_OPTIONS, CalibCommand, argument, option
 
 FORMATS = ("table", "json")

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from ...errors import CalibError, calib_error
 from ...errors.nesting import MAX_DEPTH, nested_values
-from ...pipe.loading import reason
+from ...pipe.pipeline import reason
 from .command import check_option
 from .screen import shorten
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.loading import check_readable, open_model
+from ...pipe.pipeline import check_readable, open_model
 from .evidence import (
     FitOverlap,
     SilenceCheck,
@@ -295,9 +295,7 @@ def evaluate_pipes(
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_outcomes(pipe, examples, corpus, run.silent, EXPECTED)
-    evaluations = [
-        evaluate_scores(pipe, examples, corpus) for pipe, corpus in zip(pipes, corpora, strict=True)
-    ]
+    evaluations = [evaluate_scores(pipe, examples, corpus) for pipe, corpus in zip(pipes, corpora, strict=True)]
     if not any(evaluation.has_gold for evaluation in evaluations):
         check_scored(nlp, pipes[0], examples)
         component = pipes[0].source.component or "the source"
@@ -323,7 +321,7 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
         raise calib_error("C265", **names, own=row_unit, given=unit)
     if whole and annotation.spans_are_units and unit == row_unit:  # its rows are first tokens of entities
         return "entity"
-    return unit or ("entity" if has_entities and annotation.spans_first else row_unit)
+    return unit or ("entity" if has_entities and not annotation.arcs else row_unit)
 
 
 def fit_in_words(pipe: Calibrator) -> str:

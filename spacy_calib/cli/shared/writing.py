@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.strings import StringStore
 
+
 def write_file(path: Path, content: bytes) -> None:
     """Write a file as `write_chunks` does. RAISES C055: it cannot be written."""
     write_chunks(path, (content,))
@@ -122,7 +123,7 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
     RAISES C815: the saved state of a pipe of this package cannot be read. C490: another component cannot be saved.
     """
     from ...pipe.annotating import AnnotatingPipe
-    from ...pipe.loading import component_faults
+    from ...pipe.pipeline import component_faults
 
     strings = loaded_strings(nlp)
     with component_faults(nlp, passing=(OSError,)):

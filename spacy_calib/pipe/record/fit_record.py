@@ -29,7 +29,7 @@ from .effects import (
 from .estimates import EntityModel, EntitySums, EventSums, Residuals, sum_by, token_sums
 
 if TYPE_CHECKING:
-    from ..calibrating import CalibratingPipe
+    from ..component import Calibrator
 
 _RECORD_FORMAT = FITTED._replace(format="spacy-calib record")
 
@@ -56,7 +56,7 @@ class FitRecord(Serializable):
         return dump(self.state(), _RECORD_FORMAT)
 
 
-def read_record(pipe: CalibratingPipe) -> FitRecord | None:
+def read_record(pipe: Calibrator) -> FitRecord | None:
     """Read the record of a pipe; None for a pipe without one. RAISES C010, C011: it cannot be read."""
     return None if pipe.learned.record is None else _read_bytes(pipe.learned.record, pipe.name)
 

@@ -7,7 +7,6 @@ MESSAGES = {
     "C294": "There is no class {given}; the classes are: {known}.",
     "C295": "The columns have no names: y has {n_labels} labels for {n_tags} columns; name the label of each column (classes).",
     "C296": "None of the gold labels ({gold}) is one of the classes ({known}); check that scores and gold use the same labels.",
-    "C297": "This calibrator has no prediction sets; fit it with sets=0.1.",
     "C298": "No calibrator can be read from {path} ({why}); give a file written by TagCalibrator.to_disk.",
     "C299": "The calibrator in {path} cannot be used here: {why}; install what is missing, or fit it again.",
 }

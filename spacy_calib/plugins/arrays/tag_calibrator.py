@@ -47,8 +47,6 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     tag_offsets (bool | TagOffsets): Whether each tag gets a correction of its own, shrunk towards that of its group.
     threshold (float): Lower scores are 0 after calibration. Kranzlein et al. (2021, section 3.1) take .01.
     normalize (bool | str): True divides a unit's scores by their sum; "other" leaves room for tags below the threshold.
-    sets (float | ConformalSets | None): Allows `predict_set`; a number is the share of units whose set may miss the
-        gold tag.
     classes (Sequence | None): Label of each column. None takes a data frame's names; else the sorted labels of y, if
         there is one for each column; else numbers.
     tag_counts (Mapping | None): Tag frequencies of the training data, for the groups; None counts them in y.

@@ -168,7 +168,7 @@ def make_queries(run: Run, nlp: Language, texts: Sequence[str], unit: str | None
 
     RAISES C027, C068, C079: no such pipe. C021, C069, C084: its component is missing or disabled. C389 to C398: a bad query.
     """
-    from ...pipe.loading import check_readable
+    from ...pipe.pipeline import check_readable
     from .queries import make_query
     from .text_counts import scores_to_count
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.strings import get_string_id
 from spacy.pipeline import EntityLinker
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from ...annotations import SPANS_PREFIX, Annotation, get_annotation, plain_name

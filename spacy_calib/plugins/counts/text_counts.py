@@ -57,7 +57,8 @@ def scores_to_count(pipes: Sequence[Calibrator]) -> list[LabelScores]:
         )
         for pipe in pipes
     ]
-    return [score for score in scores if not score.annotation.compares_arcs]
+    # The score of an arc is not that of its label.
+    return [score for score in scores if not score.annotation.arcs]
 
 
 def select_pipes(nlp: Language, pipes: Sequence[Calibrator]) -> list[str]:

@@ -32,7 +32,7 @@ from ...cli.shared.run import Run, score
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
 from ...errors import CalibError, calib_error
-from ...pipe.loading import check_readable
+from ...pipe.pipeline import check_readable
 from .expect_output import ADAPTED, show_result
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import registry as _registry  # noqa: F401
-from ...pipe.settings import block_or_none, component_factory
+from ...pipe.factory import block_or_none, component_factory
 
 
 @dataclass(kw_only=True)

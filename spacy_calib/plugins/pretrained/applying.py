@@ -11,10 +11,10 @@ from typing import Any
 from spacy.language import Language
 
 from ...pipe.component import Calibrator
-from ...pipe.fit_info import card_cutoffs
-from ...pipe.loading import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories
+from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories
 from ...pipe.saved import dump
-from ...sources.fingerprint import fingerprint
+from ...pipe.state import card_cutoffs
+from ...sources.find import fingerprint
 from .card import Card, find_card
 from .evidence import EntityEvidence, EntityMap
 from .gate import GatedContext

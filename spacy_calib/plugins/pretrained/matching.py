@@ -15,8 +15,8 @@ from ...calibration.registered import REGISTRIES
 from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator
-from ...pipe.loading import component_faults
-from ...sources.fingerprint import fingerprint
+from ...pipe.pipeline import component_faults
+from ...sources.find import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
 from .evidence import CLIP, COLUMNS, EVIDENCE_OF, EntityEvidence

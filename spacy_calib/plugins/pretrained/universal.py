@@ -20,10 +20,9 @@ from ...calibration.recalibrators.identity import Identity
 from ...calibration.spans import SpanCalibration, SpanRecalibrator
 from ...calibration.tokens import TokenCalibration
 from ...pipe.component import Calibrator
-from ...pipe.fit_info import FitInfo, SpanFitInfo
-from ...pipe.fit_preparation import map_labels
-from ...pipe.settings import PipeSettings
-from ...pipe.state import PipeState
+from ...pipe.factory import PipeSettings
+from ...pipe.fitting import map_labels
+from ...pipe.state import FitInfo, PipeState, SpanFitInfo
 from ...sources.find import ComponentIdentity
 from ...sources.mapped import with_map
 from ...sources.ner.source import NerSource

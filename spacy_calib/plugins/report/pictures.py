@@ -26,7 +26,11 @@ UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 
 
 def write_pictures(
-    evaluation: Evaluation, paths: Sequence[Path], kind: str | None = None, tags: Sequence[str] | None = None, unit: str | None = None
+    evaluation: Evaluation,
+    paths: Sequence[Path],
+    kind: str | None = None,
+    tags: Sequence[str] | None = None,
+    unit: str | None = None,
 ) -> list[Section]:
     """Write the pictures of the first pipe, and return sections with their numbers.
 

@@ -14,7 +14,7 @@ from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, OnlyAttr
 from ...cli.shared.screen import msg
 from ...cli.shared.which import choose_pipes
 from ...cli.shared.writing import deliver
-from ...pipe.loading import open_model
+from ...pipe.pipeline import open_model
 from .messages import calib_error
 
 

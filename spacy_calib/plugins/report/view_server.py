@@ -25,7 +25,7 @@ from ...errors import CalibError
 from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, count_in_words
 from ...pipe.component import Calibrator, fitted_pipes
-from ...pipe.loading import check_readable, reason
+from ...pipe.pipeline import check_readable, reason
 from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
 from ...pipe.record.fit_record import read_record
 from .marked_text import DisplayOptions, MarkedText, escape, legend_html, style, text_html

@@ -133,7 +133,7 @@ def _add_unfitted_pipe(run: Run, nlp: Language, component: str | None, label_map
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
-    return not (annotation.overlapping or annotation.compares_arcs or annotation.any_label or span_labels)
+    return not (annotation.overlapping or annotation.arcs or annotation.any_label or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:

@@ -34,10 +34,22 @@ from ...cli.shared.writing import write_picture
 from ...pairs.documents import DOCUMENT
 from .messages import calib_error
 from .queue.orders import REVIEW
-from .queues import MIN_WORDS, RANK_SUFFIXES, MinWords, QueueFile, QueueFormat, QueueOutput, Top, Unit, deliver_queue, labelled_texts, unit_in_text, write_docs
+from .queues import (
+    MIN_WORDS,
+    RANK_SUFFIXES,
+    MinWords,
+    QueueFile,
+    QueueFormat,
+    QueueOutput,
+    Top,
+    Unit,
+    deliver_queue,
+    labelled_texts,
+    unit_in_text,
+    write_docs,
+)
 
 if TYPE_CHECKING:
-
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
     from .queue.choosing import Queue, QueuePlan

@@ -10,7 +10,7 @@ from pathlib import Path
 from spacy.language import Language
 
 from ...pipe.component import Calibrator, pipes_named
-from ...pipe.loading import check_readable, import_user_code, load_pipeline
+from ...pipe.pipeline import check_readable, import_user_code, load_pipeline
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ...gold.keys import DOC_KEY
-from ...pipe.loading import reason
+from ...pipe.pipeline import reason
 from .messages import calib_error
 from .session import check_columns, check_type
 

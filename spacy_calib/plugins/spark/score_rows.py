@@ -14,8 +14,7 @@ from spacy.tokens import Doc, Span
 
 from ...annotations import Annotation
 from ...doc.attributes import doc_accept, span_values
-from ...doc.block import Block
-from ...doc.rows import annotations_of, document_block, rows_of
+from ...doc.store import Block, annotations_of, document_block, rows_of
 from ...gold.keys import ORIGIN
 from ...optional import load_pyarrow
 from ...pairs.documents import TOKEN
@@ -47,7 +46,6 @@ COLUMNS = {
     "sentence": {**_COMMON, **_ACCEPT, **_TOKENS},
     "document": {
         **_COMMON,
-       
         **_ACCEPT,
         "cats": ("categories", "all categories above the threshold, highest score first, each with label, score and raw"),
         **_TOKENS,
@@ -186,7 +184,7 @@ def _read_block_values(block: Block, rows: Sequence[int], labels: list[str | Non
 
 def _entity_rows(doc: Doc, attr: str, names: _NameCache) -> Columns:
     """Return the rows of entities and other scored spans, without those of sentences."""
-    annotations = [annotation for annotation in annotations_of(doc, attr) if annotation.span_words[0] != "sentence"]
+    annotations = [annotation for annotation in annotations_of(doc, attr) if not annotation.arcs]
     spans = [
         (span, span.kb_id_ if annotation.spans_are_units else span.label_)
         for annotation in annotations

@@ -11,7 +11,6 @@ from spacy.tokens import Doc, DocBin, Span
 
 import spacy_calib
 from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, token_scores
-from tests.plugged import needs_all_plugins
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -75,7 +74,6 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
     assert tables["own", "expect"]["true"]["f"]["value"] == pytest.approx(tables["mapped", "expect"]["true"]["f"]["value"])
 
 
-@needs_all_plugins
 def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
     plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
     assert other.get_pipe("calib_ent").fit_info.label_map == RENAMED
@@ -116,7 +114,7 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
     ok(calib("fit", *again, "--component", "ner", "--silent", "-m", "isotonic"))
     assert spacy.load(tmp_path / "again").get_pipe("calib_ent").lookup.labels() == ("O", "agent")
     ok(calib("info", path))
-    for command, *more in (("evaluate", "-o", tmp_path / "r.html"), ("rank", "-n", 3), ("select", "-n", 2)):
+    for command, *more in (("evaluate", "-o", tmp_path / "r.html"), ("rank", "-n", 3)):
         ok(calib(command, path, other_scheme / "merged.spacy", *more, "--silent"))
 
 
@@ -168,7 +166,7 @@ def test_a_type_with_an_unknown_name_is_reported_once(command, options, ner_mode
     outputs = [[tmp_path / name] if command in ("fit", "adapt") else [] for name in ("out", "mapped")]
     outcome = ok(calib(command, model, gold, *outputs[0], *options))
     assert outcome.text.count("have a gold label that 'ner' does not know (PLACE") == 1
-    assert "count as misses; --map renames them" in outcome.text
+    assert "count as misses; `fit --map` renames them" in outcome.text
     assert "never uses" not in outcome.text
     assert "does not know" not in ok(calib(command, model, gold, *outputs[1], *options, "--map", "LOC=PLACE")).text
 

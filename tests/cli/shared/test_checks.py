@@ -10,7 +10,6 @@ import pytest
 
 from spacy_calib.cli import command_names, load_command
 from tests.cli.conftest import calib, refuses
-from tests.plugged import needs_all_plugins
 from tests.sentences import says
 
 ARGUMENTS = {
@@ -34,10 +33,9 @@ def whole_numbers() -> list[tuple[str, str]]:
     return [(name, option.word) for name, options in of_command.items() for option in options if option.kind is int]
 
 
-@needs_all_plugins
 def test_the_options_are_found():
     options = {option for _, option in whole_numbers()}
-    assert options >= {"--seed", "--bins", "--groups", "--n-process", "--max-words", "--gpu-id"}
+    assert options >= {"--seed", "--bins", "--groups", "--n-process", "--gpu-id"}
 
 
 def with_both(first: str, second: str) -> list[str]:
@@ -46,7 +44,6 @@ def with_both(first: str, second: str) -> list[str]:
     return [command for command, option in options if option == first and (command, second) in options]
 
 
-@needs_all_plugins
 def test_the_commands_are_found():
     assert set(with_both("--gpu-id", "--n-process")) >= {"fit", "adapt", "evaluate", "expect", "rank"}
 

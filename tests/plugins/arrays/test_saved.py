@@ -14,7 +14,6 @@ from spacy_calib.calibration.recalibrators import HistogramBinning, Identity, Sc
 from spacy_calib.calibration.registered import REGISTRIES
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
 from spacy_calib.calibration.scaling import TemperatureScaling
-from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.arrays import saved
@@ -28,14 +27,14 @@ class Elsewhere(Identity):
 
 PARAMETERS = [
     {"method": "auto"},
-    {"method": "isotonic", "n_groups": 2, "sets": 0.1, "tag_counts": {"NOUN": 7}},
+    {"method": "isotonic", "n_groups": 2, "tag_counts": {"NOUN": 7}},
     {"method": "beta", "scaling": "vector", "tag_offsets": True, "normalize": "other"},
     {"method": ScalingBinning(3, scaling=HistogramBinning(4)), "scaling": TemperatureScaling(), "threshold": 0.0},
-    {"method": HistogramBinning(4), "tag_offsets": TagOffsets(2.0), "sets": ConformalSets(0.2, "tag"), "normalize": True},
+    {"method": HistogramBinning(4), "tag_offsets": TagOffsets(2.0), "normalize": True},
 ]
 
 
-@pytest.mark.parametrize("parameters", PARAMETERS, ids=["auto", "sets", "other", "nested", "parts"])
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=["auto", "counts", "other", "nested", "parts"])
 def test_an_estimator_from_bytes_a_file_or_a_pickle_is_the_same(made, parameters, tmp_path):
     n = 200 if parameters["method"] == "auto" else 600
     calibrator = TagCalibrator(**parameters).fit(made.P[:n], made.y[:n], made.documents[:n])
@@ -50,8 +49,6 @@ def test_an_estimator_from_bytes_a_file_or_a_pickle_is_the_same(made, parameters
         assert copy.classes_.tolist() == calibrator.classes_.tolist()
         assert copy.selection_ == calibrator.selection_
         assert copy.n_features_in_ == 5
-        if calibrator.sets is not None:
-            assert copy.predict_set(made.P).tobytes() == calibrator.predict_set(made.P).tobytes()
         assert copy.groups_.state()["of_tag"].tolist() == calibrator.groups_.state()["of_tag"].tolist()
         assert copy.held_out_ == calibrator.held_out_
     # Its parameters fit the same again.

@@ -18,7 +18,6 @@ from spacy.training import Example
 
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.recalibrators import HistogramBinning, IsotonicRegression
-from spacy_calib.calibration.sets import ConformalSets
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from tests.made import SCORED_TAGS, TagScores
@@ -57,11 +56,11 @@ OTHER = {"normalize": "other", "threshold": 0.02}
             },
         ),
         (
-            {"method": IsotonicRegression(), "sets": ConformalSets(0.2, "group"), "normalize": True},
-            {"sets": {"@calib_sets": "spacy-calib.ConformalSets.v1", "alpha": 0.2, "coverage": "group"}, "normalize": True},
+            {"method": IsotonicRegression(), "normalize": True},
+            {"normalize": True},
         ),
     ],
-    ids=["auto", "by hand", "promises"],
+    ids=["auto", "by hand", "normalized"],
 )
 def test_an_estimator_has_the_scores_of_a_pipe(made, parameters, config):
     made = TagScores(made.P[:200], made.y[:200], made.documents[:200]) if not parameters else made  # too few to try all
@@ -75,11 +74,6 @@ def test_an_estimator_has_the_scores_of_a_pipe(made, parameters, config):
     calibrator = TagCalibrator(**parameters).fit(made.P, made.y, groups=made.documents)
     assert_allclose(calibrator.transform(made.P), by_pipe, rtol=0, atol=1e-12)
     assert calibrator.selection_.get("chosen") == (pipe.fit_info.selection or {}).get("chosen")
-    tokens = [token for doc in docs for token in doc]
-    if calibrator.sets is not None:
-        held = calibrator.predict_set(made.P)
-        wanted = [set(SCORED_TAGS if token._.calib_set is None else token._.calib_set) for token in tokens]
-        assert [{SCORED_TAGS[i] for i in np.flatnonzero(row)} for row in held] == wanted
 
 
 def test_a_map_worked_out_by_hand():
@@ -121,7 +115,7 @@ def test_rows_of_predict_proba_sum_to_one(made, normalize):
 
 
 def test_forms_of_scores_are_one(made):
-    parameters = {"method": "beta", "classes": SCORED_TAGS, "sets": 0.1}
+    parameters = {"method": "beta", "classes": SCORED_TAGS}
     wanted = TagCalibrator(**parameters).fit(made.P, made.y, made.documents)
     rows, columns = np.nonzero(made.P > 1e-4)
     shuffled = np.random.default_rng(0).permutation(len(rows))
@@ -132,7 +126,6 @@ def test_forms_of_scores_are_one(made):
         calibrator = TagCalibrator(**parameters).fit(P, made.y, made.documents)
         assert_allclose(calibrator.predict_proba(P), wanted.predict_proba(made.P), atol=1e-15)
         assert_array_equal(calibrator.predict(P), wanted.predict(made.P))
-        assert_array_equal(calibrator.predict_set(P), wanted.predict_set(made.P))
     assert scipy.sparse.issparse(calibrator.transform(by_name))
     assert_allclose(calibrator.transform(by_name).toarray(), calibrator.transform(made.P))
 
@@ -148,13 +141,12 @@ def test_what_another_package_registers_is_found_tried_and_read_again(made, regi
 
 
 def test_documents_need_not_follow_one_another(made):
-    # Scalings and sets are judged by folds of documents, so that they tell whether these were put together again.
+    # Scalings are fitted by folds of documents, so that they tell whether these were put together again.
     turned = np.argsort(np.arange(600) % 50, kind="stable")  # the first unit of each document, the second of each ...
-    parameters = {"method": "platt", "scaling": "vector", "sets": 0.1}
+    parameters = {"method": "platt", "scaling": "vector"}
     wanted = TagCalibrator(**parameters).fit(made.P, made.y, made.documents)
     found = TagCalibrator(**parameters).fit(made.P[turned], made.y[turned], made.documents[turned].astype(str))
     assert_allclose(found.predict_proba(made.P), wanted.predict_proba(made.P), atol=1e-9)
-    assert_array_equal(found.predict_set(made.P), wanted.predict_set(made.P))
 
 
 def test_gold_may_be_missing_or_unknown(made):
@@ -230,9 +222,9 @@ def test_an_estimator_works_in_grid_search_pipeline_and_clone(made):
     assert search.best_params_ == {"method": "isotonic"}
     softened = make_pipeline(FunctionTransformer(np.sqrt), TagCalibrator("platt", normalize=True)).fit(made.P, made.y)
     assert_allclose(softened.predict_proba(made.P).sum(axis=1), 1)
-    copied = clone(TagCalibrator(HistogramBinning(3), tag_offsets=TagOffsets(2.0), sets=ConformalSets(0.2)))
+    copied = clone(TagCalibrator(HistogramBinning(3), tag_offsets=TagOffsets(2.0)))
     assert copied.get_params()["method"].n_bins == 3
-    assert copied.get_params()["sets"].alpha == 0.2
+    assert copied.get_params()["tag_offsets"].strength == 2.0
 
 
 def test_data_frames_name_the_columns(made):
@@ -318,7 +310,6 @@ def test_columns_without_names_are_refused():
         ({"n_groups": 0}, r"\[C001\] n_groups"),
         ({"threshold": 1.0}, r"\[C001\] threshold"),
         ({"normalize": "all"}, r"\[C001\] normalize"),
-        ({"sets": 2}, r"\[C001\] alpha"),
         ({"classes": ["a", "a"]}, r"\[C001\] classes must be distinct labels"),
     ],
 )
@@ -331,7 +322,5 @@ def test_what_was_not_fitted_cannot_be_asked(made):
     with pytest.raises(NotFittedError):
         TagCalibrator().predict_proba(made.P)
     calibrator = TagCalibrator("identity").fit(made.P, made.y)
-    with pytest.raises(CalibError, match=says("C297")):
-        calibrator.predict_set(made.P)
     with pytest.raises(CalibError, match=r"\[C003\]"):
         calibrator.score(np.zeros((2, 5)), ["X", "ADV"])

@@ -24,7 +24,7 @@ from tests.conftest import made_up_sentences
 from tests.plugins.expect.test_expect_command import strange_texts
 from tests.sentences import says
 
-THE, A = 'NOUN', 'VERB'
+THE, A = "NOUN", "VERB"
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +46,12 @@ def some_tag(gold):
 
 def test_the_number_of_a_tag(calibrated, test_file):
     tag, gold = some_tag(test_file)
-    result = count(str(calibrated), test_file, query=[tag, THE])
-    one, other = result["queries"]
+    result = count(str(calibrated), test_file, query=[tag])
+    (one,) = result["queries"]
     assert one["total"]["low"] <= gold <= one["total"]["high"]
     assert one["total"]["low"] < one["total"]["expected"] < one["total"]["high"]
     assert one["effects"]["shift_variance"] >= 0
     assert (one["unit"], one["rows"], one["total"]["documents"]) == ("token", [], result["documents"])
-    sure = other["total"]
-    assert sure["raw"] == sure["expected"] == sure["low"] == sure["high"] > 0
 
 
 def test_by_year_as_table_json_csv_and_picture(calibrated, texts, test_file, tmp_path):
@@ -94,10 +92,10 @@ def test_periods_of_dates(calibrated, texts):
 
 
 def test_entities(calibrated_ner, entity_test, entity_dev):
-    result = count(str(calibrated_ner), entity_test, query=["PER", '[{"LOWER": "jordan", "ENT_TYPE": "PER"}]'])
+    result = count(str(calibrated_ner), entity_test, query=["PER"])
     docs = docs_in(entity_test)
     gold = sum(ent.label_ == "PER" for doc in docs for ent in doc.ents)
-    entities, jordan = (one["total"] for one in result["queries"])
+    (entities,) = (one["total"] for one in result["queries"])
     tokens = count(str(calibrated_ner), entity_test, query=["PER"], unit="token")["queries"][0]["total"]
     inside = sum(token.ent_type_ == "PER" for doc in docs for token in doc)
     assert tokens["low"] <= inside <= tokens["high"]
@@ -105,7 +103,6 @@ def test_entities(calibrated_ner, entity_test, entity_dev):
     assert entities["low"] < entities["expected"] < tokens["expected"]
     checked = count(str(calibrated_ner), entity_test, query=["PER"], gold=entity_dev)["queries"][0]["total"]
     assert checked["low"] <= gold <= checked["high"]
-    assert 0 < jordan["expected"] < entities["expected"]
     documents = count(str(calibrated_ner), entity_test, query=["PER"], unit="document")["queries"][0]["total"]
     assert documents["expected"] <= min(entities["expected"], documents["documents"])
 
@@ -157,12 +154,6 @@ def test_a_fit_without_effects_takes_units_for_independent(calibrated, test_file
     assert "the interval takes units as independent" in outcome.text
 
 
-def test_a_query_that_matches_nothing(calibrated, test_file):
-    outcome = ok(calib("count", calibrated, test_file, "-q", '[{"LOWER": "rumpelstilzchen"}]'))
-    assert "0 0.0 0 to 0" in outcome.text
-    assert "Nothing satisfies this query in any of the texts" in outcome.text
-
-
 @pytest.mark.parametrize(("options", "sentence"), [
     (["-q", "ANIMAL"], "No calib pipe of the pipeline knows the label 'ANIMAL' of the query 'ANIMAL'; they know: "),
     (["-q", THE, "--unit", "entity"], says("C398", given="entity", wanted="token or document")),
@@ -204,12 +195,12 @@ def parse_by_fives(doc):
 def test_texts_of_another_kind_are_counted_from_what_was_found(calibrated, test_file, tmp_path):
     tag, _ = some_tag(test_file)
     path = strange_texts(calibrated, test_file, tmp_path / "strange.spacy")
-    outcome = calib("count", calibrated, path, "-q", tag, "-q", THE, "-o", tmp_path / "counts.json")
+    outcome = calib("count", calibrated, path, "-q", tag, "-o", tmp_path / "counts.json")
     told = json.loads((tmp_path / "counts.json").read_text())
-    one, sure = told["queries"]
+    (one,) = told["queries"]
     assert told["drift"] == {"calib": expect(str(calibrated), path)["drift"]}
     assert told["drift"]["calib"]["verdict"] == "differs from the fit data"
-    assert (one["centre"], sure["centre"]) == ("found", "expected")
+    assert one["centre"] == "found"
     assert one["effects"]["n_sources"] == 1
     assert one["total"]["expected"] == one["total"]["raw"]
     assert one["total"]["low"] < one["total"]["raw"] < one["total"]["high"]
@@ -225,7 +216,6 @@ def test_texts_like_the_fit_data_are_not_warned_of(calibrated, dev):
     assert told["drift"]["calib"]["verdict"] == "like the fit data"
     assert told["queries"][0]["centre"] == "expected"
     assert "Differs" not in calib("count", calibrated, dev, "-q", tag).text
-    assert count(str(calibrated), dev, query=[THE])["drift"] == {}
 
 
 def test_differences_between_the_files_of_a_fit_widen_intervals(model, dev, test_file, tmp_path):
@@ -260,8 +250,6 @@ def test_a_label_that_is_counted_with_others_is_refused_by_its_own_name(ner_mode
     texts.write_text("\n".join(doc.text for doc in docs_in(entity_gold / "test.spacy")[:20]), encoding="utf8")
     sentence = "does not distinguish LOC and ORG: the label 'LOC' of the query {} is counted together with the others as place; query that."
     refuses(calib("count", merged, texts, "--query", "LOC"), sentence.format("'LOC'"))
-    pattern = '[{"ENT_TYPE": "LOC"}]'
-    refuses(calib("count", merged, texts, "--query", pattern), sentence.format(repr(pattern)))
     outcome = ok(calib("count", merged, texts, "--query", "place"))
     assert "place stands for LOC and ORG, which 'calib_ent' does not tell apart." in outcome.text
     assert "stands for" not in ok(calib("count", merged, texts, "--query", "PER")).text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from spacy_calib.cli.shared.evidence import TOO_FEW_TO_TELL
-from spacy_calib.errors.advice import FITTED
 from spacy_calib.plugins.expect.expect_output import ADAPTED, describe_shortage
 
 
@@ -13,8 +12,8 @@ from spacy_calib.plugins.expect.expect_output import ADAPTED, describe_shortage
     ("n", "kind", "sentence"),
     [
         (40, ADAPTED, "the pipe was adapted to 40 documents, which"),
-        (40, FITTED, "the pipe was fitted on 40 documents, which"),
-        (4000, FITTED, TOO_FEW_TO_TELL),
+        (40, "fitted", "the pipe was fitted on 40 documents, which"),
+        (4000, "fitted", TOO_FEW_TO_TELL),
     ],
 )
 def test_few_labelled_documents_are_not_called_few_texts(n, kind, sentence):

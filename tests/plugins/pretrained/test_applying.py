@@ -17,7 +17,7 @@ from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.plugins.pretrained import card as cards
 from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
-from spacy_calib.sources.fingerprint import fingerprint
+from spacy_calib.sources.find import fingerprint
 from tests.docstrings import run_examples
 from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
@@ -406,6 +406,6 @@ def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
     nlp = stock()
     nlp.add_pipe("calib", name="bare", config={"attr": "bare", "source": {"component": "tagger"}})
     with pytest.warns(
-        UserWarning, match=r"CW01.*its method fit\(examples\); without gold, use a pretrained calibration if there is a card"
+        UserWarning, match=r"CW01.*`python -m spacy calib fit MODEL DATA OUTPUT`\), or use a pretrained calibration"
     ):
         nlp("Anna left .")

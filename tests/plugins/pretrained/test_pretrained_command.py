@@ -156,7 +156,7 @@ def test_adapt_goes_on_from_a_card_and_fit_replaces_it(written, tmp_path):
 def test_expect_says_that_there_is_no_record(written):
     text = calib("expect", written / "model", written / "gold.spacy").text
     assert "comes from a card, which holds no record of documents: there is neither an interval nor a drift check" in text
-    assert "`python -m spacy calib select MODEL TEXTS --for adapt --component ner` chooses them" in text
+    assert "`python -m spacy calib rank MODEL TEXTS --to-adapt --component ner` chooses them" in text
 
 
 def test_spacy_evaluates_a_pretrained_pipeline(written):

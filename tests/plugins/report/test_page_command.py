@@ -153,7 +153,7 @@ def test_an_old_page_stays_unless_a_new_one_may_and_can_be_written(calibrated, t
         (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
         (
             ["--output", "page.txt"],
-            "Option --output must be a file that ends in .json, .htm, .html, .pdf, .png or .svg, or a folder",
+            "Option --output must be a file that ends in .json, .htm, .html, .png, .svg, .pdf, or a folder",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from spacy_calib import report
-from tests.cli.conftest import calib, docs_in, entity_docs, ok, refuses, save_docs, save_recognizer
+from tests.cli.conftest import calib, entity_docs, ok, refuses, save_recognizer
 from tests.conftest import gold_doc, made_up_sentences
 from tests.sentences import says
 

@@ -87,9 +87,9 @@ def test_wrong_categories_and_arcs_are_found(kind, tmp_path):
         assert {"head", "suggested_head"} <= found["ranked"][0].keys()
 
 
-@pytest.mark.parametrize("flag", [None, "overlapping", "compares_arcs", "any_label", "spans"])
+@pytest.mark.parametrize("flag", [None, "overlapping", "arcs", "any_label", "spans"])
 def test_scores_below_the_threshold_are_looked_at_where_one_label_of_several_is_right(flag):
-    flags = {name: name == flag for name in ("overlapping", "compares_arcs", "any_label")}
+    flags = {name: name == flag for name in ("overlapping", "arcs", "any_label")}
     assert reads_low_scores(SimpleNamespace(**flags), ["PER"] if flag == "spans" else []) is (flag is None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.daemon import manager
 
 import spacy_calib.plugins.spark  # noqa: F401
-from tests import catalogue_tables  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -6,7 +6,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 import spacy_calib  # noqa: F401
-from spacy_calib.doc.blocks import add_block
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, score_schema
@@ -32,7 +31,7 @@ def test_tokens_are_what_the_attributes_say(docs):
     ]
     assert [(row["score"], row["raw"]) for row in held] == [(token._.calib_score, token._.calib_raw) for token in tokens]
     assert {row["attr"] for row in held} == {"calib"}
-    assert all(row["id"] is row["set"] is row["flag"] is None for row in held)
+    assert all(row["id"] is row["flag"] is None for row in held)
 
 
 def test_a_token_whose_label_has_no_score_and_a_merged_one_have_null(docs):
@@ -71,21 +70,9 @@ def test_sentences_and_documents_sum_up_their_tokens(docs):
         scores = [token._.calib_score for token in sent]
         assert row["mean"] == pytest.approx(np.mean(scores))
         assert (row["tokens"], row["lowest"]) == (len(sent), min(scores))
-        assert row["score"] is row["right"] is row["label"] is None
+        assert row["score"] is row["label"] is None
     (whole,) = rows(score_rows([both], "calib", "document"))
     assert (whole["start"], whole["end"], whole["text"], whole["tokens"]) == (0, len(both.text), both.text, len(both))
-
-
-def test_what_an_event_pipe_says_of_sentences_stands_under_right(docs):
-    from spacy_calib.doc.write import CalibratedSpans, span_block
-    from spacy_calib.types import Spans
-
-    (doc,) = docs[:1]
-    zero, one = np.zeros(1, dtype=np.intp), np.array([len(doc)])
-    spans = Spans(zero, one, zero, np.zeros(len(doc)), np.zeros(1), np.ones(1, dtype=bool))
-    said = CalibratedSpans(spans, ("",), np.array([0.25]), np.array([0.75]), np.array([-1], dtype=np.int8), "all labels right")
-    add_block(doc.user_data, "calib_right", span_block(doc, said))
-    assert score_rows([doc], "calib", "sentence")["right"] == [0.75]
 
 
 def test_a_tagger_has_no_entities_and_a_doc_without_words_no_tokens(docs, fitted):
@@ -117,8 +104,7 @@ def attributes_of(one, unit):
     def said(name):
         return getattr(one._, f"calib_{name}", None)
 
-    held = {name: said(name) for name in ("score", "raw", "accept", "right", "flag")}
-    held["set"] = None if said("set") is None else list(said("set"))
+    held = {name: said(name) for name in ("score", "raw", "accept", "flag")}
     cats, raw = said("cats"), said("cats_raw")
     held["cats"] = cats and [{"label": label, "score": cats[label], "raw": raw[label]} for label in cats]
     return {name: value for name, value in held.items() if name in COLUMNS[unit]}
@@ -150,8 +136,7 @@ def changed(docs):
 
 def scored_tags(trained_bytes):
     nlp = revive(trained_bytes)
-    sets = {"@calib_sets": "spacy-calib.ConformalSets.v1"}
-    calib = nlp.add_pipe("calib", after="tagger", config={"sets": sets, "threshold": 0.1})
+    calib = nlp.add_pipe("calib", after="tagger", config={"threshold": 0.1})
     with nlp.select_pipes(disable=["calib"]):
         calib.fit(run_upstream(nlp, examples_for(nlp, 80, seed=2)))
     return [example.predicted for example in run_upstream(nlp, examples_for(nlp, 8, 5))]
@@ -168,7 +153,7 @@ def scored_entities(trained_bytes):
 
 
 def scored_categories(trained_bytes):
-    nlp = fitted_categorizer(sets={"@calib_sets": "spacy-calib.ConformalSets.v1"})
+    nlp = fitted_categorizer()
     return list(nlp.pipe(bare_docs(nlp, category_docs(8, 41, vocab=nlp.vocab))))
 
 
@@ -187,4 +172,3 @@ def test_rows_are_what_the_attributes_say(scored, units, trained_bytes):
             assert [{name: row[name] for name in said} for row, said in zip(held, wanted, strict=True)] == wanted
             filled |= {name for row in held for name, value in row.items() if value is not None}
     assert {"score", "raw"} <= filled
-    assert ("set" in filled) == (scored is not scored_entities)

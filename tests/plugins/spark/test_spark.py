@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib import CalibError
 from spacy_calib.gold.keys import DOC_KEY
-from spacy_calib.pipe.loading import import_user_code
+from spacy_calib.pipe.pipeline import import_user_code
 from tests.conftest import gold_doc, made_up_sentences, revive
 from tests.docs.pages import DOCS, Run, blocks_of
 from tests.plugins.spark.conftest import TEXTS, by_text, expected, score

@@ -36,6 +36,8 @@ REVIEW = {
     **{name: Order(name, "max") for name in ("margin", "raw_margin", "entropy", "raw_entropy")},
     "random": Order("calibrated", "random"),
 }
+
+
 def token_values(corpus: ScoredCorpus, order: Order) -> Floats:
     """Return the value of each token, (n_tokens,), NaN for tokens without a score."""
     return doubts(corpus, order.value)
@@ -103,4 +105,3 @@ def _entropy_terms(scores: Floats) -> Floats:
 def random_order(n: int, seed: int) -> Floats:
     """Return a random number in [0, 1) for each of n units, (n,)."""
     return np.random.default_rng(seed).permutation(n) / max(1, n)
-

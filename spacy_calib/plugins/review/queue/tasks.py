@@ -75,9 +75,7 @@ class Task:
     asks_each_span: bool = False
 
 
-def tasks_of(
-    queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None
-) -> list[Task]:
+def tasks_of(queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None) -> list[Task]:
     """Return a task for each unit of the queue.
 
     asks_each_span (bool): Whether each span is a separate question.
@@ -87,9 +85,7 @@ def tasks_of(
     return [_task(queue, index, errors, asks_each_span, gold_names or {}) for index in range(len(queue.order))]
 
 
-def _task(
-    queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_names: Mapping[str, str]
-) -> Task:
+def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_names: Mapping[str, str]) -> Task:
     """Return the task at this rank of the queue: its text, spans, scores and where it comes from."""
     corpus, units, number = queue.corpus, queue.units, int(queue.order[index])
     unit_first, unit_last = int(units.firsts[number]), int(units.lasts[number])

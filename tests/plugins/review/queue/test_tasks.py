@@ -6,7 +6,7 @@ import pytest
 from spacy_calib.plugins.review.queue.choosing import Queue
 from spacy_calib.plugins.review.queue.formats import to_record
 from spacy_calib.plugins.review.queue.orders import REVIEW, priorities, token_values
-from spacy_calib.plugins.review.queue.tasks import N_ALTERNATIVES, find_reason, tasks_of
+from spacy_calib.plugins.review.queue.tasks import tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import SMALL_CORPUS, corpus_of
 from tests.plugins.review.queue.corpora import DOCS, SPANS, small
@@ -112,13 +112,3 @@ def test_the_entities_of_a_sentence():
     second, third = rows_of(corpus, [1, 2])
     assert second["marks"] == [{"start": 0, "end": 2, "label": "A", "score": 0.9}]
     assert [third["text"][one["start"] : one["end"]] for one in third["marks"]] == ["w1"]
-
-
-def test_the_likeliest_tag_of_those_that_were_hunted():
-    scores = {"A": 0.4, "B": 0.1, "C": 0.2, "D": 0.05, "E": 0.15}
-    corpus = corpus_of([[[("x", "A", {"A": 1.0}), ("y", "A", scores)]]])
-    reason = find_reason(corpus, 0, 2, np.array([0.1, 0.3]), ["B", "C"])
-    assert (reason["token"], reason["word"], reason["label"], reason["tag"]) == (1, "y", "A", "C")
-    assert (reason["probability"], reason["raw"]) == (0.2, pytest.approx(0.04))
-    assert list(reason["alternatives"].items()) == [("A", 0.4), ("E", 0.15), ("B", 0.1)]
-    assert len(reason["alternatives"]) == N_ALTERNATIVES

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from .component import Calibrator
 
-
 # Names of packages that `spacy download` knows.
 _SPACY_NAMES = re.compile("[a-z]{2}_(core|dep|ent|sent)_(news|ud|web|wiki)_(sm|md|lg|trf)")
 
