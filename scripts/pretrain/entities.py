@@ -44,7 +44,7 @@ _UNSHRUNK = ("constant", "log-odds")
 class Judged:
     """The entities that a pipeline found in one form of one source.
 
-    hits (Mapping): Event -> 1, 0 or -1 for unknown, of each span. texts (Sequence): Words of each Doc, and whether a space follows.
+    hits (Mapping): Event -> 1, 0 or -1 for unknown, of each span. texts (Sequence): Words of each Doc.
     share (float): What its entities weigh in a fit, as a share of the source.
     """
 
@@ -54,7 +54,7 @@ class Judged:
     hits: Mapping[str, Ints]
     words: Words
     labels: tuple[str, ...]
-    texts: Sequence[tuple[list[str], list[bool]]]
+    texts: Sequence[list[str]]
     share: float = 1.0
 
     @cached_property
@@ -92,7 +92,7 @@ class Judged:
     def with_lists(self, lists: NameLists) -> Judged:
         """The same with what these lists say of the words."""
         evidence = EntityEvidence()
-        new = np.concatenate([evidence.read_words(*text, lists) for text in self.texts])
+        new = np.concatenate([evidence.read_words(text, lists) for text in self.texts])
         old = self.words.columns[EntityEvidence.registered]
         columns = np.concatenate([old[:, : COLUMNS.index("letters")], new], axis=1)
         return replace(self, words=replace(self.words, columns={EntityEvidence.registered: columns}))
@@ -133,7 +133,7 @@ def judge_examples(nlp: Any, examples: Sequence[Example], label_map: dict[str, s
     data, spans = data_by_event[0]
     assert spans is not None
     assert data.words is not None
-    texts = [([token.text for token in eg.predicted], [bool(token.whitespace_) for token in eg.predicted]) for eg in examples]
+    texts = [[token.text for token in eg.predicted] for eg in examples]
     return Judged(spans.spans, spans.raw, spans.documents, hits, data.words, source_of_entities.span_labels, texts)
 
 

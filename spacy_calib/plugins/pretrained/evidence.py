@@ -23,7 +23,7 @@ from ...schema import dict_of, number, record, text, tuple_of
 from ...sources.softmax import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
-from .names import NameLists, load_lists, name_flags
+from .names import JOINERS, NameLists, load_lists, name_flags
 
 # Probabilities are clipped to this distance from 0 and 1 before their log-odds are taken.
 CLIP = 1e-6
@@ -34,10 +34,10 @@ _SYMBOLS = frozenset("@#:;/*_|<>")
 _MAX_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # Columns that depend on the letters of a word alone.
-_WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "lettered", "upper", "capital")
-# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. lower, capitals: the form of the text.
+_WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner", "lettered", "upper", "capital")
+# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is one of JOINERS. lower, capitals: the form of the text.
 COLUMNS = (
-    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:6], "lower", "capitals",
+    "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7], "lower", "capitals",
     *names.COLUMNS,
 )  # fmt: skip
 # Evidence with a coefficient for each entity type: "proper*PERSON".
@@ -136,11 +136,11 @@ class EntityEvidence(Part):
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
         """Return the evidence of each token of one Doc, (n_tokens, len(COLUMNS)). proper (Floats): P(proper noun), (n_tokens,)."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
-        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER, attrs.SPACY]).reshape(n, 4)
+        columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
         is_tagged = is_tagged and doc.has_annotation("TAG")
         is_parsed = is_parsed and doc.has_annotation("DEP")
-        word_columns = self.read_words([token.text for token in doc], columns[:, 3].tolist(), lists)
+        word_columns = self.read_words([token.text for token in doc], lists)
         return np.column_stack(
             [
                 np.full(n, is_tagged), np.full(n, is_parsed), proper,
@@ -149,8 +149,8 @@ class EntityEvidence(Part):
             ]
         )  # fmt: skip
 
-    def read_words(self, words: Sequence[str], spaces: Sequence[Any], lists: NameLists | None) -> Floats:
-        """Return the columns that depend only on a Doc's words, from "letters" on. spaces: Whether a space follows each."""
+    def read_words(self, words: Sequence[str], lists: NameLists | None) -> Floats:
+        """Return the columns that depend only on a Doc's words, from "letters" on."""
         if len(self._word_rows) > _MAX_WORDS:
             self._word_rows = {}
         rows = self._word_rows
@@ -161,11 +161,11 @@ class EntityEvidence(Part):
         n, n_columns = len(words), len(_WORD_COLUMNS)
         width = n_columns + (0 if lists is None else len(names.COLUMNS) + 1)
         table = np.array([rows[word] for word in words]).reshape(n, width)
-        n_lettered, n_upper, n_capital = table[:, 6:n_columns].sum(axis=0)
+        n_lettered, n_upper, n_capital = table[:, 7:n_columns].sum(axis=0)
         is_lower = n_capital == 0
         in_capitals = not is_lower and n_upper >= _CAPITALS_SHARE * n_lettered
-        list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, spaces, table[:, n_columns:])
-        return np.column_stack([table[:, :6], np.full(n, is_lower), np.full(n, in_capitals), list_columns])
+        list_columns = np.zeros((n, len(names.COLUMNS))) if lists is None else lists.read(words, table[:, n_columns:])
+        return np.column_stack([table[:, :7], np.full(n, is_lower), np.full(n, in_capitals), list_columns])
 
 
 def _read_word(word: str, address: Sequence[str]) -> list[float]:
@@ -175,7 +175,7 @@ def _read_word(word: str, address: Sequence[str]) -> list[float]:
         float(value) for value in (
             _LETTERS.fullmatch(word) is not None, any(part in lower for part in address), is_upper and word.isalpha() and 2 <= len(word) <= 5,
             is_upper and len(word) == 2 and word[1] == ".", any(map(_SYMBOLS.__contains__, word)), any(map(str.isdigit, word)),
-            lower != word.upper(), is_upper, lower != word,
+            word in JOINERS, lower != word.upper(), is_upper, lower != word,
         )
     ]  # fmt: skip
 
@@ -235,9 +235,16 @@ class SpanEvidence:
     def __init__(self, spans: Spans, raw: Floats, view: Words, labels: Sequence[str]):
         """Prepare the features of spans by name; each is computed when a map asks for it."""
         self.spans, self.raw, self.labels = spans, raw, labels
-        self._firsts, self._lengths = firsts_of(spans), spans.ends - spans.starts
-        self._tokens = np.repeat(spans.starts - self._firsts, self._lengths) + np.arange(self._lengths.sum())
         self._columns = dict(zip(COLUMNS, view.columns[EntityEvidence.registered].T, strict=True))
+        # Tokens of each entity but the joiners inside it: in "Zeta-Jones" and "Johnson & Johnson" two.
+        firsts, lengths = firsts_of(spans), spans.ends - spans.starts
+        tokens = np.repeat(spans.starts - firsts, lengths) + np.arange(lengths.sum())
+        is_inside = (tokens > np.repeat(spans.starts, lengths)) & (tokens < np.repeat(spans.ends - 1, lengths))
+        is_word = ~(is_inside & (self._columns["joiner"][tokens] > 0))
+        self._tokens, self._lengths = tokens[is_word], np.add.reduceat(is_word, firsts, dtype=np.intp)
+        # In `_tokens`, the first and the last token of each entity.
+        self._firsts = np.cumsum(self._lengths) - self._lengths
+        self._lasts = self._firsts + self._lengths - 1
         self._docs = np.concatenate([view.docs, [-1]])  # -1 is the Doc of indices before the first token and after the last
         self._values: dict[str, Callable[[], Any]] = {
             "constant": lambda: np.ones(len(spans)),
@@ -246,17 +253,17 @@ class SpanEvidence:
             "path": lambda: log_odds(spans.scores, CLIP) / _UNIT,
             "proper": lambda: log_odds(self._reduce("proper", np.minimum), CLIP) / _UNIT,
             "one word": lambda: self._lengths == 1,
-            "letters": lambda: self._columns["letters"][spans.ends - 1],
+            "letters": lambda: self._columns["letters"][self._tokens[self._lasts]],
             "proper before": lambda: self._value_at("proper", spans.starts - 1),
             "proper after": lambda: self._value_at("proper", spans.ends),
             "noun after": lambda: self._value_at("noun", spans.ends),
             "preposition before": lambda: self._value_at("preposition", spans.starts - 1),
-            "article": lambda: self._columns["article"][spans.starts],
+            "article": lambda: self._columns["article"][self._tokens[self._firsts]],
             "possessive": lambda: self._columns["possessive"][spans.ends - 1],
             "argument": lambda: self._columns["argument"][self._roots()],
             "address": lambda: self._reduce("address", np.maximum),
             "acronym": lambda: (
-                self._columns["acronym"][spans.starts] * (self._lengths == 1) * (1 - self._columns["capitals"][spans.starts])
+                self._reduce("acronym", np.maximum) * (self._lengths == 1) * (1 - self._columns["capitals"][spans.starts])
             ),
             "initial": lambda: self._reduce("initial", np.maximum),
             "symbol": lambda: self._reduce("symbol", np.maximum),
@@ -287,12 +294,12 @@ class SpanEvidence:
 
     @cached_property
     def _flags(self) -> dict[str, Any]:
-        """Evidence from lists of names, for entities without leading article and possessive."""
-        starts, ends = self.spans.starts, self.spans.ends
-        ends = ends - ((self._columns["possessive"][ends - 1] > 0) & (ends - starts > 1))
-        starts = starts + ((self._columns["article"][starts] > 0) & (ends - starts > 1))
+        """Evidence from lists of names, for the words of entities without leading article and possessive."""
+        columns = {name: self._columns[name][self._tokens] for name in ("article", "possessive", *names.COLUMNS)}
+        ends = self._lasts + 1 - ((columns["possessive"][self._lasts] > 0) & (self._lengths > 1))
+        starts = self._firsts + ((columns["article"][self._firsts] > 0) & (ends - self._firsts > 1))
         types = np.array(self.labels)[self.spans.labels]
-        return name_flags(types, self._columns, starts, ends)
+        return name_flags(types, columns, starts, ends, self._firsts, self._lasts)
 
     def _value_at(self, name: str, tokens: Ints) -> Floats:
         """Return a column at one token per entity, (n,); 0 if that is in another Doc."""
@@ -307,10 +314,9 @@ class SpanEvidence:
 
     def _roots(self) -> Ints:
         """Return the root of each entity, (n,): the first of its tokens with the fewest arcs to the sentence's root."""
-        depths = self._columns["depth"]
-        return np.array(
-            [start + int(depths[start:end].argmin()) for start, end in zip(self.spans.starts, self.spans.ends, strict=True)]
-        )
+        depths = self._columns["depth"][self._tokens]
+        places = [first + int(depths[first : last + 1].argmin()) for first, last in zip(self._firsts, self._lasts, strict=True)]
+        return self._tokens[np.array(places, dtype=np.intp)]
 
 
 def evidence_names(types: Sequence[str]) -> dict[str, list[str]]:

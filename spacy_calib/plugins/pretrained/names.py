@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 import warnings
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,21 @@ from ...types import Floats
 
 # Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
-    "places", "large_places", "companies", "first_names", "surnames", "ordinary_words", "organization_first", "organization_last",
+    "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first", "organization_last",
 )  # fmt: skip
 # The kinds that list phrases; the others list words.
 PHRASES = KINDS[:3]
 # Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at the token,
-# as bits: 5 = 1 + 4 stands for phrases of one and of three tokens.
+# as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
 COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
-_MOST_TOKENS = 8
+# Tokens that join the words of a name: they have no say where they stand inside an entity.
+JOINERS = frozenset("&.'’/-‐‑–")
+_WORDS = re.compile(r"[^\W_]+")
 # Evidence that supports the type of an entity, and evidence that contradicts it.
 SUPPORTS = (
-    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone", "company",
+    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone", "organization",
     "organization word",
 )  # fmt: skip
 CONTRADICTIONS = (
@@ -63,7 +65,6 @@ def current_lists() -> dict[str, str]:
     return {newest[kind].name.removesuffix(".txt.z"): checksum(read_list(newest[kind])) for kind in KINDS}
 
 
-@lru_cache(1 << 16)
 def fold(text: str) -> str:
     """Return the text in lower case without accents."""
     lower = text.lower()
@@ -73,40 +74,40 @@ def fold(text: str) -> str:
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
+@lru_cache(1 << 16)
+def words_of(text: str) -> str:
+    """Return the folded words of a text, as lists have them: letters and digits, one space between words. "T-Mobile" -> "t mobile"."""
+    return " ".join(_WORDS.findall(fold(text)))
+
+
 class NameLists:
-    """Lists of names in the form of `fold`. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
+    """Lists of names in the form of `words_of`. entries (Mapping): Kind -> its words or phrases; kinds may be missing."""
 
     def __init__(self, entries: Mapping[str, Collection[str]]):
-        """Index phrases by their first word, so that a text is searched only where a phrase may begin."""
+        """Index the beginnings of phrases, so that a text is searched only where a phrase may begin."""
         self.entries = {kind: frozenset(entries.get(kind, ())) for kind in KINDS}
-        # First word of phrases -> maximum number of tokens; and first words with the next character: "new y", "saint-".
-        self._lengths: dict[str, int] = {}
-        self._prefixes: set[str] = set()
+        self._beginnings: set[str] = set()
         for phrase in frozenset().union(*(self.entries[kind] for kind in PHRASES)):
-            pieces = phrase.replace("-", " - ").replace("'", " '").split()
-            for first in {pieces[0], phrase.split()[0]} if pieces else ():
-                self._lengths[first] = min(max(self._lengths.get(first, 0), len(pieces)), _MOST_TOKENS)
-                self._prefixes.add(phrase[: len(first) + (2 if phrase[len(first) :].startswith(" ") else 1)])
+            self._beginnings.update(phrase[: space.start()] for space in re.finditer(" ", phrase))
 
     def describe(self, word: str) -> list[float]:
-        """Return COLUMNS of one word, and the maximum number of tokens of a phrase that begins with it; a word without letters is ordinary."""
-        key = fold(word)
+        """Return COLUMNS of one word, and whether a longer phrase may begin with it; a word without letters is ordinary."""
+        key = words_of(word)
         values = {kind: float(key in self.entries[kind]) for kind in KINDS}
-        if not any(map(str.isalpha, word)):
+        if not any(map(str.isalpha, key)):
             values["ordinary_words"] = 1.0
-        return [1.0, *values.values(), self._lengths.get(key, 0)]
+        return [1.0, *values.values(), key in self._beginnings]
 
-    def read(self, words: Sequence[str], spaces: Sequence[Any], word_rows: Floats) -> Floats:
-        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). spaces: Whether a space follows each. word_rows: What `describe` returns for each, stacked."""
+    def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
+        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: What `describe` returns for each, stacked."""
         columns = word_rows[:, :-1].copy()
-        for start in np.flatnonzero(word_rows[:-1, -1] > 1).tolist():
-            if fold(words[start]) + " " * bool(spaces[start]) + fold(words[start + 1])[:1] not in self._prefixes:
-                continue
-            end = min(start + int(word_rows[start, -1]), len(words))
-            pieces = [fold(words[i]) + " " * bool(spaces[i]) for i in range(start, end)]
-            for i, phrase in enumerate(accumulate(pieces)):
-                if i:
-                    columns[start, 1 : 1 + len(PHRASES)] += [(phrase.strip() in self.entries[kind]) << i for kind in PHRASES]
+        for start in np.flatnonzero(word_rows[:-1, -1]).tolist():
+            phrase, n_words = words_of(words[start]), 1
+            for word in (words[i] for i in range(start + 1, len(words)) if words[i] not in JOINERS):
+                phrase, n_words = f"{phrase} {words_of(word)}", n_words + 1
+                columns[start, 1 : 1 + len(PHRASES)] += [(phrase in self.entries[kind]) << (n_words - 1) for kind in PHRASES]
+                if phrase not in self._beginnings:
+                    break
         return columns
 
 
@@ -128,34 +129,36 @@ def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
     return NameLists(entries) if entries else None
 
 
-def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any) -> dict[str, Any]:
+def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: Any, firsts: Any, lasts: Any) -> dict[str, Any]:
     """Return the evidence of the lists for n entities: a flag for each of SUPPORTS and CONTRADICTIONS, (n,).
 
-    labels: Type of each entity. columns (Mapping): COLUMNS of all tokens. starts, ends: Tokens of each entity, without article
-    and possessive.
+    labels: Type of each entity. columns (Mapping): COLUMNS of the tokens of all entities. starts, ends: Tokens of each
+    entity among these, without article and possessive. firsts, lasts: The first and the last one with these: "The Guardian" and
+    "McDonald's" may be listed as well.
     """
     is_person, is_location, is_organization = (np.isin(labels, types) for types in (PERSONS, LOCATIONS, ORGANIZATIONS))
     lengths = ends - starts
     is_long = lengths > 1
-    in_gazetteer, in_large, in_companies = (
-        (columns[kind][starts].astype(np.int64) >> np.minimum(lengths - 1, 60)) & 1 > 0 for kind in PHRASES
+    ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
+    in_gazetteer, in_large, in_organizations = (
+        np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0) for kind in PHRASES
     )
     has_first, has_last = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
     sums = {kind: np.append(0.0, np.cumsum(columns[kind])) for kind in ("first_names", "ordinary_words")}
     n_first, n_ordinary = (sums[kind][ends] - sums[kind][starts] for kind in ("first_names", "ordinary_words"))
     last_ordinary, all_ordinary = columns["ordinary_words"][ends - 1] > 0, n_ordinary == lengths
     has_word = is_long & ((columns["organization_first"][starts] > 0) | (columns["organization_last"][ends - 1] > 0))
-    is_business = in_companies | has_word
+    is_business = in_organizations | has_word
     is_single = ~is_long & ~last_ordinary
     return {
         "place": is_location & in_gazetteer, "large place": is_location & in_large,
         "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
         "surname, several words": is_person & has_last & is_long, "surname alone": is_person & has_last & is_single,
-        "company": is_organization & in_companies, "organization word": is_organization & has_word,
+        "organization": is_organization & in_organizations, "organization word": is_organization & has_word,
         "person, but a place": is_person & in_gazetteer & ~has_first, "organization, but a place": is_organization & in_gazetteer,
         "person, but an organization": is_person & is_business & ~has_first, "place, but an organization": is_location & is_business,
         "no person, but a person's name": ~is_person & has_first & has_last & is_long & ~in_gazetteer & ~is_business,
         "person, but an ordinary word": is_person & last_ordinary & ~has_last & (n_first == 0),
-        "organization, but ordinary words": is_organization & all_ordinary & ~in_companies,
+        "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,
         "place, but ordinary words": is_location & all_ordinary & ~in_gazetteer,
     }  # fmt: skip
