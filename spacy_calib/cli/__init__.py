@@ -78,8 +78,8 @@ def first_line(module: str) -> str:
 
 def load_command(name: str) -> "Command[Any, Any]":
     """Import a command. RAISES KeyError: there is none of this name. C105: the entry point of a plug-in cannot be imported."""
-    from ..calibration.registered import load_point
     from ..errors import calib_error
+    from ..registry import load_point
     from .shared.command import Command
 
     if name in COMMANDS:

@@ -126,7 +126,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         **_label_lines(pipe),
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,
-        "Tag offsets": _offsets_line(info.pooling),
+        "Tag offsets": _offsets_line(info.tag_offsets),
         "Context": context_line(info.context),
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
@@ -236,10 +236,10 @@ def show_selection(selection: Mapping[str, Any]) -> None:
         msg.text(f"Not compared: {'; '.join(row['candidate'] for row in rows)} ({why})")
 
 
-def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
-    if pooling is None:
+def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
+    if tag_offsets is None:
         return ""
-    return "no effect here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
+    return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:

@@ -10,8 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
-from ..calibration.registered import entry_points_of, load_point
 from ..errors import CalibError, brief, calib_error
+from ..registry import entry_points_of, load_point
 from .answered_docs import answered_docs
 from .conllu import read_conllu
 from .keys import DOC_KEY

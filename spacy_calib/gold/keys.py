@@ -9,8 +9,8 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.registered import REGISTRIES
 from ..errors import brief, calib_error
+from ..registry import REGISTRIES
 
 # Key of `Doc.user_data` with the source document: a string, a number, or the SourceDocument of a reader.
 DOC_KEY = "calib_document"

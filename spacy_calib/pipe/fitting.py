@@ -423,7 +423,7 @@ def _describe(
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
-        pooling=None if maps.offsets is None else maps.offsets.describe(),
+        tag_offsets=None if maps.offsets is None else maps.offsets.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         selection=plan.table or None,
         table=summarize_fit(

@@ -11,12 +11,12 @@ from spacy.training import Example
 
 from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..calibration.registered import by_short
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import figure_of, select_listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
+from ..registry import by_short
 from ..types import Groups
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ def setting(path: str, value: object) -> str:
 
 
 CONTEXT, NO_CONTEXT = setting("context.when", "always"), setting("context", "null")
-TAG_OFFSETS = setting("pooling.@calib_poolings", "spacy-calib.TagOffsets.v1")
+TAG_OFFSETS = setting("tag_offsets", "true")
 
 
 def scaling(kind: str) -> str:

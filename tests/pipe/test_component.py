@@ -20,7 +20,6 @@ from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
-from tests.forked import alone
 from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -479,7 +478,6 @@ def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
     monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
-    monkeypatch.setenv("PYTHONPATH", alone()["PYTHONPATH"])
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 

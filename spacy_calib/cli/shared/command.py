@@ -278,7 +278,7 @@ def check_confidence(confidence: float) -> None:
 
 def check_registered(setting: str, registry: str, name: object) -> None:
     """Check that a registry has a function of this name. RAISES C195: it has none."""
-    from ...calibration.registered import REGISTRIES
+    from ...registry import REGISTRIES
 
     if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
@@ -287,14 +287,14 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 def with_names(help: str) -> str:
     """Fill the placeholder METHODS in the help of an option; only `--help` needs these names."""
-    from ...calibration.registered import recalibrators
+    from ...registry import recalibrators
 
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def method_name(method: str) -> str:
     """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
-    from ...calibration.registered import REGISTRIES, recalibrators
+    from ...registry import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]
     if method in by_short_name and method not in registry:

@@ -327,8 +327,8 @@ def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[P
 
     Left out are gold, a FIFO, and all texts if the key is a registered function. RAISES C074: as `read_texts`.
     """
-    from ...calibration.registered import REGISTRIES
     from ...gold.keys import IN_LINE
+    from ...registry import REGISTRIES
 
     for file in text_files(path):
         if not is_gold(file) and file.is_file() and key not in REGISTRIES["calib_keys"]:

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...calibration.fit_summaries import SELECTION, HeldOut
 from ...calibration.recalibrators import Recalibrator
-from ...calibration.registered import registered_maker
 from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
-from ...schema import InvalidState, dict_of, list_of, maybe, number, record, text, whole
+from ...registry import registered_maker
+from ...schema import InvalidState, dict_of, flag, list_of, maybe, number, record, text, whole
 from ...types import Groups
 from .inputs import STEP_PARAMETERS, make_steps
 from .messages import calib_error
@@ -29,7 +29,6 @@ FORMAT = "spacy-calib-arrays"
 _KIND_OF = {
     "@calib_recalibrators": Recalibrator,
     "@calib_scalings": Scaling,
-    "@calib_poolings": TagOffsets,
 }
 
 
@@ -40,6 +39,11 @@ def _setting(value: Any, where: str) -> Any:
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
         raise InvalidState(where, "a setting")
     return value
+
+
+def _offsets(value: Any, where: str) -> TagOffsets | bool | None:
+    """Check a saved parameter tag_offsets. RAISES InvalidState: it is none."""
+    return TagOffsets.read(value, where) if isinstance(value, dict) else maybe(flag)(value, where)
 
 
 def _label(value: Any, where: str) -> Any:
@@ -60,7 +64,7 @@ _PARAMETERS = record(
         "method": _setting,
         "n_groups": whole(1),
         "scaling": _setting,
-        "tag_offsets": _setting,
+        "tag_offsets": _offsets,
         "threshold": number(0.0, 1.0),
         "normalize": _setting,
         "classes": maybe(list_of(_label)),
@@ -105,6 +109,8 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 def _as_plain_data(value: Any) -> Any:
     """Return a parameter as plain data; a part becomes its name and settings, without what it has learned."""
+    if isinstance(value, TagOffsets):
+        return value.clone().state()
     kind = next((kind for kind, base in _KIND_OF.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}

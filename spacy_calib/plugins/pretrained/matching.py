@@ -11,11 +11,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
-from ...calibration.registered import REGISTRIES
 from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator
 from ...pipe.pipeline import component_faults
+from ...registry import REGISTRIES
 from ...sources.find import fingerprint
 from ...types import Floats
 from .card import Card, all_cards

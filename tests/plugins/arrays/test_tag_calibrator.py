@@ -44,14 +44,14 @@ OTHER = {"normalize": "other", "threshold": 0.02}
 @pytest.mark.parametrize(
     ("parameters", "config"),
     [
-        ({}, {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}),
+        ({}, {"selection": {}}),
         (
             {"method": "platt", "n_groups": 3, "scaling": "vector", "tag_offsets": True, **OTHER},
             {
                 "recalibrator": {"@calib_recalibrators": "spacy-calib.Platt.v1"},
                 "grouping": {"@calib_groupings": "spacy-calib.TFG.v1", "n_groups": 3},
                 "scaling": {"@calib_scalings": "spacy-calib.VectorScaling.v1"},
-                "pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"},
+                "tag_offsets": True,
                 **OTHER,
             },
         ),
