@@ -169,17 +169,33 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     return columns
 
 
-def normalize_rows(dense: Floats, scores: Scores) -> Floats:
+def default_threshold(n_classes: int) -> float:
+    """Return the threshold for this many classes: below .01 are only labels that a tagger of hundreds of tags rules out."""
+    return 0.0 if n_classes <= 20 else 0.01
+
+
+def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
+    """Return the scores of all tags of all units; those that sparse scores leave out are 0."""
+    if isinstance(scores, DenseScores):
+        return scores
+    entries = scores.marginals_above(0.0)
+    dense = np.zeros((entries.n_tokens, n_tags))
+    dense[entries.rows, entries.tags] = entries.scores
+    return DenseScores(dense)
+
+
+def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
     """Divide each row of calibrated scores by its sum. A row of zeros gets its raw scores, or equal shares.
 
-    dense (Floats): Calibrated scores, shape (n_units, n_tags); rows of zeros are overwritten. scores (Scores): The raw ones.
+    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw ones. lowest (float):
+    Scores of tags are at least this; with a threshold above 0 at least their raw scores, if these are lower.
     """
-    is_zero = dense.sum(axis=1) == 0
-    if is_zero.any():
-        entries = scores.marginals_above(0.0)
-        index = is_zero[entries.rows]
-        dense[entries.rows[index], entries.tags[index]] = entries.scores[index]
-        dense[dense.sum(axis=1) == 0] = 1.0
+    entries = scores.marginals_above(0.0)
+    is_zero = (dense.sum(axis=1) == 0)[entries.rows]
+    least = np.minimum(entries.scores, lowest) if threshold else lowest
+    floors = np.where(is_zero, entries.scores, least)
+    dense[entries.rows, entries.tags] = np.maximum(dense[entries.rows, entries.tags], floors)
+    dense[dense.sum(axis=1) == 0] = 1.0
     return dense / dense.sum(axis=1, keepdims=True)
 
 
