@@ -91,9 +91,9 @@ FITTED = ["tags", "tags", "ents", "ents", "ents", "units", "units", "plain"]
 GOLD = ["gold.spacy"] * 6 + ["texts.jsonl", "gold.conllu", "."]
 # What an option that is a number or a word mostly gets, by the name of its parameter; others that name their words get one of them.
 LIKELY: dict[str, list[str]] = {
-    "component": ["tagger", "ner"], "attr": ["calib", "calib_ent"], "seed": ["1"], "query": ["PERSON", "NN", '[{"TAG": "NN"}]'],
+    "component": ["tagger", "ner"], "attr": ["calib", "calib_ent"], "seed": ["1"],
     "precision": ["0.5"], "recall": ["0.5"], "method": ["platt", "isotonic"], "n_process": ["1"], "gpu_id": ["-1"], "columns": ["text=text"],
-    "against": PIPELINES, "code": ["code.py"], "label_map": ["PERSON=PER", "PERSON=PERSON,GPE=GPE"], "card": ["universal"], "tags": ["NN", "PERSON"],
+    "code": ["code.py"], "label_map": ["PERSON=PER", "PERSON=PERSON,GPE=GPE"], "card": ["universal"], "tags": ["NN", "PERSON"],
     "config": ["plain/config.cfg"], "unit": ["sentence", "token", "entity", "document"], "train_data": ["gold.spacy"], "gold": ["gold.spacy"],
     "exclude": ["gold.spacy"], "apply": ["cut_offs.json", "out.json"], "plot": ["out.svg"], "by": ["source", "label", "pos"], "fail_on": ["drop", "any"],
 }  # fmt: skip

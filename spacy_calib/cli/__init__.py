@@ -36,7 +36,6 @@ OURS = {
     "audit": (f"{_REVIEW}.audit_command", "Find gold labels that are probably wrong"),
     "adapt": (".adapt_command", "Adapt a calibration to a new domain with a few documents"),
     "expect": ("..plugins.expect.expect_command", "Estimate the accuracy on new texts from their scores"),
-    "count": ("..plugins.counts.count_command", "Count what has a label, with an interval"),
     "view": (f"{_REPORT}.view_command", "Show texts in the browser, shaded by doubt"),
     "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
     "stock": (".stock_command", "Remove the calibration from a pipeline"),

@@ -107,7 +107,6 @@ def evaluate(
     component: str | None = None,
     bins: int | None = None,
     by: str | None = None,
-    against: str | None = None,
     groups: int | None = None,
     label_map: Mapping[str, str] | str | None = None,
     all_types: bool = False,

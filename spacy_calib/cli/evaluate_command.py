@@ -30,7 +30,6 @@ OUTPUT_HELP = "File for the result: .json (numbers), .html (page), .png, .svg or
 ALL_HELP = "Print all columns: also the debiased error, and the 95 % quantile of the floor"
 COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
 BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: a key of Doc.user_data, or a function registered under calib_keys"
-AGAINST_HELP = "Another pipeline, calibrated or not, to compare with on this gold"
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
 Bins = Annotated[int | None, option("Number of bins with equally many scores each", "-b", show_default="as in the fit, 10")]
@@ -60,7 +59,6 @@ def evaluate(
     component: Component = None,
     bins: Bins = None,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    against: Annotated[str | None, option(AGAINST_HELP, metavar="OTHER")] = None,
     groups: Annotated[int | None, option(GROUPS_HELP)] = None,
     label_map: LabelMap = None,
     all_types: AllTypes = False,
@@ -86,10 +84,10 @@ def evaluate(
 
     For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
-    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned": number of tokens that align with no single gold token;
-        "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of
-        --against; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw
-        scores the calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
+    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned":
+        number of tokens that align with no single gold token; "slices": the `metrics.slices.SliceTable` of --by, also under
+        "entities"; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw scores the
+        calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())

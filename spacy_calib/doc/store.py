@@ -439,12 +439,6 @@ def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
     return found
 
 
-def matching_block(doc: Doc, attr: str) -> Block | None:
-    """Return the only block if its rows are exactly the units of this Doc, else None."""
-    blocks = blocks_of(doc.user_data, attr)
-    return blocks[0] if len(blocks) == 1 and blocks[0].matches(doc) else None
-
-
 def find_span(span: Span, attr: str) -> SpanValues | None:
     """Return the values of a span; None if no block or more than one has it."""
     key = (span.start_char, span.end_char, span.label_)

@@ -182,14 +182,6 @@ MESSAGES = {
     "C804": "The gold agrees with component '{component}' everywhere, although its scores predict {expected} errors in {n} {unit}: it looks like the output of the pipeline itself (nlp.pipe), from which nothing can be learned; give gold that people annotated or corrected, enough of it to contain errors of the component.",
     # Context
     "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
-    # Uses of scores
-    "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} (counted by {by}); label another one, picked at random.",
-    # Slices and comparisons
-    "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
-    "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
-    "C617": "No token of the gold has a scored label of component '{component}' in both {model} and {other} (--against); give both the tokens of the gold (--gold-preproc).",
-    "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one --event.",
-    # Uses of scores
 }
 
 WARNINGS = {

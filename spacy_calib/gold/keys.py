@@ -55,13 +55,6 @@ def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
     return names
 
 
-def fields_of(docs: Iterable[Doc]) -> dict[str, list[str | None]]:
-    """Return key -> group name of each Doc, for the keys of the user data except ours."""
-    doc_list = list(docs)
-    keys = {key for doc in doc_list for key in doc.user_data if isinstance(key, str) and not key.startswith("calib_")}
-    return {key: [name_of(doc.user_data.get(key)) for doc in doc_list] for key in sorted(keys)}
-
-
 class Names:
     """Records the group name of each example that passes through `watch`. key (str | None): Its key; None records nothing."""
 

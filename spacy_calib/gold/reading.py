@@ -24,7 +24,6 @@ from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
-from ..types import Ints
 from .conflict_counts import CONFLICTS
 from .conllu import warn_if_contractions_split
 from .contradictions import reconcile
@@ -197,28 +196,16 @@ class TextWatch:
 
 
 class GoldSpanCounter:
-    """Counts the gold spans and computes the text digest of each example that passes through `watch`.
-
-    n_gold (int): Sum of the numbers returned by `take` so far.
-    """
+    """Counts the gold spans of the examples that pass through `watch`. n_gold (int): Their number so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
-        self._gold, self._digests = array("q"), array("Q")
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged, and record each."""
+        """Yield the examples unchanged, and count the spans of each."""
         for example in examples:
-            self._gold.append(len(self._annotation.spans_on(example.reference)))
-            self._digests.append(digest(example.reference.text))
+            self.n_gold += len(self._annotation.spans_on(example.reference))
             yield example
-
-    def take(self) -> tuple[Ints, list[int]]:
-        """Return the numbers of gold spans and the digests of the examples since the last call."""
-        gold, digests = np.array(self._gold, dtype=np.intp), self._digests.tolist()
-        self._gold, self._digests = array("q"), array("Q")
-        self.n_gold += int(gold.sum())
-        return gold, digests
 
 
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:

@@ -296,9 +296,7 @@ def fit_calibrator(
         score_unlabelled(inputs.data, plan, tokens),
         inputs.data.unlabelled_documents[index],
     )
-    record = record_fit(
-        judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.data.gold, inputs.files
-    )
+    record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,

@@ -170,13 +170,6 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
-def merged_labels(pipe: Calibrator) -> dict[str, str]:
-    """Return component's label -> the label that its token scores share with other labels."""
-    table = map_of(pipe.source) or {}
-    n_owners = Counter(table.values())
-    return {label: name for label, name in table.items() if name and n_owners[name] > 1}
-
-
 def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
     """Return a result whose rows have the names for display, with the label in brackets if several share a name."""
     names = shown_names(pipe)

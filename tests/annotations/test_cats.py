@@ -15,7 +15,6 @@ from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annota
 from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from spacy_calib.doc.store import add_block
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
 from spacy_calib.errors import CalibError
@@ -198,14 +197,3 @@ def test_pairs_of_several_categories_are_known_one_by_one():
     assert corpus.hits.tolist() == [RIGHT, UNKNOWN]
     assert corpus.right.tolist() == [UNKNOWN]
     assert corpus.pairs().pairs.scores.tolist() == [0.2]
-
-
-def test_labels_of_documents_are_read_from_blocks():
-    reader = PredictedLabelReader("calib", OWN)
-    docs = [doc_with_scores(), doc_with_scores("film"), doc_with_cats("none"), doc_with_scores("   ")]
-    read = join_labels([reader.read(doc) for doc in docs])
-    assert read.documents.tolist() == [0, 1]
-    assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])
-    one_by_one = [reader._read_units(doc) for doc in docs]
-    assert [len(one.raw) for one in one_by_one] == [1, 1, 0, 0]
-    assert one_by_one[0].columns.tolist() == [1]

@@ -109,9 +109,7 @@ def test_choices_are_shown_as_choices_and_completed():
         for option in command.params
         if "|" in (option.metavar or "")
     }
-    assert {option for _, option in shown} == {
-        "--format", "--unit", "--order", "--kind", "--per", "--event", "--every",
-    }  # fmt: skip
+    assert {option for _, option in shown} == {"--format", "--unit", "--order", "--kind", "--per", "--event"}
     assert "[calibrated|raw|margin|raw_margin|entropy|raw_entropy|random]" in calib("rank", "--help").text
     command = OURS["rank"]
     words = shown["rank", "--order"].shell_complete(command.make_context("rank", ["model", "data"]), "raw")
@@ -124,10 +122,6 @@ def places(name: str) -> list[Any]:
     return [param for param in OURS[name].params if param.name in paths]
 
 
-# What else a command wants on its command line.
-ALSO = {"count": ["--query", "X"]}
-
-
 @pytest.mark.parametrize("command", OURS)
 def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(command, calibrated, test_file, tmp_path):
     """A name has 255 bytes at most on every usual file system."""
@@ -137,7 +131,7 @@ def test_a_name_that_the_system_refuses_is_one_sentence_wherever_it_is_given(com
     for place, suffix in itertools.product(places(command), ("", ".csv", ".jsonl")):
         long = tmp_path / ("n" * 300 + suffix)
         words = [long if param is place else usual.get(param.name, tmp_path / f"out{suffix}") for param in arguments]
-        outcome = calib(command, *words, *ALSO.get(command, []), *([] if place in arguments else [place.opts[0], long]))
+        outcome = calib(command, *words, *([] if place in arguments else [place.opts[0], long]))
         refuses(outcome, "File name too long")
         assert outcome.text.count(str(long)) == 1
     assert list(tmp_path.iterdir()) == []

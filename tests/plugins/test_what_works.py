@@ -40,8 +40,6 @@ def calls(made: Made) -> dict[str, Callable[[], Outcome]]:
         "rank --to-adapt": lambda: calib("rank", fitted, data, "--to-adapt", "--top", 3),
         "audit": lambda: calib("audit", fitted, made.dev),
         "expect": lambda: calib("expect", fitted, data),
-        "expect --gold": lambda: calib("expect", fitted, data, "--gold", made.few),
-        "count": lambda: calib("count", fitted, data, "--query", made.label),
         "score_rows": lambda: rows_written(made),
         "threshold --precision": lambda: calib("threshold", fitted, data, "--precision", 0.6),
         "threshold --recall": lambda: calib("threshold", fitted, data, "--recall", 0.6),

@@ -1,4 +1,4 @@
-"""`Evaluation` of a pipeline on gold: the tables of each pipe, slices of the data, and the comparison with another pipeline."""
+"""`Evaluation` of a pipeline on gold: the tables of each pipe, slices of the data, and further sections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ...pipe.pipeline import check_readable
 from ..shared.command import check_option
 from ..shared.evidence import check_bins
 from ..shared.run import evaluate_pipes, pipes_to_run
-from .against import check_other, compare, score_pipeline, scores_of_pipe, show_against
 from .outputs import Section
 from .raw_scores import evaluate_raw, fit_command, verdict_on_raw, without_calibrated
 from .tables import show_slices
@@ -173,16 +172,6 @@ class Evaluation:
             for unit, view in evaluation.units.items()
         ]
 
-    def against(self, model: str) -> list[Section]:
-        """Return sections about another pipeline; rows: `PipelineComparison`. RAISES C615 to C618: nothing to compare."""
-        run, all_scores = self.run, [scores_of_pipe(pipe, corpus, self.examples) for pipe, corpus, _ in self.fitted_pipes()]
-        values = None if run.by is None else self.values_of(run.by)
-        return [
-            Section(scores.name, unit, "against", rows, show_against)
-            for scores in all_scores or [score_pipeline(run, run.model, self.pipes[0].gold_scores.component)]
-            for unit, rows in compare(scores, score_pipeline(run, model, scores.component), run, values).items()
-        ]
-
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | None]) -> SliceTable:
     from ...metrics.judged_view import predicted_units
@@ -193,12 +182,10 @@ def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | 
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate a pipeline on gold, with slices and comparison; write no files.
+    """Evaluate a pipeline on gold, with slices; write no files.
 
     fitted_only (bool): Whether raw scores are refused. RAISES CalibError: any error in the input.
     """
-    if run.against is not None:
-        check_other(run.against)
     nlp = run.begin(run.files())
     fitted_only |= run.by is not None or bool(run.pages) or run.has_pictures
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
@@ -207,9 +194,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
         _evaluate_fitted(evaluation, nlp, sentences=fitted_only)
     else:
         evaluation = Evaluation(run=run, name=name, version=version, pipes=[PipeEvaluation(run, *evaluate_raw(run, nlp))])
-    slices = [] if run.by is None else evaluation.slices(run.by)
-    evaluation.add([] if run.against is None else evaluation.against(run.against))
-    evaluation.add(slices)
+    evaluation.add([] if run.by is None else evaluation.slices(run.by))
     return evaluation
 
 

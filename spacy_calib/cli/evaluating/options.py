@@ -26,7 +26,6 @@ class EvaluateRun(GoldRun):
     tags: list[str] | None = None
     unit: str | None = None
     bins: int | None = None
-    against: str | None = None
     groups: int | None = None
     everything: bool = False
     format: str = "table"

@@ -322,20 +322,6 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
             yield record["text"], origin_of(number, record, key)
 
 
-def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, int, Any]]:
-    """Yield (file, line, value under a key) of all plain texts at a path, to check the values before the work begins.
-
-    Left out are gold, a FIFO, and all texts if the key is a registered function. RAISES C074: as `read_texts`.
-    """
-    from ...gold.keys import IN_LINE
-    from ...registry import REGISTRIES
-
-    for file in text_files(path):
-        if not is_gold(file) and file.is_file() and key not in REGISTRIES["calib_keys"]:
-            for _, origin in read_texts(file, key, fields):
-                yield file, origin["line"], origin[IN_LINE]
-
-
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:
     """Return the origin of a text: "line" (from 1), the "id" and "meta" of its record, and its value under a key."""
     origin: dict[str, Any] = {"line": number, **{name: record[name] for name in ("id", "meta") if name in record}}

@@ -231,10 +231,5 @@ def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidenc
     return rows
 
 
-def correct_rows(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
-    """Return rows of documents with `correction` added to each expected accuracy."""
-    return [{**row, "expected": _clip_share(row["expected"] + correction)} for row in rows]
-
-
 def _clip_share(share: float) -> float:
     return float(np.clip(share, 0.0, 1.0))

@@ -66,7 +66,7 @@ ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
 ALL_HELP = "With gold, show how soon every order finds the errors, not only the chosen one"
-ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt` and `expect --gold`"
+ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt`"
 PER_DOC_HELP = "Maximum number of units of one document; documents take turns"
 EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
 # Number of documents to adapt to.

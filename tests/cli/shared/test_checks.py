@@ -16,7 +16,6 @@ ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "count": ["no_model", "DATA", "--query", "NN"],
     "view": ["no_model"],
 }
 
