@@ -109,7 +109,7 @@ def rank(
     With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
+        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
@@ -174,7 +174,7 @@ def rank_units(
         "order": order,
         **summarize_orders(queue.corpus, queue.units),
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "too_short", "repeats", "labelled")},
+        **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
     return queue, tasks, result
@@ -232,7 +232,7 @@ _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
     "too_short": "shorter than --min-words",
     "repeats": "repeats (--repeats keeps them)",
-    "labelled": "labelled already (--exclude)",
+    "excluded": "labelled already (--exclude)",
 }
 
 
