@@ -130,6 +130,10 @@ def rank(
     pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
     n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
     kind = unit_of(pipe, unit, whole=True)
+    whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
+    check_option(
+        "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
+    )
     plan = QueuePlan(
         kind,
         REVIEW[order],
