@@ -6,6 +6,7 @@ The command `spacy calib rank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +32,8 @@ from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
-from ...pairs.documents import DOCUMENT
+from ...pairs.documents import DOCUMENT, TOKEN
+from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
 from .queue.orders import REVIEW
 from .queues import (
@@ -149,7 +151,9 @@ def rank(
     )
     if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
-    corpus, overlap = run.score(nlp, pipe, title="Ranking")
+    bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
+    watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
+    corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
     queue, tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if queue_output.form == "spacy" and output is not None:
