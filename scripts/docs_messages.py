@@ -50,7 +50,7 @@ TITLES = {
     "llm": "Answers of language models",
     "pretrained": "`pretrained`",
     "report": "Pages and pictures",
-    "review": "`rank`, `select`, `audit`",
+    "review": "`rank`, `audit`",
     "sequence": "Sequence models",
     "spark": "Spark",
 }

@@ -153,7 +153,7 @@ MESSAGES = {
     "C742": "The pipe '{name}' was fitted with the further scores {wanted}, but its source reads {given}; name the former in the source (score), or fit the pipe again.",
     "C741": "The setting context names the model of further scores, which a fit adds by itself; leave it out, and name these scores in the source (score).",
     # Answers of annotation tools
-    "C690": "{n} of the {of} texts in {path} were labelled because the model was unsure of them (rank, select, audit), so they are no random sample, even together with other gold; label the whole documents that `select --for adapt` chooses, or answer what `rank --order random` asks.",
+    "C690": "{n} of the {of} texts in {path} were labelled because the model was unsure of them (rank, audit), so they are no random sample, even together with other gold; label the whole documents that `rank --to-adapt` chooses, or answer what `rank --order random` asks.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool again.",
     "C693": "{where} of {path} is {given}, but one file must have the answers of one tool (Prodigy, Label Studio, doccano or Argilla); give the answers of each tool in a file of their own.",
     "C694": "The answers in {path} belong to two projects: {given}; export each into a file of its own.",

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from spacy_calib.cli.shared import examples as examples_module
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import run as scoring
-from spacy_calib.doc import zones
 from tests.cli.conftest import calib, json_of, refuses
 from tests.conftest import made_up_sentences
 
@@ -34,7 +34,7 @@ def texts(tmp_path_factory):
 
 @pytest.fixture
 def short_zones(monkeypatch):
-    """Zones of 8 texts, from the first one on; what is given has the pipeline as "nlp" when a command ran."""
+    """Zones of 8 texts; what is given has the pipeline as "nlp" when a command ran."""
     seen = SimpleNamespace()
     opened = run_module.open_model
 
@@ -44,8 +44,7 @@ def short_zones(monkeypatch):
         seen.before = set(seen.nlp.vocab.strings)
         return seen.nlp
 
-    monkeypatch.setattr(zones, "LEARNED_FROM", 0)
-    monkeypatch.setattr(zones, "IN_ZONE", 8)
+    monkeypatch.setattr(examples_module, "TEXTS_PER_ZONE", 8)
     monkeypatch.setattr(run_module, "open_model", open_model)
     return seen
 
@@ -77,7 +76,7 @@ def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, options
 def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):
     wanted = told("expect", calibrated, texts)
     seen = request.getfixturevalue("short_zones")
-    monkeypatch.setattr(zones, "_TIMES_FOR_WORKERS", 8)
+    monkeypatch.setattr(examples_module, "_ZONES_PER_START", 8)
     assert close(told("expect", calibrated, texts, "--n-process", 2), wanted)
     assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
 

@@ -16,7 +16,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.store import TEXT_BITS
 from tests.cli.conftest import calib, entity_docs, files_of, ok, save_docs
 from tests.conftest import examples_for, run_upstream
@@ -147,20 +146,6 @@ def test_a_cut_doc_holds_no_word_and_no_hash_of_the_rest(calibrated_ner):
         assert not set(away) & set(texts)
     for text in away:
         assert text.encode() not in part.to_bytes()
-
-
-def test_a_part_that_our_own_cut_made_holds_nothing_of_the_rest(nlp):
-    """Also where the labels are words: spaCy's way leaves the lemmas of the rest there, as docs/questions.md says."""
-    nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Softmax.v1", "component": "trainable_lemmatizer"}})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not fitted
-        doc = nlp("Zquxville Qwertson bought Acme . the old dog saw a duck .")
-    assert "Qwertson" in texts_in(doc[5:].as_doc(copy_user_data=True).user_data)
-    part = cut(doc, 5, len(doc))
-    assert [token._.calib_scores for token in part] == [token._.calib_scores for token in doc[5:]]
-    (block,) = part.user_data.values()
-    assert {name: len(block[name]) for name in ("start", "word", "carried")} == {"start": 7, "word": 7, "carried": 7}
-    assert not {"Zquxville", "Qwertson", "bought", "Acme"} & set(texts_in(part.user_data).split())
 
 
 def test_a_dictionary_reads_no_word_of_the_rest_from_what_a_cut_doc_keeps(calibrated_ner):

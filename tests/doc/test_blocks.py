@@ -14,7 +14,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 import spacy_calib
-from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.store import BLOCK_VERSION, checksum_of
 from spacy_calib.doc.write import CalibratedSpans, span_data
 from spacy_calib.types import Spans
@@ -92,11 +91,11 @@ def test_a_label_changed_by_hand_keeps_its_score(nlp):
             assert token._.calib_score == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("way", ["whole", "cut by spaCy", "cut", "joined"])
+@pytest.mark.parametrize("way", ["whole", "cut", "joined"])
 def test_another_word_of_the_same_length_has_no_score(nlp, way):
     doc, i = annotated_doc(nlp, ["the", "old", "aaaa", "saw", "it"], ["DET", "ADJ", "NOUN", "VERB", "NOUN"]), 2
-    if way in ("cut by spaCy", "cut"):
-        doc, i = (cut(doc, 1, 5) if way == "cut" else doc[1:5].as_doc(copy_user_data=True)), 1
+    if way == "cut":
+        doc, i = doc[1:5].as_doc(copy_user_data=True), 1
     elif way == "joined":
         doc = Doc.from_docs([doc, annotated_doc(nlp, ["and", "so"], ["DET", "ADJ"])])
     words, spaces, tags = zip(*((t.text, bool(t.whitespace_), t.tag_) for t in doc), strict=True)
@@ -179,7 +178,6 @@ def read_all(doc: Doc) -> None:
     if doc._.calib is not None:
         assert ((doc._.calib.raw >= 0) & (doc._.calib.calibrated >= 0)).all()
         _ = (doc._.calib.ents, doc._.calib.candidates)
-    cut(doc, 1, 3)
 
 
 @pytest.mark.parametrize("with_spans", [False, True])
@@ -216,7 +214,6 @@ def test_a_block_of_another_version_is_none_of_ours(nlp, version):
     doc.user_data = {(*key[:3], checksum_of(other)): other}
     assert [token._.calib_score for token in doc] == [None] * 3
     assert doc._.calib is None
-    assert not list(cut(doc, 1, 3).user_data)
 
 
 def test_reading_while_another_thread_writes(nlp):

@@ -20,7 +20,6 @@ from spacy_calib.annotations import get_annotation
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.store import TEXT_BITS, find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
@@ -553,5 +552,6 @@ def test_tokens_of_a_pipe_of_entities_have_no_score():
     doc = two_pipes_on(spacy.blank("xx"), "tag")
     assert len(doc._.calib_ent) > 0
     assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
-    assert len(cut(doc, 0, 3)._.calib_ent) == len(doc._.calib_ent)
-    assert {token._.calib_ent_score for token in cut(doc, 0, 3)} == {None}
+    part = doc[:3].as_doc(copy_user_data=True)
+    assert len(part._.calib_ent) == len(doc._.calib_ent)
+    assert {token._.calib_ent_score for token in part} == {None}

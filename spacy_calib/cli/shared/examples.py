@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 Step = TypeVar("Step")
 
+# Number of texts in a memory zone, at least a batch of the pipeline; with worker processes as many zones are one.
+TEXTS_PER_ZONE, _ZONES_PER_START = 1000, 16
+
 
 @dataclass(frozen=True)
 class RunSettings:
     """Settings of one run of a pipeline over texts.
 
     n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool):
-        Whether the texts may have gold: all Docs are then kept in memory until the end (`doc.zones.in_zones`).
+        Whether the texts may have gold: all Docs are then kept in memory until the end (`read_through`).
     """
 
     n_process: int = 1
@@ -203,22 +206,29 @@ def read_through(
     read: Callable[[Iterator[Example]], Read],
     settings: RunSettings,
 ) -> Iterator[Read]:
-    """Run the named pipes over any number of texts in constant memory; yield the result of `read` for each batch of examples.
+    """Run the named pipes over texts, and yield the result of `read` for each batch of examples, whose Docs are then freed.
 
-    After each batch its Docs are freed, with the words that only they added to the vocab.
+    Gold is one batch, as its Docs are in memory already.
     examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings
         and numbers, no part of a Doc.
     """
-    from ...doc.zones import in_zones
+    from ...doc.zones import memory_zone
 
+    remaining = iter(examples)
+    # Whole batches, as a score's last digit may depend on the rest of its batch; worker processes start anew in each zone.
+    n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size) * (1 if settings.n_process == 1 else _ZONES_PER_START)
     with progress_bar(settings.title, settings.silent) as bar:
-        yield from in_zones(
-            nlp,
-            examples,
-            lambda batch: read(_run(nlp, batch, names, bar, settings.n_process)),
-            n_process=settings.n_process,
-            whole=settings.gold,
-        )
+        if settings.gold:
+            yield read(_run(nlp, remaining, names, bar, settings.n_process))
+            return
+        while True:
+            with memory_zone(nlp):
+                batch = list(itertools.islice(remaining, n_batches * nlp.batch_size))
+                if not batch:
+                    return
+                result = read(_run(nlp, batch, names, bar, settings.n_process))
+                del batch
+            yield result
 
 
 @folder_errors()

@@ -243,7 +243,7 @@ class Run:
         title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Score DATA in constant memory; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
+        """Score DATA, freeing the Docs; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
 
         sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
         Wraps the stream of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.

@@ -20,6 +20,7 @@ from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, Gp
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
+from .memory import DOCS, check_size
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
     from .cross_scoring import score_out_of_fold
 
-    examples = run.match([calib], run.read(nlp))
+    examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
     check_has_gold(examples, calib)
     if reads_low_scores(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)

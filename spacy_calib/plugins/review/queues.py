@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix of a file -> its format.
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
-# Only `rank` writes Docs.
+# Only `rank` writes Docs, and only whole ones.
 RANK_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 # Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
 MIN_WORDS = 3
@@ -158,36 +158,30 @@ def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequen
 
 
 def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
-    """Write the chosen units as Docs with the predicted annotation, in order.
+    """Write the chosen documents as Docs with the predicted annotation, in order.
 
-    Their documents run through the pipeline again, since scoring keeps no Doc: a pool of any size fits into memory.
-    RAISES C055: the file cannot be written.
+    They run through the pipeline again, since scoring keeps no Doc. RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 
-    from ...doc.cutting import cut
     from ...gold.answered_docs import write_gold_names
     from ...gold.keys import DRAWN_KEY
     from ...pipe.label_names import shown_annotation
 
     annotation = shown_annotation(pipe)
-    rows_by_doc: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
-        rows_by_doc.setdefault(row["doc"], []).append(row)
+    rows_by_doc = {row["doc"]: row for row in rows}
     examples = stream_examples(nlp, run.data, numbers=rows_by_doc, fields=run.fields)
     predictions = run_pipes(
         nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, title="Reading the batch"
     )
     docs: dict[int, Doc] = {}
     for number, example in zip(sorted(rows_by_doc), predictions, strict=True):
+        doc = example.predicted
         for key, value in example.reference.user_data.items():
-            example.predicted.user_data.setdefault(key, value)
-        write_gold_names(example.predicted, annotation)
-        for row in rows_by_doc[number]:
-            is_whole = row["sentence"] is None
-            doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
-            doc.user_data[DRAWN_KEY] = row["drawn"]
-            docs[row["rank"]] = doc
+            doc.user_data.setdefault(key, value)
+        write_gold_names(doc, annotation)
+        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]
+        docs[rows_by_doc[number]["rank"]] = doc
     write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 
 

@@ -6,6 +6,7 @@ The command `spacy calib rank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +32,8 @@ from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
 from ...cli.shared.writing import write_picture
-from ...pairs.documents import DOCUMENT
+from ...pairs.documents import DOCUMENT, TOKEN
+from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
 from .queue.orders import REVIEW
 from .queues import (
@@ -109,7 +111,7 @@ def rank(
     With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
+        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
@@ -130,6 +132,10 @@ def rank(
     pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
     n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
     kind = unit_of(pipe, unit, whole=True)
+    whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
+    check_option(
+        "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
+    )
     plan = QueuePlan(
         kind,
         REVIEW[order],
@@ -145,7 +151,9 @@ def rank(
     )
     if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
-    corpus, overlap = run.score(nlp, pipe, title="Ranking")
+    bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
+    watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
+    corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
     queue, tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if queue_output.form == "spacy" and output is not None:
@@ -174,7 +182,7 @@ def rank_units(
         "order": order,
         **summarize_orders(queue.corpus, queue.units),
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "too_short", "repeats", "labelled")},
+        **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
     return queue, tasks, result
@@ -232,7 +240,7 @@ _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
     "too_short": "shorter than --min-words",
     "repeats": "repeats (--repeats keeps them)",
-    "labelled": "labelled already (--exclude)",
+    "excluded": "labelled already (--exclude)",
 }
 
 

@@ -185,7 +185,7 @@ def test_every_command_that_reads_gold_refuses_doubtful_texts(
 ):
     model, gold = (calibrated_ner, entity_test) if command[0] == "threshold" else (calibrated, test_file)
     batch = tmp_path / "batch.spacy"
-    ok(calib("rank", model, gold, "--unit", "sentence", "-n", 5, "--output", batch))
+    ok(calib("rank", model, gold, "--unit", "document", "-n", 5, "--output", batch))
     paths = {"MODEL": model, "ANSWERS": batch, "GOLD": gold, "OUT": tmp_path / "out"}
     refuses(calib(*(paths.get(word, word) for word in command)), "5 of the 5 texts in")
     assert not (tmp_path / "out").exists()
