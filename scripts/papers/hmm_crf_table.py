@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
-from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
-from papers.chains.sums import each_joint
 
+from papers.chains.sums import each_joint
+from papers.hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
 from spacy_calib import TagCalibrator
 from spacy_calib.metrics import (
     Interval,

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
 from numpy.typing import NDArray
+
 from papers.chains.sums import sum_chains
+from papers.forecasts.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
 from papers.forecasts.forecasters import Forecaster, NearestNeighbours
+from papers.forecasts.letters import Model, Script, alone_of, read_script, train_both
 from papers.forecasts.trees import DecisionTree
 from papers.forecasts.tuning import LossParts, TunedForecaster, choose_best, split_loss, tune
-from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
-from sequences.letters import Model, Script, alone_of, read_script, train_both
-
 from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame

@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from frame import head, make_parser, one_sentence, row, save_tables, say
-from sequences.data import CORPORA, read_sentences
-from sequences.learning import SCALES, Tuning
-from sequences.pictures import draw_all
-from sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
-from sequences.tables import read_found, show
+
+from papers.sequences.data import CORPORA, read_sentences
+from papers.sequences.learning import SCALES, Tuning
+from papers.sequences.pictures import draw_all
+from papers.sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
+from papers.sequences.tables import read_found, show
 
 
 def check(corpora: Sequence[str]) -> int:

@@ -23,9 +23,9 @@ import numpy as np
 import spacy
 from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_tables, say, verdict
 from spacy.tokens import Doc
-from streusle_pictures import NONE, TECHNIQUES, draw
 
 import spacy_calib
+from papers.streusle_pictures import NONE, TECHNIQUES, draw
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics import (

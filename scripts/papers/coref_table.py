@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import spacy
 from frame import bare, between, docs_in, estimated, head, make_parser, row, save_tables
-from papers.coref.calibration import PairCalibration
-from papers.coref.figures import FIGURES, NOTHING, Shares
-from papers.coref.mentions import aligned_gold, clusters_in
-from papers.coref.pairs import pair_probabilities
-from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from tqdm import tqdm
 
+from papers.coref.calibration import PairCalibration
+from papers.coref.figures import FIGURES, NOTHING, Shares
+from papers.coref.mentions import aligned_gold, clusters_in
+from papers.coref.pairs import pair_probabilities
+from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
 from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
