@@ -41,10 +41,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Point:
-    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
+    """One draw. units (int): Of the recalibration set. size (int): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
 
     units: int
-    size: int | None
+    size: int
     parts: LossParts
 
 
@@ -69,9 +69,7 @@ def size_curve(
         for _ in range(draws):
             own = fit.of_units(rng.choice(known, n, replace=False))
             made = tune(prototype, own.features, own.hits, own.units, sizes).forecaster
-            parts = split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)
-            assert parts is not None
-            found.append(Point(n, made.settings().get(made.size_name), parts))
+            found.append(Point(n, made.size, split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""scripts/sequences: what spans are, how wrong words are found, and what is left after a run that stopped."""
+"""The experiments with sequence learners: what spans are, how wrong words are found, and what is left after a run that stopped."""
 
 from __future__ import annotations
 
