@@ -119,7 +119,7 @@ def trained_parser(cache: Path) -> Path:
 
 def trained_textcat(cache: Path) -> Path:
     """spaCy's textcat over the snippets of train, five epochs."""
-    from polarity_table import SPLITS, read, train_textcat
+    from papers.polarity_table import SPLITS, read, train_textcat
 
     folder = cache / "same_scores" / "textcat"
     if not folder.exists():

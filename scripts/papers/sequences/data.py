@@ -9,14 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import spacy
 from frame import blocks, data_lines
-from papers.chains.features import (
-    CHUNKING,
-    SPELLING,
-    FeatureIndex,
-    SparseFeatures,
-    feature_hashes,
-    read_templates,
-)
+from papers.chains.features import CHUNKING, SPELLING, FeatureIndex, SparseFeatures, batch_hashes, read_templates
 from spacy.tokens import Doc
 
 from spacy_calib.types import Ints
@@ -73,7 +66,7 @@ def read_sentences(name: str, most: int | None = None) -> Sentences:
     labels = ("O", *sorted({tag for sentence in tags for tag in sentence} - {"O"}))
     column = {label: i for i, label in enumerate(labels)}
     docs = (Doc(nlp.vocab, words=[row[0] for row in one], tags=[row[1] for row in one]) for one in rows)
-    hashes = [feature_hashes(doc, [(0, len(doc))], templates) for doc in docs]
+    hashes = [batch_hashes([doc], [[(0, len(doc))]], templates) for doc in docs]
     index = FeatureIndex.from_hashes(hashes)
     gold = [np.array([column[tag] for tag in sentence]) for sentence in tags]
     return Sentences([index.rows(one) for one in hashes], gold, labels, len(index))

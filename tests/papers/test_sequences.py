@@ -1,4 +1,4 @@
-"""scripts/sequences: what spans are, how wrong words are found, and what is left after a run that stopped."""
+"""The experiments with sequence learners: what spans are, how wrong words are found, and what is left after a run that stopped."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.chains.features import SparseFeatures
-from sequences.data import Sentences, spans_of
-from sequences.judge import Way, f_measure, rmse_of, weights_of
-from sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
-from sequences.runs import gaps_alone, parts_of
+from papers.sequences.data import Sentences, spans_of
+from papers.sequences.judge import Way, f_measure, rmse_of, weights_of
+from papers.sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
+from papers.sequences.runs import gaps_alone, parts_of
 from sklearn.metrics import average_precision_score
 from spacy.training import iob_to_biluo
 from spacy.training.iob_utils import biluo_tags_to_spans
@@ -60,7 +60,7 @@ def test_weights_are_repeated_sentences(seed):
 
 
 def test_equally_sure_words_are_looked_at_in_any_order(monkeypatch):
-    monkeypatch.setattr("sequences.judge.FIRST", 3)
+    monkeypatch.setattr("papers.sequences.judge.FIRST", 3)
     one = Way(np.array([0.1, 0.5, 0.5, 0.5, 0.5]), np.array([False, True, False, True, True]), np.zeros(5, dtype=int))
     assert one.figures()["found"] == pytest.approx(1 + 2 / 4)
 
@@ -96,8 +96,8 @@ def test_nothing_is_chosen_on_what_is_judged(data, monkeypatch):
         read.update(sentences.tolist())
         return counts_of(data, labels, sentences)
 
-    monkeypatch.setattr("sequences.learning.train", read_and_train)
-    monkeypatch.setattr("sequences.learning.counts_of", read_and_count)
+    monkeypatch.setattr("papers.sequences.learning.train", read_and_train)
+    monkeypatch.setattr("papers.sequences.learning.counts_of", read_and_count)
     tuning = Tuning(30, 10, 1, (0.01, 1.0), 4)
     chosen = choose_settings(data, training, "cw", 0, tuning)
     assert set(chosen) == {"phi"}

@@ -1,6 +1,6 @@
 """Naive Bayes against logistic regression, after Nguyen and O'Connor (2015, section 4.1), and spaCy's textcat: raw and calibrated, as Markdown.
 
-    SPACY_CALIB_DATA=../shared/data python scripts/polarity_table.py --plot polarity.png > table.md
+    SPACY_CALIB_DATA=../shared/data python scripts/papers polarity_table --plot polarity.png > table.md
 
 The paper tells happy tweets from others; here film reviews are told apart (sentence_polarity: train, dev and test). As in the paper: Bernoulli Naive
 Bayes and L2-regularized logistic regression of scikit-learn on binary unigrams, smoothing and regularization chosen by F1 on dev, CalibErr of
@@ -18,7 +18,6 @@ regression, and their intervals lie apart.
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,7 +271,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show(rows, judged)
     save_tables(options.output)
     return 0 if verdict(rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,12 +1,12 @@
 """HMM against CRF, after Nguyen and O'Connor (2015, section 4.2) and Nguyen's thesis: whose probabilities of tags are true? As Markdown.
 
-    SPACY_CALIB_DATA=../shared/data python scripts/hmm_crf_table.py ewt --plot hmm-crf.png --plot-tags hmm-crf-tags.png > table.md
-    python scripts/hmm_crf_table.py ptb
-    python scripts/hmm_crf_table.py ark
+    SPACY_CALIB_DATA=../shared/data python scripts/papers hmm_crf_table ewt --plot hmm-crf.png --plot-tags hmm-crf-tags.png > table.md
+    python scripts/papers hmm_crf_table ptb
+    python scripts/papers hmm_crf_table ark
 
 The CRF (CRFsuite) knows tag-tag and tag-word features only and sees so much of train that it is as accurate on dev as the HMM. Every tag of every
 token is a pair, those of all tags are joined; CalibErr over adaptive bins of equal size (Algorithm 1), its interval by Algorithm 2 and by bootstrap
-over documents; differences are paired. Besides: an HMM that knows unknown words by their class (the default of calib_hmm), a CRF with full features and, for
+over documents; differences are paired. Besides: an HMM that knows unknown words by their class, a CRF with full features and, for
 tweets, the CRF of words on all of train, as in the thesis. Everything is chosen by accuracy on dev (hmm_crf_models.py); calibrated (isotonic, five tag frequency groups, threshold 0)
 on dev, judged on test.
 
@@ -16,7 +16,6 @@ Tables go to stdout, messages to stderr. Models are trained once, into --cache.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,9 +24,9 @@ from typing import Any
 
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
-from hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
-from papers.chains.sums import each_joint
 
+from papers.chains.sums import each_joint
+from papers.hmm_crf_models import CORPORA, CRF, CRF_ALL, HMM, SPELLING, Model, Split, Workshop
 from spacy_calib import TagCalibrator
 from spacy_calib.metrics import (
     Interval,
@@ -302,7 +301,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     study(options)
     save_tables(options.output)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

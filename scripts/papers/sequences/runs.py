@@ -15,7 +15,6 @@ from papers.chains.best import best_through
 from sklearn.metrics import average_precision_score
 
 from spacy_calib.cli.shared.writing import write_file
-from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
 from .data import Sentences
@@ -171,7 +170,7 @@ def compare_readings(data: Sentences, plan: Plan, quarter: int) -> Readings:
     said = answers(data, learner, judged)
     own = np.concatenate(said)
     chains = chains_of(data, learner, judged)
-    through = chains.unpack(to_numpy(best_through(chains)))  # the best labelling with each label at each word
+    through = chains.unpack(best_through(chains))  # the best labelling with each label at each word
     best = np.concatenate([gap_of(one, of_words) for one, of_words in zip(through, said, strict=True)])
     transitions = learner.transitions(learner.mean)
     alone = np.concatenate([

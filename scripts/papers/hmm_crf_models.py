@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import spacy
 from frame import say
-from papers.chains.sums import ChainSums, sum_chains
-from papers.chains.taggers import Crf, Hmm, Tagger
 from quality import readers
 from spacy.tokens import Doc
 from spacy.util import minibatch
+
+from papers.chains.sums import ChainSums, sum_chains
+from papers.chains.taggers import Crf, Hmm, Tagger
 
 HMM, CLASSES, CRF, CRF_ALL, SPELLING = "HMM", "HMM, word classes", "CRF", "CRF, all of train", "CRF, spelling"
 PSEUDOCOUNTS = (0.001, 0.01, 0.1, 1.0)

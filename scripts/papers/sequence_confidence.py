@@ -1,9 +1,9 @@
 """Confidence in what sequence learners say: the experiments of Mejer & Crammer (2010), with calibration on top.
 
-    python scripts/sequence_confidence.py check
-    python scripts/sequence_confidence.py readings --run 1
-    python scripts/sequence_confidence.py run --folder work
-    python scripts/sequence_confidence.py tables --folder work --pictures pictures
+    python scripts/papers sequence_confidence check
+    python scripts/papers sequence_confidence readings --run 1
+    python scripts/papers sequence_confidence run --folder work
+    python scripts/papers sequence_confidence tables --folder work --pictures pictures
 
 `readings` compares two readings of the paper's formula of Delta. `run` writes what each learner and each way of confidence says of each
 word, fold by fold, and goes on where it stopped; then it prints the tables. `tables` makes tables, claims with intervals, and pictures from those files.
@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from frame import head, make_parser, one_sentence, row, save_tables, say
-from sequences.data import CORPORA, read_sentences
-from sequences.learning import SCALES, Tuning
-from sequences.pictures import draw_all
-from sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
-from sequences.tables import read_found, show
+
+from papers.sequences.data import CORPORA, read_sentences
+from papers.sequences.learning import SCALES, Tuning
+from papers.sequences.pictures import draw_all
+from papers.sequences.runs import PARTS, Plan, compare_readings, jobs_of, run_job
+from papers.sequences.tables import read_found, show
 
 
 def check(corpora: Sequence[str]) -> int:
@@ -90,7 +91,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.pictures is not None:
             draw_all(given.pictures, found)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

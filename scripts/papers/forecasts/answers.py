@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from papers.chains.best import k_best
 from papers.chains.chains import Chains
 from papers.chains.sums import ChainSums
 from papers.forecasts.forecasters import Forecaster
 from papers.forecasts.tuning import SIZES, LossParts, split_loss, tune
-
-from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
 
@@ -42,10 +41,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Point:
-    """One draw. units (int): Of the recalibration set. size (int | None): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
+    """One draw. units (int): Of the recalibration set. size (int): Chosen by cross-validation on it. parts (LossParts): On the test rows."""
 
     units: int
-    size: int | None
+    size: int
     parts: LossParts
 
 
@@ -70,9 +69,7 @@ def size_curve(
         for _ in range(draws):
             own = fit.of_units(rng.choice(known, n, replace=False))
             made = tune(prototype, own.features, own.hits, own.units, sizes).forecaster
-            parts = split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)
-            assert parts is not None
-            found.append(Point(n, made.settings().get(made.size_name), parts))
+            found.append(Point(n, made.size, split_loss(np.clip(made.predict(test.features), 0.0, 1.0), test.hits)))
     return found
 
 
@@ -205,15 +202,15 @@ def best_answers(sums: ChainSums, alone: Floats | None = None) -> Answers:
     best = k_best(chains, 2)
     gaps = [float(one.scores[0] - one.scores[1]) if len(one.scores) > 1 else np.inf for one in best]
     labels = [one.labels[0] for one in best]
-    flat = chains.xp.concatenate([chains.xp.zeros(0, dtype="i"), *labels])
+    flat = np.concatenate([np.zeros(0, dtype=np.intp), *labels])
     return Answers(
-        to_numpy(flat).astype(np.intp),
+        flat,
         chains.packing.lengths,
         chains.n_labels,
-        to_numpy(chains.scores_of(labels) - sums.log_z),
+        chains.scores_of(labels) - sums.log_z,
         np.array(gaps, dtype=np.float64),
-        to_numpy(sums.marginals[chains.xp.asarray(chains.packing.packed_index)]),
-        to_numpy(conditionals(chains, flat)),
+        sums.marginals[chains.packing.packed_index],
+        conditionals(chains, flat),
         alone,
     )
 
@@ -223,11 +220,11 @@ def conditionals(chains: Chains, labels: Any) -> Any:
 
     labels (array): Columns, shape (N,), likewise.
     """
-    xp, packing = chains.xp, chains.packing
-    packed = labels[xp.asarray(packing.flat_index)]
-    before, after = map(xp.asarray, packing.neighbours)
+    packing = chains.packing
+    packed = labels[packing.flat_index]
+    before, after = packing.neighbours
     scores = chains.scores.copy()
     scores[after] += chains.transitions[packed[before]]
     scores[before] += chains.transitions[:, packed[after]].T
-    chance = xp.exp(scores - scores.max(axis=1, keepdims=True, initial=-xp.inf))
-    return (chance / chance.sum(axis=1, keepdims=True))[xp.asarray(packing.packed_index)]
+    chance = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+    return (chance / chance.sum(axis=1, keepdims=True))[packing.packed_index]

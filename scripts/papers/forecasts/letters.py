@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from frame import data_folder
-from papers.chains.best import viterbi
-from papers.chains.chains import Chains, Potentials
-from papers.chains.losses import LossInput, hinge
-from papers.chains.sums import sum_chains
 from scipy.optimize import minimize
 
+from papers.chains.best import viterbi
+from papers.chains.chains import Chains, Potentials
+from papers.chains.losses import hinge, likelihood
+from papers.chains.sums import sum_chains
 from spacy_calib.types import Floats, Ints
 
 LETTERS = 26
@@ -61,13 +61,9 @@ def read_script() -> Script:
 
 def train(script: Script, ridge: float, steps: int) -> Model:
     """Minimize -log P(labels | pixels) + ridge / 2 times the squared weights, by L-BFGS."""
-    width, first = LETTERS, np.cumsum(script.lengths) - script.lengths
-    last, inner = first + script.lengths - 1, np.ones(len(script.labels), dtype=bool)
-    inner[first] = False
-    every = np.eye(width)
-    gold = every[script.labels]
-    pairs = gold[np.flatnonzero(inner) - 1].T @ gold[inner]
-    shapes = [(script.pixels.shape[1] + 1, width), (width, width), (width,), (width,)]
+    first, gold = np.cumsum(script.lengths) - script.lengths, script.split(script.labels)
+    last = first + script.lengths - 1
+    shapes = [(script.pixels.shape[1] + 1, LETTERS), (LETTERS, LETTERS), (LETTERS,), (LETTERS,)]
     bounds = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
 
     def model_of(values: Floats) -> Model:
@@ -75,14 +71,12 @@ def train(script: Script, ridge: float, steps: int) -> Model:
         return Model(parts[0], Potentials(*parts[1:]))
 
     def loss(values: Floats) -> tuple[float, Floats]:
-        chains = model_of(values).chains(script)
-        sums = sum_chains(chains)
-        off = sums.marginals[chains.packing.packed_index] - gold
-        lost = float(sums.log_z.sum() - chains.scores_of(script.split(script.labels)).sum())
+        found = likelihood(model_of(values).chains(script), gold)
+        off = np.concatenate(found.d_scores)
         of_pixels = np.concatenate([script.pixels.T @ off, off.sum(axis=0, keepdims=True)])
-        gradient = [of_pixels, sums.expected_transitions - pairs, off[first].sum(axis=0), off[last].sum(axis=0)]
+        gradient = [of_pixels, found.d_potentials.transitions, off[first].sum(axis=0), off[last].sum(axis=0)]
         flat = np.concatenate([part.reshape(-1) for part in gradient])
-        return lost + ridge / 2 * float(values @ values), flat + ridge * values
+        return found.loss + ridge / 2 * float(values @ values), flat + ridge * values
 
     found = minimize(loss, np.zeros(bounds[-1]), jac=True, method="L-BFGS-B", options={"maxiter": steps})
     return model_of(found.x)
@@ -92,15 +86,13 @@ def train_margin(script: Script, ridge: float, steps: int) -> Model:
     """Minimize the structured hinge (max-margin, Taskar et al. 2003) with the same ridge, by averaged subgradients (Adagrad), a hundred words a step."""
     pixels = np.column_stack([script.pixels, np.ones(len(script.pixels))])
     words, rng = np.arange(len(script.lengths)), np.random.default_rng(0)
-    given, masks = script.split(pixels), script.split(np.eye(LETTERS, dtype=bool)[script.labels])
+    given, gold = script.split(pixels), script.split(script.labels)
     shapes = ((pixels.shape[1], LETTERS), (LETTERS, LETTERS), (LETTERS,), (LETTERS,))
     weights, squares, total = ([np.zeros(shape) for shape in shapes] for _ in range(3))
     for _ in range(steps):
         some = rng.choice(words, min(100, len(words)), replace=False)
-        inputs = LossInput.from_scores(
-            [given[i] @ weights[0] for i in some], Potentials(*weights[1:]), [masks[i] for i in some]
-        )
-        found = hinge(inputs)
+        chains = Chains.from_scores([given[i] @ weights[0] for i in some], Potentials(*weights[1:]))
+        found = hinge(chains, [gold[i] for i in some])
         of_pixels = np.concatenate([given[i] for i in some]).T @ np.concatenate(found.d_scores)
         slopes = (of_pixels, found.d_potentials.transitions, found.d_potentials.starts, found.d_potentials.ends)
         for held, squared, summed, slope in zip(weights, squares, total, slopes, strict=True):

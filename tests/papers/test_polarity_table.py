@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import polarity_table as table
+import papers.polarity_table as table
 import pytest
 
 ROW = table.Row(table.NB, "raw", 0.7, {200: 0.1}, (0.09, 0.11), 0.08, 0.12, 0.03, 0.2, 0.6)

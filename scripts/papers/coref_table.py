@@ -1,17 +1,17 @@
 """Coreference on GUM, after Nguyen & O'Connor (2015), section 5: how near the clusters come to the gold, and how true the probabilities of pairs are.
 
-    python scripts/coref_table.py en_core_web_sm corpus/dev.spacy --train corpus/train.spacy --output dev.json --plot dev.png
+    python scripts/papers coref_table en_core_web_sm corpus/dev.spacy --train corpus/train.spacy --output dev.json --plot dev.png
 
-The files are those of configs/gum_coref/scripts/convert.py: gold words and gold mentions. MODEL is a pipeline; with --train `calib_coref` is put behind it
-and learns: its penalty (unless it is given) and the calibration of pairs come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are
-judged: raw by their exact probability, calibrated as the component does it, or below .01 by the share of such pairs of their kinds. Intervals resample documents. The same once more with
+The files are those of configs/gum_coref/scripts/convert.py: gold words and gold mentions. MODEL is a pipeline whose annotation the resolver reads. The
+penalty (unless it is given) and the calibration of pairs come from cross-validation over the train documents, and nothing is chosen on DATA. All pairs of mentions are
+judged: raw by their exact probability, calibrated, or below .01 by the share of such pairs of their kinds. Intervals resample documents. The same once more with
 the mentions that the pipeline finds itself: of pairs those whose two mentions are in the gold.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import spacy
 from frame import bare, between, docs_in, estimated, head, make_parser, row, save_tables
-from papers.coref.calibration import PairCalibration
-from papers.coref.figures import FIGURES, NOTHING, Shares
-from papers.coref.mentions import aligned_gold, clusters_in
-from papers.coref.pairs import pair_probabilities
-from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from tqdm import tqdm
 
+from papers.coref.calibration import PairCalibration
+from papers.coref.figures import FIGURES, NOTHING, Shares
+from papers.coref.mentions import aligned_gold, clusters_in
+from papers.coref.pairs import pair_probabilities
+from papers.coref.resolver import MENTIONS, PREFIX, SPEAKERS, Resolver, clusters_of_several
 from spacy_calib.calibration.recalibrators import Beta
 from spacy_calib.metrics import brier, calibration_error, log_loss, noise_floor, resample_error
 from spacy_calib.pairs.documents import folds_of
@@ -166,7 +166,7 @@ def show(found: Judged) -> None:
     by_genre(np.array(found.genres)[documents[kept]], likely, hits[kept])
     by_document(found)
     seconds = 1000 * found.seconds / found.words
-    print(f"\n{seconds:.3f} s of CPU time for 1,000 words, from the parse to `Doc._.coref`.")
+    print(f"\n{seconds:.3f} s of CPU time for 1,000 words, from the parse to the clusters.")
 
 
 def by_genre(of_pair: Any, scores: dict[str, Floats], hits: Any) -> None:
@@ -214,13 +214,13 @@ def draw(found: Judged, file: Path) -> None:
     figure.savefig(file, dpi=150)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("model")
     parser.add_argument("data", type=Path)
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--penalty", type=float, help="of the squared weights; left out, cross-validation chooses it")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     nlp = spacy.load(given.model)
     learned = train(nlp, given.train, given.penalty)
     found = judge(nlp, learned, given.data)
@@ -231,7 +231,4 @@ def main() -> None:
     save_tables(given.output)
     if given.plot is not None:
         draw(found, given.plot)
-
-
-if __name__ == "__main__":
-    main()
+    return 0

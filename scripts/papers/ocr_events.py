@@ -1,7 +1,7 @@
 """Is the whole word right, and is each letter? After Kuleshov and Liang (2015, section 5): a chain conditional random field reads handwritten
 words, and forecasters learn from 1,000 of them when to believe it. Tables as Markdown.
 
-    SPACY_CALIB_DATA=../shared/data python scripts/ocr_events.py --plot words.png --curve sizes.png
+    SPACY_CALIB_DATA=../shared/data python scripts/papers ocr_events --plot words.png --curve sizes.png
 
 Data: ocr_letters (Kassel 1995; 16 x 8 pixels a letter): 2,000 words to train, 2,000 to test, 1,000 to calibrate, drawn by a seed. The field has a
 weight for each pixel and letter and one for each pair of letters; scipy's L-BFGS minimizes the negative log likelihood with a ridge, or averaged
@@ -13,7 +13,6 @@ Intervals: studentised bootstrap by word, of differences on the same words. The 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +21,12 @@ from typing import Any
 import numpy as np
 from frame import between, estimated, head, make_parser, new_figure, row, save_figure, save_tables, say, verdict
 from numpy.typing import NDArray
-from papers.chains.sums import sum_chains
-from papers.forecasts.forecasters import Forecaster, NearestNeighbours
-from papers.forecasts.trees import DecisionTree
-from papers.forecasts.tuning import LossParts, TunedForecaster, choose_best, split_loss, tune
-from sequences.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
-from sequences.letters import Model, Script, alone_of, read_script, train_both
 
+from papers.chains.sums import sum_chains
+from papers.forecasts.answers import Point, Rows, answer_features, best_answers, columns, position_features, size_curve
+from papers.forecasts.forecasters import DecisionTree, Forecaster, NearestNeighbours
+from papers.forecasts.letters import Model, Script, alone_of, read_script, train_both
+from papers.forecasts.tuning import LossParts, TunedForecaster, choose_best, split_loss, tune
 from spacy_calib.metrics import Interval, mean_interval
 from spacy_calib.pairs.bins import bin_table, fixed_edges
 from spacy_calib.plugins.report.plots import CALIBRATED_COLOR, QUIET, RAW_COLOR, quiet_frame
@@ -101,9 +99,7 @@ def events_of(model: Model, svm: Any, script: Script, dictionary: set[tuple[int,
 
 def judged_row(name: str, paper: float | None, said: Floats, test: Events, chosen: str = "") -> Judged:
     clipped = np.clip(said, 0.0, 1.0)
-    parts = split_loss(clipped, test.hits)
-    assert parts is not None
-    return Judged(name, paper, clipped, parts, chosen)
+    return Judged(name, paper, clipped, split_loss(clipped, test.hits), chosen)
 
 
 def feature_rows(kind: str, fit: Events, test: Events) -> list[Judged]:
@@ -113,7 +109,7 @@ def feature_rows(kind: str, fit: Events, test: Events) -> list[Judged]:
         own, asked = fit.rows(names), test.rows(names)
         tried: list[TunedForecaster] = [tune(one, own.features, own.hits, own.units) for one in FORECASTERS]
         best = choose_best(tried).forecaster
-        chosen = f"{best.short}, {best.settings()[best.size_name]}"
+        chosen = f"{best.short}, {best.size}"
         rows.append(judged_row(name, paper, best.predict(asked.features), test, chosen))
         say(f"{kind}, {name}: {chosen}, loss {100 * rows[-1].parts.loss:.1f}")
     return rows
@@ -188,7 +184,7 @@ def show_curves(found: dict[str, list[Point]]) -> None:
     for name, points in found.items():
         error, sharp = (mean_points(points, part) for part in ("calibration", "sharpness"))
         for n in error:
-            sizes = sorted(point.size for point in points if point.units == n and point.size is not None)
+            sizes = sorted(point.size for point in points if point.units == n)
             row(name, f"{n:,}", f"{error[n][0]:.5f}", f"{sharp[n][0]:.4f}", f"{sizes[0]} to {sizes[-1]}")
 
 
@@ -298,7 +294,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.curve is not None:
         draw_curves(options.curve, found)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,17 +1,16 @@
 """Table 1 of Kranzlein et al. (2021) for STREUSLE's lextags: a CRF and a softmax head over one encoder, raw and calibrated, as Markdown.
 
-    python ../../scripts/streusle_table.py --plot errors.png          # in configs/streusle_lsr, after its commands `convert` and `train`
+    python ../../scripts/papers streusle_table --plot errors.png          # in configs/streusle_lsr, after its commands `convert` and `train`
 
 As in the paper (section 4.2): scores of .01 and above, 10 adaptive bins, 5 tag frequency groups counted on train, maps learned on dev and judged
 on test; SCW has one map for all tags, TFG one for each group. Beside them what the package adds: vector and matrix scaling before TFG isotonic, and
-`calib fit` as it is (--method auto). A document is a review: all intervals resample reviews, those of differences the same ones.
+`calib fit` as it is (--method auto) for pipelines. A document is a review: all intervals resample reviews, those of differences the same ones.
 
 The paper's numbers are of a CRF over BERT. Tables go to stdout, messages to stderr. Exit code 1 where a claim does not hold.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,10 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import spacy
 from frame import between, docs_in, estimated, head, make_parser, one_sentence, open_scored, row, save_tables, say, verdict
-from spacy.tokens import Doc
-from streusle_pictures import NONE, TECHNIQUES, draw
 
 import spacy_calib
+from papers.reading import TagScores, read_tags
+from papers.streusle_crf import SPLITS, judged_docs
+from papers.streusle_pictures import NONE, TECHNIQUES, draw
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.metrics import (
@@ -41,11 +41,9 @@ from spacy_calib.metrics import (
 from spacy_calib.metrics.calibration_errors import group_slices
 from spacy_calib.pairs.bins import assign, make_binner
 from spacy_calib.pairs.build import JudgedPairs
-from spacy_calib.sources.find import registered_sources, source_name_for
 from spacy_calib.types import Floats, Groups, Ints, Pairs
 
 THRESHOLD, N_BINS, N_GROUPS = 0.01, 10, 5
-SPLITS = ("train", "dev", "test")
 AUTO = "auto"
 # What is fitted on arrays: name -> parameters of TagCalibrator.
 FITS: dict[str, dict[str, Any]] = {
@@ -69,31 +67,13 @@ PAPER = {
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
-    """What a head says of a split, n tokens. chances (Floats): P(tag | text), shape (n, K). gold (list[str]): Of each token. documents (Ints): Of
-    each token. right (Floats): 1 where the tag that the pipeline gives is the gold one."""
-
-    chances: Floats
-    gold: list[str]
-    documents: Ints
-    right: Floats
-
-    @property
-    def sureness(self) -> float:
-        """Mean probability of the likeliest tag."""
-        return float(self.chances.max(axis=1).mean())
-
-
-@dataclass(frozen=True, eq=False)
 class Model:
-    """A trained pipeline and what it says. folder (Path): Of the pipeline. groups (Groups): The five tag frequency groups, by train.
-    scored (dict): Pairs of test with what each method makes of their scores."""
+    """A trained model and its scores. groups (Groups): The five tag frequency groups, by train. scored (dict): Pairs of test with what each
+    method makes of their scores."""
 
     name: str
-    folder: Path
-    component: str
     groups: Groups
-    parts: Mapping[str, Read]
+    parts: Mapping[str, TagScores]
     scored: Mapping[str, JudgedPairs]
 
     @property
@@ -104,21 +84,9 @@ class Model:
         return self.raw.pairs.scores if method == NONE else self.scored[method].calibrated
 
 
-def read(nlp: Any, component: str, golds: Sequence[Any]) -> Read:
-    """Run a pipeline over gold words."""
-    docs = list(nlp.pipe((Doc(nlp.vocab, words=[token.text for token in gold]) for gold in golds), batch_size=32))
-    pipe = nlp.get_pipe(component)
-    source = registered_sources()[source_name_for(pipe)]
-    found = source.read(pipe, docs).marginals_above(0.0)
-    chances = np.zeros((found.n_tokens, len(source.labels(pipe))))
-    chances[found.rows, found.tags] = found.scores
-    tags = [token.tag_ for gold in golds for token in gold]
-    said = [token.tag_ for doc in docs for token in doc]
-    right = np.array([ours == tag for ours, tag in zip(said, tags, strict=True)], dtype=float)
-    return Read(chances, tags, np.repeat(np.arange(len(docs)), [len(doc) for doc in docs]), right)
-
-
-def calibrate(parts: Mapping[str, Read], labels: Sequence[str], counts: Mapping[str, int]) -> Iterator[tuple[str, JudgedPairs]]:
+def calibrate(
+    parts: Mapping[str, TagScores], labels: Sequence[str], counts: Mapping[str, int]
+) -> Iterator[tuple[str, JudgedPairs]]:
     """Each of FITS, learned on dev: (name, test judged)."""
     dev, test = parts["dev"], parts["test"]
     for name, parameters in FITS.items():
@@ -137,18 +105,30 @@ def automatic(folder: Path, component: str, corpus: Path) -> JudgedPairs:
     return scored.pairs()
 
 
-def load(name: str, folder: Path, corpus: Path) -> Model:
-    """A model with all that is fitted to it."""
+def load(name: str, training: Path, corpus: Path) -> Model:
+    """A model with all that is fitted to it: NAME.npz of streusle_crf.py, or the pipeline NAME/model-best."""
     say(f"{name} ...")
-    nlp: Any = spacy.load(folder)
-    component = nlp.pipe_names[-1]
+    file, folder = training / f"{name}.npz", training / name / "model-best"
+    nlp: Any = spacy.blank("en") if file.exists() else spacy.load(folder)
     golds = {split: docs_in(corpus / f"{split}.spacy", nlp.vocab) for split in SPLITS}
     counts = Counter(token.tag_ for doc in golds["train"] for token in doc)
-    as_many = max(1, counts.total() // sum(map(len, golds["dev"])))  # of train a part as large as dev will do
-    parts = {split: read(nlp, component, docs[:: as_many if split == "train" else 1]) for split, docs in golds.items()}
-    labels = list(nlp.get_pipe(component).labels)
-    scored = dict(calibrate(parts, labels, counts)) | {AUTO: automatic(folder, component, corpus)}
-    return Model(name, folder, component, tag_frequency_groups(labels, counts, N_GROUPS), parts, scored)
+    judged = judged_docs(golds)
+    if file.exists():
+        parts = {split: read_arrays(file, split, docs) for split, docs in judged.items()}
+    else:
+        parts = {split: read_tags(nlp, nlp.pipe_names[-1], docs) for split, docs in judged.items()}
+    labels = parts["test"].labels
+    scored = dict(calibrate(parts, labels, counts))
+    if not file.exists():
+        scored[AUTO] = automatic(folder, nlp.pipe_names[-1], corpus)
+    return Model(name, tag_frequency_groups(labels, counts, N_GROUPS), parts, scored)
+
+
+def read_arrays(file: Path, split: str, docs: Sequence[Any]) -> TagScores:
+    with np.load(file) as held:
+        labels = held["labels"].tolist()
+        chances = held[f"chances_{split}"].astype(np.float64)
+        return TagScores.from_predictions(labels, chances, [labels[i] for i in held[f"best_{split}"].tolist()], docs)
 
 
 # Figures
@@ -242,7 +222,7 @@ def claims_of_groups(models: Sequence[Model], rows: Sequence[Row]) -> Iterator[C
     for model in models:
         own = {one.method: one for one in rows if one.model == model.name}
         before = own[NONE].groups[-1].error
-        for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", AUTO):
+        for method in ("TFG isotonic", "TFG histogram", "TFG scaling binning", *([AUTO] if AUTO in own else [])):
             after = own[method].groups[-1]
             halved, found = against(model, method, NONE, 0.5), against(model, method, NONE)
             within = after.error <= after.floor
@@ -289,15 +269,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser(__doc__, output=True, plot=True)
     parser.add_argument("models", nargs="*", help="ENCODER-crf and ENCODER-softmax; all of --training where none is named")
     parser.add_argument("--corpus", type=Path, default=Path("corpus"), help="folder with train, dev and test.spacy")
-    parser.add_argument("--training", type=Path, default=Path("training"), help="folder with MODEL/model-best")
+    parser.add_argument(
+        "--training", type=Path, default=Path("training"), help="folder with MODEL/model-best, or MODEL.npz of streusle_crf"
+    )
     parser.add_argument("--plot-groups", type=Path, help="PNG or SVG file for the paper's Figure 3; --plot is its Figure 2")
     options = parser.parse_args(arguments)
-    names = options.models or sorted((path.parent.name for path in options.training.glob("*/model-best")), reverse=True)
+    found = [path.parent.name for path in options.training.glob("*/model-best")] + [
+        path.stem for path in options.training.glob("*.npz")
+    ]
+    names = options.models or sorted(found, reverse=True)
     if not names:
         raise SystemExit(f"There is no model in {options.training}; train some first (`python -m spacy project run train`).")
     with one_sentence():
-        models = [load(name, options.training / name / "model-best", options.corpus) for name in names]
-        rows = [row_of(model, method) for model in models for method in (NONE, *FITS, AUTO)]
+        models = [load(name, options.training, options.corpus) for name in names]
+        rows = [row_of(model, method) for model in models for method in (NONE, *model.scored)]
         claims = [*claims_of_accuracy(models), *claims_of_groups(models, rows)]
         for path, by_group in ((options.plot, False), (options.plot_groups, True)):
             if path is not None:
@@ -305,7 +290,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show(models, rows, claims)
         save_tables(options.output)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from papers.chains.chains import Chains, Potentials
 from papers.chains.sums import sum_chains
-from papers.forecasts.trees import DecisionTree
-from sequences.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
+from papers.forecasts.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
+from papers.forecasts.forecasters import DecisionTree
 
 # Two answers over labels a, b, c: "aab" and "cc".
 LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])
