@@ -37,10 +37,10 @@ MAX_NOISE_RATIO = 2.0
 _MAX_LABELS, _DIGITS = 30, 4
 # Number of consecutive parts of the fit data, whose differences raise the limits.
 _PARTS = 5
-# Number of samples of normal differences, and the quantile of these that chance explains.
-_N_SAMPLES, _QUANTILE = 10_000, 0.99
-# Names of the checks, in the order of all arrays, and columns of a profile with the numbers of tokens or entities of each.
-_CHECKS, _SIZES = ("scores", "labels", "expected accuracy", "entity scores"), [0, 0, 0, -1]
+# Number of samples of normal differences, and the quantile of these that chance explains; with four checks, one in fifty alarms.
+_N_SAMPLES, _QUANTILE = 10_000, 0.995
+# Names of the checks, in the order of all arrays.
+_CHECKS = ("scores", "labels", "expected accuracy", "entity scores")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class UnitScores:
 class Check:
     """One comparison with the fit data: "scores", "labels", "expected accuracy" or "entity scores".
 
-    value (float): The difference. limit (float): The smallest difference that matters. chance (float): 99 % quantile of the
+    value (float): The difference. limit (float): The smallest difference that matters. chance (float): 99.5 % quantile of the
         differences that sampling alone causes, by a normal approximation.
     """
 
@@ -125,14 +125,45 @@ class Drift:
 
 @dataclass(frozen=True, eq=False)
 class DriftSums(FieldwiseSum):
-    """Sums over new documents, in the columns of a profile. documents (int): Number of documents with tokens.
+    """Sums over documents, in the columns of a profile and two more: the numbers of tokens and of entities.
 
-    sums, sizes (Floats): Sums of the values, and of the tokens or entities that have them, shape (K,).
+    documents (int): Number of documents with tokens. totals (Floats): Sums, shape (K + 2,). moments (Floats): Sums of the
+    products of two columns, (K + 2, K + 2); a fit does not save them.
     """
 
     documents: int
-    sums: Floats
-    sizes: Floats
+    totals: Floats
+    moments: Floats
+
+    @classmethod
+    def from_tables(cls, table: Floats) -> DriftSums:
+        """Sum over documents. table (Floats): From `_table`."""
+        return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)
+
+    @property
+    def sizes(self) -> Floats:
+        """The number of tokens or entities that each column is a sum over, shape (K,)."""
+        return np.append(np.full(len(self.totals) - 3, self.totals[-2]), self.totals[-1])
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column, 0 without entities, shape (K,)."""
+        return np.asarray(self.totals[:-2] / np.maximum(self.sizes, 1))
+
+    def chances(self) -> Floats:
+        """Return the quantile of each check's difference between these means and those of their source, shape (4,)."""
+        from scipy.stats import norm, t
+
+        n_columns = len(self.means)
+        # A document's residual is its sum minus its size times the mean.
+        to_residuals = np.eye(n_columns, n_columns + 2)
+        to_residuals[:-1, -2], to_residuals[-1, -1] = -self.means[:-1], -self.means[-1]
+        to_residuals /= np.maximum(self.sizes, 1)[:, None]
+        scales, axes = np.linalg.eigh(to_residuals @ self.moments @ to_residuals.T * self.documents / (self.documents - 1))
+        noise = np.random.default_rng(0).standard_normal((_N_SAMPLES, n_columns)) * np.sqrt(np.maximum(scales, 0.0)) @ axes.T
+        # Documents of unequal length are worth fewer of equal length (Kish 1965), and few widen the limits as in Student's t.
+        tail, freedom = (1 + _QUANTILE) / 2, max(1.0, self.totals[-2] ** 2 / self.moments[-2, -2] - 1)
+        return np.asarray(np.quantile(_differences(noise), _QUANTILE, axis=0) * t.ppf(tail, freedom) / norm.ppf(tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +174,7 @@ class DriftProfile(Serializable):
         entities if fewer than MIN_DOCUMENTS documents have some.
     labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of MIN_DOCUMENTS documents or more.
     means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (K,).
-    chances (Floats): 99 % quantile of each check's difference between these means and those of their source, (4,).
+    chances (Floats): 99.5 % quantile of each check's difference between these means and those of their source, (4,).
     limits (Floats): As in Check, (4,).
     """
 
@@ -166,48 +197,36 @@ class DriftProfile(Serializable):
 
         spans (UnitScores | None): Entities, without labels.
         """
-        has_tokens = np.bincount(tokens.documents, minlength=tokens.n_docs) > 0
-        n = int(has_tokens.sum())
-        if n < MIN_DOCUMENTS:
+        if len(np.unique(tokens.documents)) < MIN_DOCUMENTS:
             return None
         if spans is not None and len(np.unique(spans.documents)) < MIN_DOCUMENTS:
             spans = None
         labels = _common_labels(tokens)
-        values, sizes = (table[has_tokens] for table in _tables(tokens, spans, labels))
-        totals = sizes.sum(axis=0)
-        divisors = np.maximum(totals, 1)  # without entities no division by 0
-        means = values.sum(axis=0) / divisors
-        residuals = (values - means * sizes) / divisors
-        scales, axes = np.linalg.eigh(residuals.T @ residuals * n / (n - 1))
-        noise = np.random.default_rng(0).standard_normal((_N_SAMPLES, len(means))) * np.sqrt(np.maximum(scales, 0.0)) @ axes.T
-        chances = np.quantile(_differences(noise, len(labels)), _QUANTILE, axis=0)
-        accuracy_limit = np.clip(_ERROR_SHARE * (1 - means[1]), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
-        limits = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT])
-        for part in np.array_split(np.arange(n), _PARTS):
-            share = sizes[part].sum(axis=0) / divisors
-            share = np.where((share > 0) & (share < 1), share, np.nan)
-            # The part's mean minus that of the rest.
-            changes = _differences((values[part].sum(axis=0) / divisors / share - means) / (1 - share), len(labels))
-            is_larger = changes > chances / np.sqrt(share * (1 - share))[_SIZES]
-            limits = np.where(is_larger, np.maximum(limits, changes), limits)
-        return cls(n, float(totals[0]), float(totals[-1]), labels, _rounded(means), _rounded(chances), _rounded(limits))
+        table = _table(tokens, spans, labels)[np.unique(tokens.documents)]
+        sums = DriftSums.from_tables(table)
+        accuracy_limit = np.clip(_ERROR_SHARE * (1 - sums.means[1]), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
+        limits, chances = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT]), sums.chances()
+        for part in np.array_split(np.arange(len(table)), _PARTS):
+            inside, outside = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
+            if not sums.totals[-1] or (inside.totals[-1] and outside.totals[-1]):
+                share = (inside.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
+                changes = _differences(inside.means - outside.means)
+                is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
+                limits = np.where(is_larger, np.maximum(limits, changes), limits)
+        numbers = (_rounded(values) for values in (sums.means, chances, limits))
+        return cls(sums.documents, float(sums.totals[-2]), float(sums.totals[-1]), labels, *numbers)
 
     def sums_of(self, tokens: UnitScores, spans: UnitScores | None = None) -> DriftSums:
         """Return the sums over new documents that a comparison needs."""
-        values, sizes = _tables(tokens, spans if self.entities else None, self.labels)
-        return DriftSums(len(np.unique(tokens.documents)), values.sum(axis=0), sizes.sum(axis=0))
+        return DriftSums.from_tables(_table(tokens, spans if self.entities else None, self.labels))
 
     def compare(self, new: DriftSums) -> Drift:
         """Compare new documents with the fit data; fewer than MIN_DOCUMENTS are not compared."""
         if new.documents < MIN_DOCUMENTS:
             return Drift(TOO_FEW)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = _differences(new.sums / new.sizes - self.means, len(self.labels))
-            # The fit documents that are as informative as the new ones: as many, but with no more tokens or entities.
-            shares = new.sizes[_SIZES] / [*[self.tokens] * 3, self.entities]
-            chances = self.chances * np.sqrt(1 + 1 / np.minimum(new.documents / self.documents, shares))
+        values, chances = _differences(new.means - self.means), np.hypot(self.chances, new.chances())
         rows = zip(_CHECKS, values.tolist(), self.limits.tolist(), chances.tolist(), strict=True)
-        checks = tuple(Check(*row) for row in rows if not np.isnan(row[1]))
+        checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]
         is_undecided = any(check.is_undecided for check in checks)
         verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
         return Drift(verdict, checks)
@@ -227,22 +246,22 @@ def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
     return tuple(str(names[i]) for i in kept)
 
 
-def _tables(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> tuple[Floats, Floats]:
-    """Return the sums of each document's values, and its numbers of tokens or entities, both of shape (n_docs, K)."""
+def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
+    """Return each document's sums in the columns of a profile, and its numbers of tokens and entities, shape (n_docs, K + 2)."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
-    scores = [sum_by(tokens.documents, values, n_docs) for values in (tokens.raw, tokens.calibrated)]
     documents, raw = ((), ()) if spans is None else (spans.documents, spans.raw)
-    entities = [sum_by(np.asarray(documents, dtype=np.intp), values, n_docs) for values in (raw, None)]
-    values = [*scores, *cross_sums(columns, tokens.documents, (n_labels + 1, n_docs)), entities[0]]
-    sizes = [*[sum_by(tokens.documents, None, n_docs)] * (n_labels + 3), entities[1]]
-    return np.stack(values, axis=1), np.stack(sizes, axis=1)
+    units = (tokens.documents, tokens.documents, np.asarray(documents, dtype=np.intp))
+    scores = [sum_by(*pair, n_docs) for pair in zip(units, (tokens.raw, tokens.calibrated, raw), strict=True)]
+    counts = cross_sums(columns, tokens.documents, (n_labels + 1, n_docs))
+    sizes = [sum_by(documents, None, n_docs) for documents in units[1:]]
+    return np.stack([*scores[:2], *counts, scores[2], *sizes], axis=1)
 
 
-def _differences(changes: Floats, n_labels: int) -> Floats:
+def _differences(changes: Floats) -> Floats:
     """Return the difference of each check, shape (..., 4), from changes of the means, (..., K); of labels the total variation."""
-    raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, 3 + n_labels], axis=-1)
+    raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 
 
