@@ -10,7 +10,7 @@ on WikiNEuRal, of which every fourth run of five sentences is taken as a documen
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,7 @@ import spacy_calib
 from spacy_calib.types import Floats
 
 LABELS, SIZES = ("PER", "LOC", "ORG"), (20, 50, 200)
-SOURCES = {
+SOURCES: dict[str, Callable[[], Documents]] = {
     "UNER-EWT": partial(uner, "uner_english_ewt", "dev", "test"),
     "WikiNEuRal": lambda: runs("wikineural_en", "test")[::4],
 }

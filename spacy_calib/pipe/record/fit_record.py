@@ -29,14 +29,15 @@ class FitRecord(Serializable):
     """What a pipe keeps about its fit documents.
 
     tokens (Residuals): Residuals of the number of right tokens. accuracy (float): Accuracy on the fit data.
-    entities (EntityModel | None): None for a source without spans. profile (DriftProfile): To compare new documents with.
+    entities (EntityModel | None): None for a source without spans. profile (DriftProfile | None): To compare new documents with;
+    None for a fit on too few.
     source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 if fitted on one source.
     """
 
     tokens: Residuals = saved_field(Residuals.of_kinds(1))
     accuracy: float = saved_field(number(0.0, 1.0))
     entities: EntityModel | None = saved_field(maybe(EntityModel.read))
-    profile: DriftProfile = saved_field(DriftProfile.read)
+    profile: DriftProfile | None = saved_field(maybe(DriftProfile.read))
     source_variance: float = saved_field(number(0.0), 0.0)
 
     def to_bytes(self) -> bytes:

@@ -50,18 +50,21 @@ def show_result(result: dict[str, Any]) -> None:
         show_documents(result["per_doc"], title, unit)
     if result["drift"] is not None:
         promise = caveat or _PROMISE
-        show_drift(result["drift"], unit, promise, is_good=not caveat, shortage=describe_shortage(result))
+        show_drift(result["drift"], promise, is_good=not caveat, shortage=describe_shortage(result))
     else:
         msg.warn(NO_RECORD[result["learned_from"]["kind"]].format(component=result["component"]))
 
 
 def describe_shortage(result: dict[str, Any]) -> str:
     """Return why a difference from the fit data could not be seen: too few documents in the fit, or too few texts."""
-    learned_from = result["learned_from"]
-    if learned_from["n"] >= result["documents"]:
-        return TOO_FEW_TO_TELL
-    how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
-    return FEW_FITTED.format(how=how, n=count_in_words(learned_from["unit"], learned_from["n"]))
+    from ...pipe.record.drift import MIN_DOCUMENTS
+
+    learned_from, sentence = result["learned_from"], TOO_FEW_TO_TELL
+    if learned_from["n"] < result["documents"]:
+        how = "adapted to" if learned_from["kind"] == ADAPTED else "fitted on"
+        sentence = FEW_FITTED.format(how=how, n=count_in_words(learned_from["unit"], learned_from["n"]))
+    is_compared = min(learned_from["n"], result["documents"]) >= MIN_DOCUMENTS
+    return sentence if is_compared else f"{sentence} Fewer than {MIN_DOCUMENTS} are never compared."
 
 
 def find_caveat(result: dict[str, Any]) -> str:
@@ -147,11 +150,11 @@ def show_documents(documents: list[dict[str, Any]], title: str, unit: str) -> No
         msg.text(f"{len(documents) - len(worst):,} more: see --output or --format json")
 
 
-def show_drift(drift: dict[str, Any], unit: str, promise: str, is_good: bool, shortage: str) -> None:
+def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str) -> None:
     """Print the comparison with the fit data, and whether to trust the estimates.
 
-    unit (str): What has labels. promise (str): How often the intervals hold, for texts like the fit data; printed as a success
-    if `is_good`, else as a warning. shortage (str): Why a difference could not be seen.
+    promise (str): How often the intervals hold, for texts like the fit data; printed as a success if `is_good`, else as a
+    warning. shortage (str): Why a difference could not be seen.
     """
     from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS
 
@@ -163,9 +166,8 @@ def show_drift(drift: dict[str, Any], unit: str, promise: str, is_good: bool, sh
         TableColumn("By chance up to", "chance", number),
         TableColumn("", "differs", lambda differs: "DIFFERS" if differs else "", align="l"),
     )
-    show_rows(drift["checks"], columns)
-    if drift["stretch"]:
-        msg.text(f"Compared by stretches of about {drift['stretch']:,} {unit}s, as there are few documents, and long ones.")
+    if drift["checks"]:
+        show_rows(drift["checks"], columns)
     if drift["verdict"] == OTHER_WEIGHTS:
         msg.fail("The fit data had scores of other weights: DO NOT TRUST the expected values, nor this comparison.")
     elif drift["verdict"] == LIKE:

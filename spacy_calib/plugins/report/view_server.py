@@ -15,19 +15,16 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
 from ...calibration.cutoffs import Cutoffs
 from ...doc.zones import memory_zone
 from ...errors import CalibError
-from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, count_in_words
 from ...pipe.component import Calibrator, fitted_pipes
 from ...pipe.pipeline import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
-from ...pipe.record.fit_record import read_record
+from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .marked_text import DisplayOptions, MarkedText, escape, legend_html, style, text_html
 from .messages import calib_error
 from .rendering import marks_spans, read_marks, read_units, read_words
@@ -150,8 +147,8 @@ class Viewer:
     def show(self, text: str, view: TextView) -> dict[str, Any]:
         """Process a text and return what the page shows.
 
-        RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "like",
-        "unlike" or "unclear". RAISES C732: too long. C733: no text. C734: the pipeline fails. C095: it writes no scores.
+        RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "unlike"
+        (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no text. C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")
@@ -167,7 +164,7 @@ class Viewer:
             doc = self._read(text)
             texts = {name: view.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
             pages = {name: text_html(marked_text, _DISPLAY_OPTIONS[name]) for name, marked_text in texts.items()}
-            verdict, drift = compare_with_fit(view.pipe, doc)
+            verdict, drift = _VERDICTS[bool(view.pipe.lookup.weights_changed())]
             return {**pages, "summary": summary_of(texts, view.unit), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
@@ -214,38 +211,11 @@ def _scores_in(text: MarkedText) -> list[float]:
     return [score for score in scores if score is not None]
 
 
+# Whether the weights of a component have changed since the fit -> (verdict, sentence) below its texts.
 _VERDICTS = {
-    LIKE: ("like", "This text is like the texts that the pipe was fitted on."),
-    DIFFERENT: (
-        "unlike",
-        "This text looks unlike the texts that the pipe was fitted on ({where}): do not trust these probabilities.",
-    ),
-    TOO_FEW: (
-        "unclear",
-        "This text is too short to tell whether it is like the texts of the fit; calib expect compares many texts.",
-    ),
-    OTHER_WEIGHTS: ("unlike", OTHER_WEIGHTS_SENTENCE),
-    "": (
-        "unclear",
-        "This text cannot be compared with the texts of the fit: the pipe has no record of them, or the text has no scores.",
-    ),
+    True: ("unlike", OTHER_WEIGHTS_SENTENCE),
+    False: ("unclear", "A single text cannot be compared with the texts of the fit: calib expect compares twenty or more."),
 }
-
-
-def compare_with_fit(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """Return (verdict, sentence) on whether a Doc is unlike the fit data; a short Doc cannot be found unlike."""
-    if pipe.lookup.weights_changed():
-        return _VERDICTS[OTHER_WEIGHTS]
-    record, labels = read_record(pipe), pipe.lookup.labels()
-    bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
-    corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
-    if record is None or not corpus.is_counted.any():
-        return _VERDICTS[""]
-    spans = None if record.entities is None else UnitScores.from_spans(corpus)
-    comparison = record.profile.compare(UnitScores.from_tokens(corpus, labels), spans)
-    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.mean_length
-    verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
-    return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
 
 
 class Handler(WSGIRequestHandler):

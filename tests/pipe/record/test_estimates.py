@@ -294,6 +294,6 @@ def test_tokens_without_gold_are_compared_but_not_judged():
     some, rest = (JudgedPairs(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
     new = UnitScores(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
     alone, both = (record_fit(some, 60, ["A", "B"], None, other) for other in (None, rest))
-    assert alone.profile.compare(new).verdict == DIFFERENT
-    assert both.profile.compare(new).verdict == LIKE
+    assert alone.profile.compare(alone.profile.sums_of(new)).verdict == DIFFERENT
+    assert both.profile.compare(both.profile.sums_of(new)).verdict == LIKE
     assert both.accuracy == alone.accuracy
