@@ -43,7 +43,8 @@ _POLICY = (
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer" a browser sends a form without its origin, which is checked.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
