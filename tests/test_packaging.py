@@ -38,10 +38,7 @@ PARTS_OF_PAGES = {
     f"spacy_calib/{name}"
     for name in (
         "plugins/report/page.css",
-        "plugins/report/page.js",
-        "plugins/report/pictures.js",
         "plugins/report/page.html.j2",
-        "plugins/report/marked_text.css",
     )
 }
 

@@ -31,9 +31,9 @@ def view(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show in the browser the probabilities of a calibrated pipeline for any text that you type. Words and entities are shaded by
-    calibrated or raw probability, those below a cut-off are underlined, and the page shows their alternatives and whether the
-    text is unlike the fit data. Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
+    Show in the browser the probabilities of a calibrated pipeline for any text that you type. Each label has its calibrated and
+    its raw probability, the more doubtful, the stronger its colour, and the page shows whether the text is unlike the fit data.
+    Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": address of the page.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: any other bad input.
