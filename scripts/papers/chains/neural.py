@@ -88,7 +88,8 @@ class NeuralCrf:
         for name in _PARAMS:
             gradient: Any = ops.asarray(getattr(found.d_potentials, name), dtype="float32")
             self.weights.inc_grad(name, self.rate * gradient)
-        backprop([ops.asarray(one.astype("float32")) for one in found.d_scores])
+        d_scores: list[Any] = [one.astype("float32") for one in found.d_scores]
+        backprop([ops.asarray(one) for one in d_scores])
 
     def potentials(self) -> Potentials:
         """Return the weights that do not depend on words."""

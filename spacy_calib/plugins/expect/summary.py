@@ -64,8 +64,9 @@ def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confi
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
-    few = record.profile is None or sums.drift is None
-    drift, entities = Drift(TOO_FEW) if few else record.profile.compare(sums.drift), None
+    profile, drift, entities = record.profile, Drift(TOO_FEW), None
+    if profile is not None and sums.drift is not None:
+        drift = profile.compare(sums.drift)
     if record.entities is not None and sums.entities is not None:
         entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
     return {
