@@ -177,14 +177,12 @@ class Run:
         """Read the gold examples of DATA. RAISES: as `read_examples`."""
         return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
 
-    def match(self, pipes: Sequence[Calibrator], examples: list[Example], *, silent: bool | None = None) -> list[Example]:
+    def match(self, pipes: Sequence[Calibrator], examples: list[Example]) -> list[Example]:
         """Rename the labels of the gold to those of these pipes, in place; return the examples."""
         from ...pairs.label_map import read_map
 
         label_map = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(
-            pipes, examples, self.silent if silent is None else silent, gold_names=label_map, all_types=self.all_types
-        )
+        return match_gold(pipes, examples, self.silent, gold_names=label_map, all_types=self.all_types)
 
     def annotate(
         self,
@@ -216,23 +214,21 @@ class Run:
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
-    def stream(
-        self, nlp: Language, path: Path | None = None, gold: bool = False, pipes: Sequence[Calibrator] = ()
-    ) -> Iterator[Example]:
-        """Yield the examples of DATA, or of another path; their origins have the values under the key of --by.
+    def stream(self, nlp: Language, pipes: Sequence[Calibrator] = ()) -> Iterator[Example]:
+        """Yield the examples of DATA; their origins have the values under the key of --by.
 
-        gold (bool): Whether the path has to be gold. pipes (Sequence): The labels of gold are renamed to theirs.
+        pipes (Sequence): The labels of gold are renamed to theirs.
         """
-        if gold or self.needs_gold:  # .json and .jsonl are answers of people here, not texts
-            return iter(self.match(pipes, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
+        if self.needs_gold:  # .json and .jsonl are answers of people here, not texts
+            return iter(self.match(pipes, self.read(nlp)))
         examples = stream_examples(
-            nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
+            nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
         )
-        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(path or self.data) else examples
+        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(self.data) else examples
 
-    def make_settings(self, title: str, path: Path | None = None, gold: bool = False) -> RunSettings:
-        """Return the settings of a run over DATA, or over another path. title (str): Of the progress bar."""
-        return RunSettings(self.n_process, self.silent, title, gold=gold or self.needs_gold or holds_gold(path or self.data))
+    def make_settings(self, title: str) -> RunSettings:
+        """Return the settings of a run over DATA. title (str): Of the progress bar."""
+        return RunSettings(self.n_process, self.silent, title, gold=self.needs_gold or holds_gold(self.data))
 
     def score(
         self,
