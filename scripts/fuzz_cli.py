@@ -42,7 +42,7 @@ from spacy.util import fix_random_seed
 from tools.fuzz_state import damaged_bytes
 
 from spacy_calib.cli import LazyCommands
-from spacy_calib.cli.shared.command import Command
+from spacy_calib.cli.shared.command import check_values
 
 WORDS = {
     "DT": ("DET", "Definite=Def", "the a this every"),
@@ -250,7 +250,7 @@ def fuzz(cases: Sequence[int | list[str]], folder: Path) -> tuple[Counter[str], 
     one_salt = mock.patch("spacy_calib.pipe.fitting.token_hex", lambda n: "00" * n)  # equal files for equal seeds
     no_server = mock.patch("http.server.HTTPServer.serve_forever", return_value=None)
     loaded_once = mock.patch("spacy.util.load_model", load_copies(spacy.util.load_model))
-    counted = mock.patch.object(Command, "check_arguments", autospec=True, side_effect=Command.check_arguments)
+    counted = mock.patch("spacy_calib.cli.shared.command.check_values", side_effect=check_values)
     commands, seen, bad = LazyCommands(), Counter[str](), dict[str, list[list[str]]]()
     try:
         with one_salt, no_server, loaded_once, counted as checked:

@@ -23,7 +23,7 @@ from .fitting.fit_output import (
 )
 from .shared.command import command, option
 from .shared.evidence import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
 from .shared.which import choose_pipes
@@ -42,7 +42,6 @@ def info(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     everything: Annotated[bool, option("List all tags of all groups", "--all", "--all-tags")] = False,
     format: Format = "table",
@@ -60,7 +59,7 @@ def info(
     """
     check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
-    pipes = choose_pipes(nlp, component, attr, allow_many=True)
+    pipes = choose_pipes(nlp, component, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
 
     def show_all() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from ..errors import calib_error
 from ..pipe.pipeline import INLINE_FACTORIES, load_with_factories, open_model
 from .shared.command import argument, command
-from .shared.options import CalibratedModel, Code, Force, Format, Silent
+from .shared.options import CalibratedModel, Code, Force, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
 from .shared.writing import deliver
@@ -22,7 +22,6 @@ def stock(
     model: CalibratedModel,
     output: Annotated[Path, argument("OUTPUT", "Folder to write the stock pipeline to")],
     *,
-    format: Format = "table",
     code: Code = None,
     force: Force = False,
     silent: Silent = True,
@@ -55,5 +54,5 @@ def stock(
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
     summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in removed_names)])}: {output}"
     result = {"output": str(output), "stock": stock_factory_of, "removed": removed_names}
-    deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+    deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
     return stock_nlp

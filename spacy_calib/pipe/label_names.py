@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from spacy.language import Language
@@ -28,7 +27,6 @@ def match_labels(
     *,
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
-    all_types: bool = False,
 ) -> LabelScheme | None:
     """Rename gold entities, or spans, to the names that a pipe uses; Docs remember which types the gold lacks.
 
@@ -37,7 +35,6 @@ def match_labels(
 
     examples (Iterable[Example]): All gold, as the labels of all Docs together show which names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
-    all_types (bool): Whether predictions of types that the gold never uses count as wrong; otherwise they are left out.
     RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
     RAISES C165: `gold_names` has a label that the component does not know.
     """
@@ -46,7 +43,6 @@ def match_labels(
     if scheme is None:
         _rename_labels(references, pipe, _names_in_pipe(pipe, gold_names))
         return None
-    scheme = replace(scheme, unused_labels=()) if all_types else scheme
     if scheme.unused_labels and not pipe.fitted:
         pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused_labels, "")})
     _rename_spans(references, scheme, pipe)

@@ -103,10 +103,10 @@ class CalibScorer:
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
-def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them), except those given."""
-    own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
-    return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
+def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
+    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them). n_groups: None takes the scorer's."""
+    own_groups = getattr(scorer, "n_groups", None)
+    return CalibScorer(getattr(scorer, "n_bins", 10), own_groups if n_groups is None else n_groups)
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:

@@ -15,8 +15,8 @@ from spacy.cli._util import app
 from typer.main import get_command
 
 from spacy_calib.about import __url__
-from spacy_calib.cli import calib_cli, help_lines, load_command
-from tests.cli.conftest import calib, refuses
+from spacy_calib.cli import calib_cli, help_lines
+from tests.cli.conftest import calib, declared_kinds, refuses
 
 OURS = get_command(calib_cli).commands
 # spaCy's commands that run a pipeline over data, as ours do.
@@ -118,8 +118,8 @@ def test_choices_are_shown_as_choices_and_completed():
 
 def places(name: str) -> list[Any]:
     """What a command reads and writes: the arguments and options that are files or folders, and the pipeline, which may be one."""
-    paths = {parameter.name for parameter in load_command(name).parameters if parameter.names_a_path}
-    return [param for param in OURS[name].params if param.name in paths]
+    kinds = declared_kinds(name)
+    return [param for param in OURS[name].params if param.name == "model" or "Path" in kinds.get(param.name, "")]
 
 
 @pytest.mark.parametrize("command", OURS)

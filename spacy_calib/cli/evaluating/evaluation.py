@@ -11,7 +11,6 @@ from ...annotations import plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.pipeline import check_readable
 from ..shared.command import check_option
-from ..shared.evidence import check_bins
 from ..shared.run import evaluate_pipes, pipes_to_run
 from .outputs import Section
 from .raw_scores import evaluate_raw, fit_command, verdict_on_raw, without_calibrated
@@ -56,7 +55,7 @@ class PipeEvaluation:
         from ...pipe.scorer import scorer_like
 
         scores, corpus = self.gold_scores, self.corpus
-        scorer = scorer_like(scores.scorer, self.run.bins, self.run.groups)
+        scorer = scorer_like(scores.scorer, self.run.groups)
         options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
         spans, token_options = {}, {**options, "labels": scores.labels, "groups": scorer.judging(scores.groups, scores.labels)}
         if scores.spans is not None and scores.span_groups is not None:
@@ -69,11 +68,9 @@ class PipeEvaluation:
         return {**spans, tokens.kind: tokens}
 
     def table(self) -> dict[str, Any]:
-        """Return the table of the pipe for `evaluate`; without a fit only raw scores. RAISES C005: fewer pairs than bins."""
-        scores, bins = self.gold_scores, self.run.bins
+        """Return the table of the pipe for `evaluate`; without a fit only raw scores."""
+        scores = self.gold_scores
         *spans, tokens = self.units.values()
-        if len(tokens):
-            check_bins(len(tokens), bins, scores.threshold)
         table = {
             "component": scores.component,
             "layer": plain_name(scores.layer),
@@ -130,7 +127,7 @@ class Evaluation:
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Pipe name -> its table with all sections, as `evaluate` returns them. RAISES C005: fewer pairs than bins."""
+        """Pipe name -> its table with all sections, as `evaluate` returns them."""
         return {pipe.gold_scores.name: pipe.table() for pipe in self.pipes}
 
     def add(self, sections: Iterable[Section]) -> None:
@@ -207,7 +204,7 @@ def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> 
     pipes = run.pipes(nlp, examples, allow_many=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
     all_scores, corpora, evaluation.examples = evaluate_pipes(run, nlp, pipes, examples, also=last_pipes)
-    if run.attr is None and run.component is None:
+    if run.component is None:
         without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
         reason = "Not evaluated: pipe {}. The data has no gold for '{}'."
         evaluation.notes += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
@@ -234,7 +231,7 @@ def _has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
     from ...pipe.component import Calibrator, fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    if run.attr is not None or any(run.component in (None, pipe.source.component) for pipe in fitted_calibs):
+    if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):
         return True
     if fitted_only:
         fitted_pipes(nlp)

@@ -15,7 +15,7 @@ from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
 from ..shared.screen import inform, msg, shell_line, warn
 from ..shared.which import names_with_gold
-from ..shared.writing import print_exact, print_json
+from ..shared.writing import print_exact
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
 from .fit_output import show_fit
 from .new_calib import block_to_fit, insert_calib, with_inline_recognizers
@@ -162,26 +162,18 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
 # What is printed
 
 
-def show_output(
-    nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
-) -> None:
-    """Print the fits, as JSON or in words and with the next command.
+def show_output(nlp: Language, fits: Sequence[ComponentFit], output: Path, gold_options: Mapping[str, Any]) -> None:
+    """Print the fits, and the next command.
 
     gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
     """
-    states: dict[str, dict[str, Any]] = {}
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        component, outcome = calib.source.component, component_fit.outcome
+        component = calib.source.component
         if component and component not in nlp.pipe_names:
             warn(
                 f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
             )
-        comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
-        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **comparison_fields}
-    if format == "json":
-        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
-        return
     for component_fit in fits:
         _show_fit(nlp, component_fit, output)
     msg.text("Next, evaluate it on GOLD that is not in this fit:")

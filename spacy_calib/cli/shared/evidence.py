@@ -268,7 +268,7 @@ def check_whole_documents(unit: str, gold_preproc: bool) -> None:
 
 
 def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
-    """Check --bins. RAISES C005: there are fewer pairs than bins."""
+    """RAISES C005: there are fewer pairs than bins."""
     if bins is not None and n_pairs < bins:
         raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
 

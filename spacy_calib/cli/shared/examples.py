@@ -69,7 +69,7 @@ def data_files(path: Path) -> list[Path]:
 
 
 def read_examples(
-    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, more: Sequence[Path] = (), silent: bool = True
+    nlp: Language, path: Path, gold_preproc: bool, *, more: Sequence[Path] = (), silent: bool = True
 ) -> list[Example]:
     """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
@@ -96,17 +96,17 @@ def read_examples(
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
     by_path: list[list[Example]] = [[] for _ in paths]
     for (number, file), references in zip(files, reconcile(docs), strict=True):
-        by_path[number] += _make_examples(nlp, references, file, gold_preproc, doc_key)
+        by_path[number] += _make_examples(nlp, references, file, gold_preproc)
     return list(from_files(by_path)) if more else by_path[0]
 
 
-def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
+def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
     """Yield the examples of one gold file, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
-    RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    RAISES C053, C747: the file cannot be read. C161: no CoNLL-U.
         C692 to C696: no answers of people. C105, C748: the reader of a plug-in cannot be imported, or fails.
     """
-    return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc, doc_key)
+    return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc)
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
@@ -124,16 +124,14 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 
 
-def _make_examples(
-    nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool, doc_key: str | None
-) -> Iterator[Example]:
+def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
     from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     with _reader_errors(file):
-        yield from GoldReader(gold_preproc, doc_key, arrays).examples_of(nlp, references, file)
+        yield from GoldReader(gold_preproc, arrays).examples_of(nlp, references, file)
 
 
 @contextmanager
@@ -264,7 +262,6 @@ def stream_examples(
     path: Path,
     *,
     gold_preproc: bool = False,
-    doc_key: str | None = None,
     must_have_docs: bool = True,
     key: str | None = None,
     fields: Fields = FIELDS,
@@ -275,7 +272,7 @@ def stream_examples(
     must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the
         origin of a text keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers
         (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of the others. None yields all.
-    RAISES C051, C073: as `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
+    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
@@ -284,7 +281,7 @@ def stream_examples(
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
-        items: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if has_gold else read_texts(file, key, fields)
+        items: Iterator[Any] = read_gold(nlp, file, gold_preproc) if has_gold else read_texts(file, key, fields)
         for item in items:
             if numbers is None or n_examples in numbers:
                 yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})

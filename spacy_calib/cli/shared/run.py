@@ -113,19 +113,16 @@ class Run:
     model: str
     data: Path
     _: KW_ONLY
-    attr: str | None = None
     component: str | None = None
     columns: str | None = None
     by: str | None = None
     gold_preproc: bool = False
-    doc_key: str | None = None
     n_process: int = 1
     gpu_id: int = -1
     code: Path | None = None
     force: bool = False
     silent: bool = True
     label_map: str | None = None
-    all_types: bool = False
 
     @property
     def fields(self) -> Fields:
@@ -161,11 +158,11 @@ class Run:
         """
         from ...pipe.component import fitted_pipes
 
-        is_open = self.attr is None and self.component is None and len(fitted_pipes(nlp)) > 1
+        is_open = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_open and not allow_many and holds_gold(self.data):
             examples = list(islice(self.stream(nlp), FIRST_TEXTS))
         options |= {"gold": examples, "needs_gold": self.needs_gold, "allow_many": allow_many, "silent": self.silent}
-        return choose_pipes(nlp, self.component, self.attr, **options)
+        return choose_pipes(nlp, self.component, **options)
 
     def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
         """Return the only pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
@@ -175,14 +172,14 @@ class Run:
 
     def read(self, nlp: Language) -> list[Example]:
         """Read the gold examples of DATA. RAISES: as `read_examples`."""
-        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        return read_examples(nlp, self.data, self.gold_preproc)
 
     def match(self, pipes: Sequence[Calibrator], examples: list[Example]) -> list[Example]:
         """Rename the labels of the gold to those of these pipes, in place; return the examples."""
         from ...pairs.label_map import read_map
 
         label_map = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(pipes, examples, self.silent, gold_names=label_map, all_types=self.all_types)
+        return match_gold(pipes, examples, self.silent, gold_names=label_map)
 
     def annotate(
         self,
@@ -221,9 +218,7 @@ class Run:
         """
         if self.needs_gold:  # .json and .jsonl are answers of people here, not texts
             return iter(self.match(pipes, self.read(nlp)))
-        examples = stream_examples(
-            nlp, self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
-        )
+        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, key=self.by, fields=self.fields)
         return iter(self.match(pipes, list(examples))) if pipes and holds_gold(self.data) else examples
 
     def make_settings(self, title: str) -> RunSettings:

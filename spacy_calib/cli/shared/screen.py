@@ -119,7 +119,7 @@ def shell_line(command: str, *arguments: object, options: Mapping[str, Any]) -> 
     options (Mapping): Flag -> value; True is a flag without a value, and None, False and "" are left out.
 
     EXAMPLE:
-        >>> shell_line("evaluate", "./my model", "GOLD", options={"--map": "PERSON=PER", "--all-types": False})
+        >>> shell_line("evaluate", "./my model", "GOLD", options={"--map": "PERSON=PER", "--gold-preproc": False})
         "python -m spacy calib evaluate './my model' GOLD --map PERSON=PER"
     """
     words = ["python", "-m", "spacy", "calib", command, *map(str, arguments)]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,13 +16,10 @@ from ...cli.shared.options import (
     CalibratedModel,
     Code,
     Columns,
-    DocKey,
     ForceFile,
     Format,
-    GoldPreproc,
     GpuId,
     NProcess,
-    OnlyAttr,
     OnlyComponent,
     Silent,
     Texts,
@@ -61,10 +58,10 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
     return [verdict for name in names for verdict in verdicts[name]]
 
 
-def exit_code(values: Mapping[str, Any], result: dict[str, Any]) -> int:
-    """Return 1 if --fail-on names the verdict of a pipe, else 0."""
+def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
+    """Return whether --fail-on names the verdict of a pipe."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
-    return int(any(verdict in failing_verdicts(values["fail_on"]) for verdict in verdicts))
+    return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 
 
 def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -72,13 +69,12 @@ def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [result, *result.get("others", {}).values()]
 
 
-@command(example="./calibrated texts.jsonl --per-doc", exit_code=exit_code)
+@command(example="./calibrated texts.jsonl --per-doc")
 def expect(
     model: CalibratedModel,
     data: Texts,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     columns: Columns = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
@@ -87,8 +83,6 @@ def expect(
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     format: Format = "table",
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -106,13 +100,14 @@ def expect(
         "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
         `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
         the same; "skipped": why others have no result.
-    RAISES C030: there is no gold to check against. CalibError: every other fault of the input.
+    RAISES C030: there is no gold to check against. SystemExit: --fail-on names the verdict. CalibError: every other fault of
+        the input.
     """
     check_confidence(confidence)
     failing_verdicts(fail_on)
-    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run_options: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id}
     run_options |= {"code": code, "force": force, "silent": silent}
-    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **run_options)
+    run = Run(model, data, component=component, columns=columns, by=by, **run_options)
     nlp = run.begin(output_files(output))
     pipes = run.pipes(nlp, allow_many=True)
     result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, confidence, check, per_doc))
@@ -124,6 +119,8 @@ def expect(
             msg.warn(sentence)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
+    if is_failure(fail_on, result):
+        raise SystemExit(1)
     return result
 
 

@@ -16,7 +16,7 @@ from ...cli.shared.screen import msg
 from .messages import calib_error
 
 KINDS = PICTURE_KINDS
-# Value of --unit -> kind of the view.
+# Unit -> kind of the view.
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 
 
@@ -25,18 +25,17 @@ def write_pictures(
     paths: Sequence[Path],
     kind: str | None = None,
     tags: Sequence[str] | None = None,
-    unit: str | None = None,
 ) -> list[Section]:
     """Write the pictures of the first pipe, and return sections with their numbers.
 
-    RAISES C005, C030, C065, C098, C265: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
+    RAISES C005, C030, C098: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
     pictures.
     """
     targets = picture_files(paths, kind, tags)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
     if not names:
         return []
-    numbers = picture_numbers(evaluation, names, tags or (), unit)
+    numbers = picture_numbers(evaluation, names, tags or ())
     if targets:
         _draw_and_write(numbers, targets, picture_title(evaluation, numbers))
     shows = [Section("", "", "", {"name": name, "path": path}, _show_file) for name, path in targets]
@@ -67,13 +66,12 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
     return pictures
 
 
-def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str], unit: str | None) -> dict[str, Any]:
+def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str]) -> dict[str, Any]:
     """Return the numbers of pictures of the first pipe.
 
     names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
     -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C065, C265: the pipe has no such units.
-    C098: it has no such tag.
+    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C098: it has no such tag.
     """
     from .plot_data import picture_rows
 
@@ -81,7 +79,7 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     if not pipes:
         raise evaluation.nothing_to_show()
     pipe, _, pipe_evaluation = pipes[0]
-    unit = unit_of(pipe, unit)
+    unit = unit_of(pipe, None)
     view = pipe_evaluation.units[UNITS[unit]]
     for tag in tags:
         if tag not in view.labels:

@@ -10,7 +10,7 @@ import sys
 from typing import Annotated, Any
 
 from ...cli.shared.command import command, option
-from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, OnlyAttr, OnlyComponent, Silent
+from ...cli.shared.options import CalibratedModel, Code, GpuId, OnlyComponent, Silent
 from ...cli.shared.screen import msg
 from ...cli.shared.which import choose_pipes
 from ...cli.shared.writing import deliver
@@ -23,9 +23,7 @@ def view(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     port: Annotated[int | None, option("Port of the page on 127.0.0.1", show_default="a free one")] = None,
-    format: Format = "table",
     gpu_id: GpuId = -1,
     code: Code = None,
     silent: Silent = True,
@@ -41,7 +39,7 @@ def view(
     from .view_server import Server, Viewer
 
     nlp = open_model(model, code=code, gpu_id=gpu_id)
-    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, allow_many=True))
+    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, allow_many=True))
     try:
         server = Server(viewer, port or 0)
     except OSError as error:
@@ -49,9 +47,9 @@ def view(
     result = {"address": server.address}
     summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+        deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
         sys.stdout.flush()
         server.serve_forever()
-    if not silent and format == "table":
+    if not silent:
         msg.text("Ended; no text was kept.")
     return result

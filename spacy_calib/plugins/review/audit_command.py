@@ -16,7 +16,7 @@ from ...cli.fitting.new_calib import insert_calib, merge_block, old_block
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import run_pipes, with_progress
-from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
+from ...cli.shared.options import Code, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, Silent
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
@@ -51,9 +51,7 @@ def audit(
     top: Top = None,
     output: QueueFile = None,
     format: QueueFormat = "table",
-    raw_cells: RawCells = False,
     gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     gpu_id: GpuId = -1,
     code: Code = None,
     force: ForceFile = False,
@@ -72,8 +70,8 @@ def audit(
     from .gold_audit import find_heads
     from .queue.formats import to_record
 
-    queue_output = QueueOutput(output, format, raw_cells, silent)
-    run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
+    queue_output = QueueOutput(output, format, silent)
+    run = GoldRun(model, data, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, force=force, silent=silent)
     calib, examples, corpus, unit, findings = audit_pipeline(run, component, label_map, queue_output.files())
     show_all = top is None and (output is not None or format != "table")
     doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]

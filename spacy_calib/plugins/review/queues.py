@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from ...cli.shared.command import check_option, check_raw_cells, option
+from ...cli.shared.command import check_option, option
 from ...cli.shared.examples import run_pipes, stream_examples
 from ...cli.shared.options import FORMATS
 from ...cli.shared.outputs import Output
@@ -44,11 +44,9 @@ _WHITE_SPACE = re.compile(r"\s+")
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
 FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
 OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
-WORDS_HELP = "Leave out units with fewer words (with a letter or a digit)"
 
 Unit = Annotated[str | None, option("Unit that is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
 Top = Annotated[int | None, option("Number of units", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
-MinWords = Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS} for sentences; else 0")]
 QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]
 QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv", *TOOLS))]
 
@@ -59,7 +57,6 @@ class QueueOutput:
 
     output: Path | None
     format: str = "table"
-    raw_cells: bool = False
     silent: bool = True
     suffixes: Mapping[str, str] = field(default_factory=lambda: SUFFIXES)
 
@@ -71,7 +68,6 @@ class QueueOutput:
         if self.format in TOOLS:
             endings = f"a file that ends in .jsonl or .json with --format {self.format}"
             check_option("--output", suffix not in (".spacy", ".csv"), endings, self.output)
-        check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
     def form(self) -> str | None:
@@ -102,7 +98,7 @@ def deliver_queue(
     from .queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
-        return to_csv(tasks, queue.raw_cells) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
+        return to_csv(tasks) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_pieces(queue.output, json_pieces(result))
