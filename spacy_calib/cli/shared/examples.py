@@ -76,7 +76,7 @@ def read_examples(
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
-    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
+    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
         `read_gold`. C690: texts were chosen for labelling by their scores, not at random.
     """
     from ...gold.contradictions import reconcile
