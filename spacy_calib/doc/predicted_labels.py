@@ -65,10 +65,6 @@ class PredictedLabelReader:
             entries = entries[np.append(rows[entries][1:] != rows[entries][:-1], True)]
         columns = data["column"] if "column" in data else self._columns_of(data["tags"])[tags]
         values = [rows[entries], columns[entries].astype(np.intp), data["raw"][entries], data["calibrated"][entries]]
-        if "extra" in data:
-            extra = data["extra"]
-            extra_values = (extra["row"].astype(np.intp), self._columns_of(extra["tags"]), extra["raw"], extra["calibrated"])
-            values = [np.append(a, b) for a, b in zip(values, extra_values, strict=True)]
         is_word = np.flatnonzero(np.asarray(is_blank_unit)[values[0]] == 0)
         spans = data.get("spans")
         span_scores = [spans[name][spans["chosen"]] if spans else np.zeros(0) for name in ("raw", "calibrated")]

@@ -14,7 +14,6 @@ from spacy.training import Example
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
 from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
-from spacy_calib.doc.cutting import cut
 from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from spacy_calib.doc.store import add_block
 from spacy_calib.doc.write import CalibratedBatch, build_blocks
@@ -150,21 +149,20 @@ def test_a_doc_of_one_word_and_its_token_are_two_things():
 
 def test_no_part_and_no_sum_of_docs_takes_the_scores_of_a_document():
     doc, other = doc_with_scores("a good film"), doc_with_scores("a good film too")
-    for part in (doc[:2].as_doc(copy_user_data=True), doc[1:].as_doc(copy_user_data=True), cut(doc, 0, 2), cut(doc, 1, 3)):
+    for part in (doc[:2].as_doc(copy_user_data=True), doc[1:].as_doc(copy_user_data=True)):
         part.cats = doc.cats
         assert part._.calib is part._.calib_score is None
-    assert not any(key[0] == "._." for key in cut(doc, 0, 2).user_data)
     joined = Doc.from_docs([doc, other])
     joined.cats = doc.cats
     assert joined._.calib is None
-    for whole in (cut(doc, 0, 3), doc[:].as_doc(copy_user_data=True), Doc.from_docs([doc])):
+    for whole in (doc[:].as_doc(copy_user_data=True), Doc.from_docs([doc])):
         whole.cats = doc.cats
         assert whole._.calib_score == 0.7
     saved = DocBin(docs=[doc], store_user_data=True).to_bytes()
     (again,) = DocBin().from_bytes(saved).get_docs(NLP.vocab)
     assert again._.calib_cats == doc._.calib_cats
     again.user_data.update(other.user_data)
-    assert again._.calib_score == 0.7
+    assert again._.calib_score is None  # two blocks on one stretch
     with doc.retokenize() as retokenizer:  # its text stays
         retokenizer.merge(doc[0:2])
     assert doc._.calib_score == 0.7

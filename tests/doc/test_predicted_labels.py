@@ -78,7 +78,7 @@ def test_labels_below_the_threshold_count(fitted):
     for token in doc:
         token.tag_ = "PUNCT"
     calib(doc)
-    assert any("extra" in block for block in doc.user_data.values())
+    assert any("above" in block for block in doc.user_data.values())
     check_against_attributes(fitted.get_pipe("calib"), [doc])
 
 

@@ -143,7 +143,8 @@ def _token_rows(doc: Doc, attr: str, names: _NameCache) -> Columns:
 
 def _read_token_values(doc: Doc, attr: str, names: _NameCache) -> Columns:
     """Return the label and the scores of each token."""
-    blocks = [(block.parse(), tokens.tolist(), rows.tolist()) for block, tokens, rows in rows_of(doc, attr) if len(tokens)]
+    matches = [match for match in rows_of(doc, attr) if match[0].annotation.unit == TOKEN]
+    blocks = [(block, tokens.tolist(), rows.tolist()) for block, tokens, rows in matches]
     annotations = {block.annotation.name: block.annotation for block, _, _ in blocks}
     labels = {name: _read_labels(doc, annotation, names) for name, annotation in annotations.items()}
     # A token without a score gets the label of the last annotation.
@@ -172,10 +173,10 @@ def _read_labels(doc: Doc, annotation: Annotation, names: _NameCache) -> list[st
 def _read_block_values(block: Block, rows: Sequence[int], labels: list[str | None]) -> Columns:
     """Return the labels and scores of some rows of a block. labels (list): Label of each of the rows."""
     entries = [None if label is None else block.entry_of(row, label) for row, label in zip(rows, labels, strict=True)]
-    scores = {"score": block.calibrated, "raw": block.raw}
+    scores = {"score": block.columns["calibrated"], "raw": block.columns["raw"]}
     columns: Columns = {name: [None if i is None else values[i] for i in entries] for name, values in scores.items()}
-    if block.flag is not None:
-        columns["flag"] = [None if block.flag[row] < 0 else bool(block.flag[row]) for row in rows]
+    if block.columns["flag"] is not None:
+        columns["flag"] = [block.flag_of(row, "flag") for row in rows]
     return {"label": labels, **columns}
 
 
@@ -248,7 +249,7 @@ def _read_document_values(doc: Doc, attr: str) -> Columns:
     block = document_block(doc, attr)
     if block is None:
         return {"label": [_find_category(doc, attr)]}
-    raw = block.raw_of(0)
+    raw = block.scores_of(0, raw=True)
     return {
         **_read_block_values(block, [0], [block.annotation.label_at(doc, 0) or None]),
         "accept": [doc_accept(doc, attr)],
