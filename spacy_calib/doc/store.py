@@ -84,7 +84,10 @@ class SpanValues(NamedTuple):
 
     def agrees(self, span: Span) -> bool:
         """Return whether the token labels that count are those that were scored."""
-        return not self.layer or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.said
+        return (
+            not self.layer
+            or label_checksum(label_rows(get_annotation(self.layer), span.doc), span.start, span.end) == self.said
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -212,7 +215,10 @@ class Block(BlockData):
 
     def scores_of(self, row: int, raw: bool = False) -> dict[str, float]:
         """Return label -> calibrated (or raw) probability of a row, highest calibrated one first, ties by raw score."""
-        tags, (bounds, tag, raws, scores, above) = self["tags"], map(self.columns.get, ("indptr", "tag", "raw", "calibrated", "above"))
+        tags, (bounds, tag, raws, scores, above) = (
+            self["tags"],
+            map(self.columns.get, ("indptr", "tag", "raw", "calibrated", "above")),
+        )
         entries = [i for i in range(bounds[row], bounds[row + 1]) if above is None or above[i]]
         entries.sort(key=lambda i: (-scores[i], -raws[i]))
         return {tags[tag[i]]: (raws if raw else scores)[i] for i in entries}
@@ -363,14 +369,6 @@ def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
 def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
     """Return (block, units, rows) of each block with rows of units of the Doc: tokens, or the Doc as a whole."""
     return [(block, *rows) for block in blocks_on(doc, attr) if len((rows := block.rows_on(doc))[0])]
-
-
-def matching_block(doc: Doc, attr: str) -> Block | None:
-    """Return the only block if its rows are exactly the units of this Doc, else None."""
-    for block, units, rows in rows_of(doc, attr):
-        if len(units) == len(block["start"]) == block.annotation.n_units(doc):
-            return block
-    return None
 
 
 def document_block(doc: Doc, attr: str) -> Block | None:

@@ -138,11 +138,11 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     rows, tags, raw, calibrated, columns = parts[0]
     for array in (rows, tags, raw, calibrated, columns, is_scored):
         array.flags.writeable = False
-    ents, candidates = _scored_spans(doc, attr, layer)
+    ents, candidates = scored_spans(doc, attr, layer)
     return DocCalib(rows, tags, raw, calibrated, columns, layer, is_scored, doc, ents, candidates)
 
 
-def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
+def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
     """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
     annotation = get_annotation(layer)
     if annotation.spans_are_units:

@@ -204,6 +204,3 @@ def test_labels_of_documents_are_read_from_blocks():
     read = join_labels([reader.read(doc) for doc in docs])
     assert read.documents.tolist() == [0, 1]
     assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])
-    one_by_one = [reader._read_units(doc) for doc in docs]
-    assert [len(one.raw) for one in one_by_one] == [1, 1, 0, 0]
-    assert one_by_one[0].columns.tolist() == [1]

@@ -559,4 +559,3 @@ def test_tokens_of_a_pipe_of_entities_have_no_score():
     doc = two_pipes_on(spacy.blank("xx"), "tag")
     assert len(doc._.calib_ent) > 0
     assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
-
