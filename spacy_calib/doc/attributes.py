@@ -74,13 +74,14 @@ def check_pipe_name(name: str) -> str:
 # Tokens
 
 
-def token_values(token: Token, attr: str) -> TokenValues | None:
+def token_values(token: Token, attr: str, hidden: bool = True) -> TokenValues | None:
     """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
+    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
     """
     match = find_row(token, attr)
-    label = "" if match is None else match[0].annotation.label(token)
+    label = "" if match is None or ("is_hidden" in match[0] and not hidden) else match[0].annotation.label(token)
     return match[0].values_of(match[1], label) if match is not None and label else None
 
 
@@ -104,16 +105,13 @@ def token_flag(token: Token, attr: str) -> bool | None:
     return None if match is None else match[0].flag_of(match[1], "flag")
 
 
-def token_scores(token: Token, attr: str, raw: bool = False) -> dict[str, float] | None:
-    """Return tag -> calibrated (or raw) probability above the threshold, highest first; None without a row."""
-    match = find_row(token, attr)
-    return None if match is None else match[0].scores_of(match[1], raw)
+def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
+    """Return tag -> calibrated (or raw) probability above the threshold, highest first; None without a row.
 
-
-def _unless_hidden(read: Callable[[Token, str], Any], token: Token, attr: str) -> Any:
-    """Return what a function reads of a token; None if its pipe hides token scores (setting token_scores)."""
+    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
+    """
     match = find_row(token, attr)
-    return None if match is None or "is_hidden" in match[0] else read(token, attr)
+    return None if match is None or ("is_hidden" in match[0] and not hidden) else match[0].scores_of(match[1], raw)
 
 
 # Spans and documents
@@ -185,8 +183,8 @@ def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str)
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the current label is right
-        "raw": partial(_unless_hidden, partial(_value_of, token_values, "raw")),
-        "scores": partial(_unless_hidden, token_scores),  # tag -> calibrated probability, of those above the threshold
+        "raw": partial(_value_of, partial(token_values, hidden=False), "raw"),
+        "scores": partial(token_scores, hidden=False),  # tag -> calibrated probability, of those above the threshold
         "flag": token_flag,
     },
     Span: {

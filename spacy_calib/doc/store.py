@@ -155,14 +155,15 @@ class Block(BlockData):
 
     def row_of(self, token: Token) -> int | None:
         """Return the row of a token of the Doc that the block fits, or None."""
-        starts, start, row = self.columns["start"], token.idx - self.begin, token.i
+        columns, start, row = self.columns, token.idx - self.begin, token.i
+        starts = columns["start"]
         if row >= len(starts) or starts[row] != start:  # the Doc was joined or retokenized
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if self.columns["length"][row] != len(token):
+        if columns["length"][row] != len(token) or self.annotation.unit != TOKEN:
             return None
-        if self.columns["head"] is not None and not self._has_head(row, token):
+        if columns["head"] is not None and not self._has_head(row, token):
             return None
         return row if self.is_whole or self.had_label(row, self.annotation.label(token)) else None
 
@@ -202,7 +203,8 @@ class Block(BlockData):
 
     def entry_of(self, row: int, label: str) -> int | None:
         """Return the entry of a label in a row, or None."""
-        tags, tag, bounds = self["tags"], self.columns["tag"], self.columns["indptr"]
+        tags, columns = self["tags"], self.columns
+        tag, bounds = columns["tag"], columns["indptr"]
         for i in range(bounds[row], bounds[row + 1]):
             if tags[tag[i]] == label:
                 return i
@@ -215,18 +217,19 @@ class Block(BlockData):
 
     def scores_of(self, row: int, raw: bool = False) -> dict[str, float]:
         """Return label -> calibrated (or raw) probability of a row, highest calibrated one first, ties by raw score."""
-        tags, (bounds, tag, raws, scores, above) = (
-            self["tags"],
-            map(self.columns.get, ("indptr", "tag", "raw", "calibrated", "above")),
-        )
+        tags, columns = self["tags"], self.columns
+        tag, bounds, above = columns["tag"], columns["indptr"], columns["above"]
+        raws, scores = columns["raw"], columns["calibrated"]
         entries = [i for i in range(bounds[row], bounds[row + 1]) if above is None or above[i]]
-        entries.sort(key=lambda i: (-scores[i], -raws[i]))
+        if len(entries) > 1:
+            entries.sort(key=lambda i: (-scores[i], -raws[i]))
         return {tags[tag[i]]: (raws if raw else scores)[i] for i in entries}
 
 
 def _as_items(array: NDArray[Any]) -> Any:
     """Return an array as a sequence whose items are Python numbers; nothing is copied, and they are read faster than from the array."""
-    return memoryview(array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False))
+    values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
+    return memoryview(values)
 
 
 def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
@@ -244,7 +247,7 @@ def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
 
 def checksum_of(part: BlockData) -> int:
     """Return a checksum of all values of a block, or of a part of one."""
-    contents = [
+    contents: list[Any] = [
         value
         if isinstance(value, np.ndarray)
         else b"%d" % checksum_of(value)
@@ -264,13 +267,14 @@ def add_block(user_data: UserData, attr: str, block: Block) -> None:
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
     """Remove every block of an attribute, valid or not."""
-    for key, _ in _find_blocks(user_data, attr):
-        user_data.pop(key, None)
+    for key in [*user_data]:
+        if key.__class__ is tuple and key[:2] == ("._.", "_" + attr):
+            user_data.pop(key, None)
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
     """Return what a checksum of token labels is made of, a row per token: label hash; for arcs also offset and length of the head."""
-    columns = [annotation.hashes(doc)]
+    columns: list[NDArray[Any]] = [annotation.hashes(doc)]
     if annotation.arcs:
         offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
         columns += [offsets, lengths[np.searchsorted(places, places + offsets)]]
@@ -285,19 +289,14 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 # Reading
 
 
-def _find_blocks(user_data: UserData, attr: str) -> list[tuple[tuple[Any, ...], Any]]:
-    """Return (key, value) of everything under keys of an attribute, valid or not."""
-    name, items = f"_{attr}", list(user_data.items())  # in one step: another thread may be writing on the Doc
-    return [(key, data) for key, data in items if type(key) is tuple and len(key) == 4 and key[1] == name and key[0] == "._."]
-
-
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
     """Return the valid blocks of an attribute, wherever they lie; those from files and copies are checked and opened once."""
-    blocks = list[Block]()
-    for key, data in _find_blocks(user_data, attr):
-        block = data if type(data) is Block and data.key is key else _opened(user_data, key, data)
-        if block is not None:
-            blocks += (block,)
+    prefix, blocks = ("._.", "_" + attr), []
+    for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
+        if key.__class__ is tuple and key[:2] == prefix:
+            block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)
+            if block is not None:
+                blocks += (block,)
     return blocks
 
 
@@ -350,19 +349,18 @@ def _touching(blocks: list[Block], begin: int, end: int) -> list[Block]:
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
     """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Only those that touch these characters."""
     blocks = blocks_of(doc.user_data, attr)
-    if len(blocks) > 1:
-        claims = blocks if begin is None else _touching(blocks, begin, end)
-        blocks = [block for block in claims if len(_touching(blocks, block.begin, block.end)) == 1]
-    return [block for block in blocks if block.fits(doc)]
+    if len(blocks) == 1:
+        return blocks if blocks[0].fits(doc) else []
+    claims = blocks if begin is None else _touching(blocks, begin, end)
+    return [block for block in claims if len(_touching(blocks, block.begin, block.end)) == 1 and block.fits(doc)]
 
 
 def find_row(token: Token, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a token, or None."""
     start = token.idx
     for block in blocks_on(token.doc, attr, start, start + 1):
-        row = block.row_of(token) if block.annotation.unit == TOKEN else None
-        if row is not None:
-            return block, row
+        row = block.row_of(token)
+        return None if row is None else (block, row)
     return None
 
 

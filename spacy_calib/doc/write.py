@@ -158,11 +158,11 @@ def _entries_of(batch: CalibratedBatch) -> tuple[Sequence[str], Ints, BlockData]
         return tuple(code_of), marginals.indptr, {**columns, "tag": codes, "column": marginals.tags.astype(np.uint32)}
     if below is None:
         return batch.labels, marginals.indptr, columns
-    rows, places = below.marginals.rows, marginals.indptr[below.marginals.rows + 1]
+    order = np.argsort(np.concatenate([marginals.rows, below.marginals.rows]), kind="stable")
     added = {"tag": below.marginals.tags, "raw": below.marginals.scores, "calibrated": below.scores}
-    columns = {name: np.insert(column, places, added[name]) for name, column in columns.items()}
-    columns["above"] = np.insert(np.ones(len(marginals.tags), dtype=bool), places, False)
-    return batch.labels, marginals.indptr + np.searchsorted(rows, np.arange(len(marginals.indptr))), columns
+    columns = {name: np.concatenate([column, added[name]])[order] for name, column in columns.items()}
+    columns["above"] = order < len(marginals.tags)
+    return batch.labels, marginals.indptr + np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr))), columns
 
 
 def _unit_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
