@@ -233,13 +233,10 @@ def _as_items(array: NDArray[Any]) -> Any:
 
 
 def _read_spans(part: BlockData) -> dict[SpanKey, SpanValues]:
-    n = len(part["labels"])
-    said = part["said"].tolist() if "said" in part else [0] * n
-    keys, columns = (
-        [part[name].tolist() for name in names] for names in (("start", "end"), ("raw", "calibrated", "accept", "chosen"))
-    )
-    values = map(SpanValues, *columns, [part.get("layer", "")] * n, said)
-    return dict(zip(zip(*keys, part["labels"], strict=True), values, strict=True))
+    start, end, *columns = (part[name].tolist() for name in ("start", "end", "raw", "calibrated", "accept", "chosen"))
+    said = part["said"].tolist() if "said" in part else [0] * len(start)
+    values = map(SpanValues, *columns, [part.get("layer", "")] * len(start), said)
+    return dict(zip(zip(start, end, part["labels"], strict=True), values, strict=True))
 
 
 # Writing
@@ -291,7 +288,7 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
     """Return the valid blocks of an attribute, wherever they lie; those from files and copies are checked and opened once."""
-    prefix, blocks = ("._.", "_" + attr), []
+    prefix, blocks = ("._.", "_" + attr), list[Block]()
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
         if key.__class__ is tuple and key[:2] == prefix:
             block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)

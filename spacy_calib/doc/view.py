@@ -146,14 +146,9 @@ def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...
     """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
     annotation = get_annotation(layer)
     if annotation.spans_are_units:
-        links = [(span, link_values(span, attr)) for span in annotation.spans_on(doc)]
-        return tuple(
-            ScoredSpan(
-                span.start, span.end, span.kb_id_, values.raw, values.calibrated, values.is_accepted, annotation.span_event
-            )
-            for span, values in links
-            if values is not None
-        ), ()
+        links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]
+        event = annotation.span_event
+        return tuple(ScoredSpan(s.start, s.end, s.kb_id_, v.raw, v.calibrated, v.is_accepted, event) for s, v in links), ()
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
     ents, candidates = [], []
     for (start, end, label), values, event in find_spans(doc, attr, layer):

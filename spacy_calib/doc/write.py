@@ -141,7 +141,10 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
             block[name] = values if len(values) == len(column) else values.copy()
         if "above" in block and block["above"].all():
             del block["above"]
-        block |= _named_entries(labels, block["tag"])
+        is_named = np.zeros(len(labels), dtype=bool)
+        is_named[block["tag"]] = True
+        block["tags"] = [labels[code] for code in is_named.nonzero()[0].tolist()]
+        block["tag"] = is_named.cumsum(dtype=np.uint32)[block["tag"]] - np.uint32(1)
         if batch.spans is not None:
             block["spans"] = span_data(doc, batch.spans, *units)
         blocks.append(Block(block, annotation, key))
@@ -151,7 +154,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
 def _entries_of(batch: CalibratedBatch) -> tuple[Sequence[str], Ints, BlockData]:
     """Return the labels, the first entry of each unit, and the columns of entries, with labels below the threshold last in a row."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
-    columns = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
+    columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
     if marginals.names is not None:
         code_of = {name: code for code, name in enumerate(dict.fromkeys(marginals.names))}
         codes = np.array([code_of[name] for name in marginals.names], dtype=np.intp)
@@ -175,14 +178,6 @@ def _unit_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
         "flag": None if batch.flags is None else batch.flags.values,
     }
     return {name: column for name, column in columns.items() if column is not None}
-
-
-def _named_entries(labels: Sequence[str], codes: Ints) -> BlockData:
-    """Return the labels that some entries use, and the index of each entry's label. codes (Ints): Index into `labels`."""
-    is_named = np.zeros(len(labels), dtype=bool)
-    is_named[codes] = True
-    tags = [labels[code] for code in is_named.nonzero()[0].tolist()]
-    return {"tags": tags, "tag": is_named.cumsum(dtype=np.uint32)[codes] - np.uint32(1)}
 
 
 def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int) -> BlockData:
