@@ -73,6 +73,7 @@ MESSAGES = {
     "C053": "{path} is not a readable DocBin ({why}); {mend}.",
     "C054": "The output {path} exists already; choose another path or add --force.",
     "C055": "Cannot write the output {path}: {why}",
+    "C070": "The pipeline folder {path} contains files that are no part of the pipeline ({names}) and would be deleted; move them, or write to another folder.",
     "C056": "Option {option} must be {wanted}, but {given} was given.",
     "C058": "Cannot read the config {path}: {why}",
     "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",

@@ -60,11 +60,27 @@ def test_an_output_that_exists_stays_without_force(model, test_file, old, calibr
 
 
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
-    (old / "left_over.txt").write_text("from the old pipeline")
     ok(calib("fit", model, test_file, old, "--force", *QUICK))
     assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert not (old / "left_over.txt").exists()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
+
+
+@pytest.mark.parametrize("command", ["fit", "adapt", "threshold", "stock", "pretrained"])
+def test_no_command_deletes_what_is_no_part_of_a_pipeline(command, calibrated_ner, entity_test, tmp_path):
+    old = Path(shutil.copytree(calibrated_ner, tmp_path / "old"))
+    (old / "photos").mkdir()
+    (old / "photos" / "mother.jpg").write_text("the only one")
+    (old / "thesis.txt").write_text("years of work")
+    before = files_of(old)
+    given = {
+        "fit": ["fit", old, entity_test, old],
+        "adapt": ["adapt", old, entity_test, old],
+        "threshold": ["threshold", old, entity_test, "--precision", 0.5, "--apply", old],
+        "stock": ["stock", old, old],
+        "pretrained": ["pretrained", old, old],
+    }[command]
+    refuses(calib(*given, "--force"), says("C070", names=f"photos{os.sep}, thesis.txt"))
+    assert files_of(old) == before
 
 
 def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):

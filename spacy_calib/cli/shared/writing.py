@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import ctypes
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors.visible import visible
-from .outputs import check_folder, is_stream, path_errors
+from .outputs import check_folder, hidden_path, is_stream, kept_files, path_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -48,8 +48,8 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
     """Let `write` fill a new folder next to the target, then put it in place of the target.
 
     target (Path): The folder to create. write (Callable): Gets the path of an existing empty folder.
-    force (bool): Whether a pipeline at the target may be replaced.
-    RAISES C054, C055, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
+    force (bool): Whether a pipeline at the target may be replaced; its README, LICENSE and .git* are kept.
+    RAISES C054, C055, C070, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
     """
     check_folder(target, force)
     target = target.resolve()
@@ -57,22 +57,40 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
         partial.mkdir()
         write(partial)
         check_folder(target, force)
-        with _partial(target, "old") as old:
-            if target.exists():
-                target.rename(old)
-            try:
-                partial.rename(target)
-            except OSError:
-                if old.exists():
-                    old.rename(target)
-                raise
+        if not target.exists():
+            partial.rename(target)
+            return
+        for path in kept_files(target):
+            if path.is_dir() and not path.is_symlink():
+                shutil.copytree(path, partial / path.name, symlinks=True)
+            else:
+                shutil.copy2(path, partial / path.name, follow_symlinks=False)
+        _exchange(partial, target)
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Swap two folders: in one step on Linux, else by three renames, of which `outputs.restore_folder` finishes the first."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):
+            in_working_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            paths = (in_working_folder, os.fsencode(new), in_working_folder, os.fsencode(old))
+            if ctypes.CDLL(None).renameat2(*paths, exchange) == 0:
+                return
+    aside = hidden_path(old, "old")
+    _remove(aside)
+    old.rename(aside)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    aside.rename(new)
 
 
 @contextlib.contextmanager
-def _partial(target: Path, ending: str = "partial") -> Iterator[Path]:
+def _partial(target: Path) -> Iterator[Path]:
     """Give a path next to the target, the same in each run, so that a run removes what a killed one left there."""
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
-    partial = target.with_name(f".calib-{name}.{ending}")
+    partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
     try:
