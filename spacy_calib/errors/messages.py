@@ -162,6 +162,7 @@ MESSAGES = {
     "C785": "No answer in {path} can be read: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}, and every other marked text differs too; export the answers with the texts that people saw.",
     "C786": "The answered records have several text fields ({fields}), but only one of them can be the text that people saw; rename that one to 'text' in the file.",
     "C788": "{where} of {path} is {given}, which is no record of an annotation tool or of training data for spaCy; give objects with a text and its labels, or lists of a text and an object.",
+    "C789": "The export {path} does not say how it counts characters, and {many} ways of counting (by characters or UTF-16 units, a line end as two or as one) put its spans on words ({examples}); export it with the marked words (Label Studio: value.text), or as .spacy.",
     "C787": "{path} cannot be read as gold: {why}; {mend}.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
     # Uses of scores
@@ -208,5 +209,6 @@ WARNINGS = {
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` (the first: {text!r}), so the component reads words that nobody wrote; correct the file.",
     "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}; export the answers with the texts that people saw.",
     "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
+    "CW63": "[CW63] The offsets in {path} are read as {reading}: only so its spans are on words ({n} spans differ from those by characters).",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, although raw scores predict {expected} errors: either the component is strongly underconfident, or the gold was made from the output of the pipeline and scores fitted on it are too high; check how the gold was made.",
 }

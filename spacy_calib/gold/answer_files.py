@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from ..errors import WARNINGS, CalibError, brief, calib_error
 from .label_studio import is_task, prepare_tasks, read_task
-from .places import MisplacedError
+from .places import READINGS, MisplacedError, is_on_word_bounds, reread
 from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
 from .training_forms import TAGS, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
 # Each text with a value for each of more would make a file of so many texts take hours.
 _MANY_CATEGORIES = 1000
+# Minimum share of the spans on word bounds from which offsets are read in one way.
+_MIN_ON_BOUNDS = 0.95
 
 
 class Tool(NamedTuple):
@@ -91,6 +93,9 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         except MisplacedError as error:
             misplaced.append((where, error))
     _report_misplaced(file, misplaced, len(answers))
+    answers = _settle_offsets(file, answers)
+    for answer in answers:
+        _check_inside(file, answer)
     skipped = sum((answer.skipped for answer in answers), Counter[str]())
     names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
     if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
@@ -99,6 +104,54 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
     _check_one_project(file, answers, projects)
     return _by_text(answers, labels)
+
+
+def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:
+    """Convert the offsets of spans without words, if the tool that exported them did not count characters.
+
+    The readings are compared by the spans in which they differ: one of them must put 95 of 100 on word bounds, and no other.
+    Warns (CW63) if they are not characters. RAISES C789: no reading, or more than one, puts them there.
+    """
+    marks = [
+        (answer, mark) for answer in answers if not _is_plain(answer.text) for mark in answer.spans if mark in answer.uncertain
+    ]
+    spans = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
+    open_marks = [i for i, of_mark in enumerate(zip(*spans.values(), strict=True)) if len({*of_mark}) > 1]
+    if not open_marks:
+        return answers
+    fitting: dict[tuple[tuple[int, int], ...], str] = {}
+    for name, of_reading in spans.items():
+        n = sum(is_on_word_bounds(marks[i][0].text, *of_reading[i]) for i in open_marks)
+        if n >= _MIN_ON_BOUNDS * len(open_marks):
+            fitting.setdefault(tuple(of_reading), name)
+    if len(fitting) != 1:
+        examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in open_marks[:2]]
+        raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
+    (name,) = fitting.values()
+    if name == next(iter(READINGS)):
+        return answers
+    warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(open_marks):,}"), stacklevel=3)
+    return [
+        replace(
+            answer,
+            spans={
+                TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark: right
+                for mark, right in answer.spans.items()
+            },
+        )
+        for answer in answers
+    ]
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether all tools count the characters of a text alike."""
+    return "\r\n" not in text and (text.isascii() or max(text) <= "\uffff")
+
+
+def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
+    """Return the different words that a span may mean."""
+    stretches = dict.fromkeys(reread(answer.text, *mark[:2], name) for name in READINGS)
+    return " or ".join(repr(answer.text[start:end][:40]) for start, end in stretches if end > 0)
 
 
 def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
@@ -158,20 +211,14 @@ def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n
 
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
-    """Return the answers of one record of a tool. RAISES C692: not as the tool writes it. C695: a span outside the text."""
+    """Return the answers of one record of a tool. RAISES C692: not as the tool writes it."""
     try:
         answers = TOOLS[tool].read(record)
         answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
-        outside = next(
-            ((mark, answer.text) for answer in answer_list for mark in answer.spans if not _is_inside(mark, answer)), None
-        )
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
         raise calib_error(
             "C692", path=file, why=f"{where} is not as {tool} writes it ({type(error).__name__}: {error})"
         ) from None
-    if outside is not None:
-        (start, end, label), text = outside
-        raise calib_error("C695", path=file, where=where, start=start, end=end, n=len(text), label=label)
     return [replace(answer, where=where) for answer in answer_list]
 
 
@@ -180,7 +227,7 @@ def _check_answer(answer: TextAnswers) -> TextAnswers:
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
-    if "" in answer.cats:
+    if "" in answer.cats or any(not mark.label and right is not None for mark, right in answer.spans.items()):
         raise ValueError("a label is empty")
     if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
         raise ValueError("a span does not begin and end at whole numbers")
@@ -195,10 +242,11 @@ def _check_answer(answer: TextAnswers) -> TextAnswers:
     return answer
 
 
-def _is_inside(mark: TextSpan, answer: TextAnswers) -> bool:
-    if not mark.label and answer.spans[mark] is not None:
-        raise ValueError("a label is empty")
-    return 0 <= mark.start < mark.end <= len(answer.text) and bool(answer.text[mark.start : mark.end].strip())
+def _check_inside(file: Path, answer: TextAnswers) -> None:
+    """Check the spans of an answer. RAISES C695: one is outside of the text, or contains only white space."""
+    for start, end, label in answer.spans:
+        if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
+            raise calib_error("C695", path=file, where=answer.where, start=start, end=end, n=len(answer.text), label=label)
 
 
 def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -173,3 +174,77 @@ def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):
         UserWarning, match=r"\[CW61\] 1 of the 2 answered texts .*record 2 the tool marked 'Bob', but .* are 'saw'"
     ):
         assert [one.text for one in read_answers(file)] == [TEXT]
+
+
+# Offsets of tools that do not say how they count
+
+LINES = ["Minutes\r\nAnna Kovac met Acme Corp\r\nin Paris.", "\U0001f600 Bob Lee\r\nleft \U0001f680 Rome, Italy."]
+NAMES = [["Anna Kovac", "Acme Corp", "Paris"], ["Bob Lee", "Rome", "Italy"]]
+COUNTS = {
+    "characters": str,
+    "UTF-16 units": lambda text: "".join(c * (1 + (c > "\uffff")) for c in text),
+    "characters, and each line end as one": lambda text: text.replace("\r\n", "\n"),
+    "UTF-16 units, and each line end as one": lambda text: "".join(
+        c * (1 + (c > "\uffff")) for c in text.replace("\r\n", "\n")
+    ),
+}
+
+
+def studio_of(text, spans):
+    regions = [{"type": "labels", "value": {"start": start, "end": end, "labels": ["X"]}} for start, end in spans]
+    return studio(regions, {"text": text})
+
+
+WITHOUT_WORDS = {
+    "Label Studio": studio_of,
+    "doccano": lambda text, spans: {"id": 1, "text": text, "label": [[start, end, "X"] for start, end in spans]},
+    "Argilla": lambda text, spans: argilla(text, [{"start": start, "end": end, "label": "X"} for start, end in spans]),
+}
+
+
+def counted(text, names, count):
+    """The places of names as a tool counts the text before them."""
+    places = [(text.index(name), text.index(name) + len(name)) for name in names]
+    return [tuple(len(count(text[:offset])) for offset in place) for place in places]
+
+
+@pytest.mark.parametrize("tool", WITHOUT_WORDS)
+@pytest.mark.parametrize("reading", COUNTS)
+def test_offsets_are_read_as_they_put_the_spans_on_words(tmp_path, reading, tool):
+    records = [
+        WITHOUT_WORDS[tool](text, counted(text, names, COUNTS[reading])) for text, names in zip(LINES, NAMES, strict=True)
+    ]
+    file = write(tmp_path / "x.jsonl", records)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answers = read_answers(file)
+    assert [[answer.text[start:end] for start, end, _ in answer.spans] for answer in answers] == NAMES
+    expected = [] if reading == "characters" else [says("CW63", path=file, reading=reading)]
+    assert len(caught) == len(expected)
+    assert all(pattern.search(str(warning.message)) for pattern, warning in zip(expected, caught, strict=True))
+
+
+def test_offsets_that_fit_in_no_way_are_refused_with_two_examples(tmp_path):
+    text = "\U0001f600 Anna Kovac met Acme Corp"
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"](text, [(5, 9), (16, 20), (2, 8)])])
+    examples = "line 1: 'a Ko' or 'na K'; line 1: ' Acm' or 't Ac'"
+    with pytest.raises(CalibError, match=says("C789", path=file, many="no", examples=examples)):
+        read_answers(file)
+
+
+def test_offsets_that_fit_in_two_ways_are_refused(tmp_path):
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"]("\U0001f600 a-b", [(3, 4)])])
+    with pytest.raises(CalibError, match=says("C789", path=file, many="several", examples="line 1: '-' or 'a'")):
+        read_answers(file)
+
+
+def test_where_all_ways_of_counting_agree_spans_may_cut_words(tmp_path):
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"]("Anna \U0001f600", [(1, 3)])])
+    assert [*read_answers(file)[0].spans] == [TextSpan(1, 3, "X")]
+
+
+@pytest.mark.parametrize("key", ["entities", "spans"])
+def test_what_counts_characters_by_its_own_words_is_not_read_anew(tmp_path, key):
+    text = "\U0001f600 Anna Kovac left"
+    record = {"text": text, key: [{"start": 3, "end": 13, "label": "X"}], **({"answer": "accept"} if key == "spans" else {})}
+    assert [*read_answers(write(tmp_path / "x.jsonl", [record]))[0].spans] == [TextSpan(3, 13, "X")]
