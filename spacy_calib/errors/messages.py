@@ -175,7 +175,7 @@ MESSAGES = {
     # Scores of other components
     "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
     # Saved state
-    "C815": "The fitted pipe '{name}' could not be read back ({why}), so no pipeline was written, and an older one stays as it was; report this as a bug, if you may with the data.",
+    "C815": "The new pipeline cannot be used ({why}), so nothing was written, and an older pipeline stays as it was; mend the components that it names.",
     # Gold data
     "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",

@@ -13,7 +13,7 @@ from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
-from ..shared.screen import inform, msg, shell_line, warn
+from ..shared.screen import inform, msg, shell_line
 from ..shared.which import names_with_gold
 from ..shared.writing import print_exact, print_json
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
@@ -172,11 +172,7 @@ def show_output(
     states: dict[str, dict[str, Any]] = {}
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        component, outcome = calib.source.component, component_fit.outcome
-        if component and component not in nlp.pipe_names:
-            warn(
-                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
-            )
+        outcome = component_fit.outcome
         comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
         states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **comparison_fields}
     if format == "json":

@@ -8,10 +8,12 @@ import json
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import CalibError, calib_error
 from ...errors.visible import visible
 from .outputs import check_folder, hidden_path, is_stream, kept_files, path_errors
 
@@ -108,14 +110,40 @@ def _remove(path: Path) -> None:
 # Pipelines, without the words that they read since they were loaded
 
 _STRINGS = Path("vocab", "strings.json")
+# What each written pipeline scores before its folder is put in place.
+_TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; its vocab in memory stays as it is.
 
-    RAISES C054, C055, C100: as `write_folder`. C815: the saved pipeline could not be loaded.
+    RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved pipeline could not be loaded, or gives no scores.
     """
-    write_folder(target, lambda folder: _save_without_new_strings(nlp, folder), force)
+
+    def write(folder: Path) -> None:
+        _save_without_new_strings(nlp, folder)
+        _check_scores(folder)
+
+    write_folder(target, write, force)
+
+
+def _check_scores(folder: Path) -> None:
+    """Load a written pipeline and score one text. RAISES C815: it fails, or a pipe that reads a component gives no scores."""
+    from ...pipe.component import fitted_pipes
+    from ...pipe.pipeline import component_faults, load_pipeline
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nlp = load_pipeline(str(folder))
+            with component_faults(nlp, nlp.pipe_names):
+                nlp(_TRIAL)
+    except CalibError as error:
+        raise calib_error("C815", why=error.message.replace(str(folder), "its folder")) from None
+    readers = [pipe.name for pipe in fitted_pipes(nlp) if pipe.source.component and not pipe.source.reads_doc_only]
+    for message in (str(warning.message) for warning in caught):
+        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in readers):
+            raise calib_error("C815", why=message.removeprefix("[CW02] ").rstrip("."))
 
 
 def loaded_strings(nlp: Language) -> StringStore:
@@ -138,17 +166,13 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
     """Save a pipeline so that no word of the gold is stored.
 
     Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
-    RAISES C815: the saved state of a pipe of this package cannot be read. C490: another component cannot be saved.
+    RAISES C490: a component cannot be saved.
     """
-    from ...pipe.annotating import AnnotatingPipe
     from ...pipe.pipeline import component_faults
 
     strings = loaded_strings(nlp)
     with component_faults(nlp, passing=(OSError,)):
         nlp.to_disk(folder)
-    for name, pipe in nlp.components:
-        if isinstance(pipe, AnnotatingPipe):
-            pipe.check_on_disk(folder / name)
     all_strings = (folder / _STRINGS).read_bytes()
     for file in folder.rglob(_STRINGS.name):
         if file.read_bytes() == all_strings:
