@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import warnings
 from dataclasses import replace
@@ -167,13 +168,42 @@ def test_what_was_said_later_counts():
         assert one.add(other).meta["drawn"] == drawn
 
 
-def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):
-    moved = studio([region(0, 4, ["P"]), region(5, 8, ["P"], "Bob")], {"text": "Anna saw Bob"})
-    file = write(tmp_path / "a.json", [studio([region(0, 4, ["P"])]), moved], array=True)
-    with pytest.warns(
-        UserWarning, match=r"\[CW61\] 1 of the 2 answered texts .*record 2 the tool marked 'Bob', but .* are 'saw'"
-    ):
-        assert [one.text for one in read_answers(file)] == [TEXT]
+BAD = {
+    "a span of length 0": ({**RIGHT, "spans": [{**ANNA, "end": 0}]}, "there is no word from 0 to 0"),
+    "a span outside": ({**RIGHT, "spans": [{**ANNA, "end": 99}]}, "there is no word from 0 to 99"),
+    "other words": ({**RIGHT, "spans": [{**ANNA, "text": "Bob"}]}, "the text has other words than 'Bob' from 0 to 4"),
+    "no label": ({**RIGHT, "spans": [{"start": 0, "end": 4}]}, "it is not as Prodigy writes it (KeyError: 'label')"),
+    "no object": (5, "it is no object"),
+    "no JSON": ("oops", "it is no JSON"),
+}
+
+
+def bad_lines(n, *records):
+    """JSON Lines with these records after each other, then right ones, n in all."""
+    lines = [record if record == "oops" else json.dumps(record) for record in records]
+    return "\n".join([*lines, *[json.dumps({**RIGHT, "text": f"{TEXT} {i}"}) for i in range(n - len(records))]])
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_one_record_in_twenty_that_cannot_be_used_is_skipped_and_named(tmp_path, suffix, kind):
+    record, why = BAD[kind]
+    file = tmp_path / f"a{suffix}"
+    content = bad_lines(20, record).encode()
+    file.write_bytes(gzip.compress(content) if suffix == ".jsonl.gz" else content)
+    with pytest.warns(UserWarning, match=says("CW61", n="1", of="20", reasons=f"line 1: {why}")):
+        answers = read_answers(file)
+    assert [answer.where for answer in answers] == [f"line {number}" for number in range(2, 21)]
+
+
+def test_more_than_one_bad_record_in_twenty_are_refused_and_the_first_three_named(tmp_path):
+    (tmp_path / "a.jsonl").write_text(bad_lines(79, *[BAD["a span of length 0"][0]] * 4))
+    reasons = "; ".join(f"line {number}: there is no word from 0 to 0" for number in (1, 2, 3))
+    with pytest.raises(CalibError, match=says("C790", n="4", of="79", reasons=reasons)):
+        read_answers(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text(bad_lines(80, *[BAD["a span of length 0"][0]] * 4))
+    with pytest.warns(UserWarning, match=says("CW61", n="4", of="80", reasons=reasons)):
+        assert len(read_answers(tmp_path / "a.jsonl")) == 76
 
 
 # Offsets of tools that do not say how they count
