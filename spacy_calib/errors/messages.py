@@ -72,6 +72,7 @@ MESSAGES = {
     "C053": "{path} is not a readable DocBin ({why}); {mend}.",
     "C054": "The output {path} exists already; choose another path or add --force.",
     "C055": "Cannot write the output {path}: {why}",
+    "C070": "The pipeline folder {path} contains files that are no part of the pipeline ({names}) and would be deleted; move them, or write to another folder.",
     "C056": "Option {option} must be {wanted}, but {given} was given.",
     "C058": "Cannot read the config {path}: {why}",
     "C059": "The pipeline has a component '{name}' already ({owner}); give the new pipe another name with --attr.",
@@ -157,10 +158,13 @@ MESSAGES = {
     "C693": "{where} of {path} is {given}, but one file must have the answers of one tool (Prodigy, Label Studio, doccano or Argilla); give the answers of each tool in a file of their own.",
     "C694": "The answers in {path} belong to two projects: {given}; export each into a file of its own.",
     "C695": "The span '{label}' of {where} in {path} goes from character {start} to {end}, but its text has {n}, or only white space there; export the answers with the texts that they belong to.",
-    "C785": "No answer in {path} can be read: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}, and every other marked text differs too; export the answers with the texts that people saw.",
+    "C785": "In {where} of {path} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}; export the answers with the texts that people saw.",
+    "C790": "{n} of the {of} records in {path} cannot be used, which is more than one in twenty ({reasons}); correct them, or export the answers again.",
     "C786": "The answered records have several text fields ({fields}), but only one of them can be the text that people saw; rename that one to 'text' in the file.",
     "C788": "{where} of {path} is {given}, which is no record of an annotation tool or of training data for spaCy; give objects with a text and its labels, or lists of a text and an object.",
+    "C789": "The export {path} does not say how it counts characters, and {many} ways of counting (by characters or UTF-16 units, a line end as two or as one) put its spans on words ({examples}); export it with the marked words (Label Studio: value.text), or as .spacy.",
     "C787": "{path} cannot be read as gold: {why}; {mend}.",
+    "C791": "Annotators of {path} disagree about every one of its {n} entities, so no gold is left; let one person decide (ground_truth in Label Studio, review in Prodigy), or give the answers of one person only.",
     "C696": "Nobody answered anything in {path}: all its records are ignored, skipped or without an annotation{skipped}; export it again when they are answered.",
     # Uses of scores
     "C745": "The pipe '{name}' found no entity in any of the {n_docs} documents, so there is nothing to score; give texts with names that the pipeline finds.",
@@ -172,7 +176,7 @@ MESSAGES = {
     # Scores of other components
     "C640": "A span of a tool needs its first character, the character after its last one, a label and, if there is one, a score in [0, 1], but {given} was given for {text!r} ({n} characters); pass dicts with start, end, label and score.",
     # Saved state
-    "C815": "The fitted pipe '{name}' could not be read back ({why}), so no pipeline was written, and an older one stays as it was; report this as a bug, if you may with the data.",
+    "C815": "The new pipeline cannot be used ({why}), so nothing was written, and an older pipeline stays as it was; mend the components that it names.",
     # Gold data
     "C800": "{what}, so the gold cannot show how often component '{component}' is right about anything else; {mend}.",
     "C801": "The gold names these categories only for texts that have them, never for texts that lack them: {names} ({n} times), so no score of component '{component}' could be wrong; give each text a value for every category, 0 if it lacks it (doc.cats = {{'A': 1.0, 'B': 0.0}}).",
@@ -196,7 +200,8 @@ WARNINGS = {
     "CW55": "[CW55] {n} tokens in {path} have two accepted labels and count as not annotated; leave one label on each, and export the answers again.",
     "CW56": "[CW56] Entries in {path} that are no labels are skipped: {names}.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` (the first: {text!r}), so the component reads words that nobody wrote; correct the file.",
-    "CW61": "[CW61] {n} of the {of} answered texts in {path} are left out: in {where} the tool marked {words!r}, but characters {start} to {end} of the text are {actual!r}; export the answers with the texts that people saw.",
+    "CW61": "[CW61] {n} of the {of} records in {path} cannot be used and are skipped ({reasons}).",
     "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
+    "CW63": "[CW63] The offsets in {path} are read as {reading}: only so its spans are on words ({n} spans differ from those by characters).",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, although raw scores predict {expected} errors: either the component is strongly underconfident, or the gold was made from the output of the pipeline and scores fitted on it are too high; check how the gold was made.",
 }

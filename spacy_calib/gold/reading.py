@@ -48,7 +48,7 @@ class GoldReader:
         answers. C748: the reader of another package fails. ValueError and others: errors of spaCy.
         """
         docs = file_reader(file)(nlp, file)
-        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.suffix in ANSWER_READERS else docs, file)
+        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.name.endswith((*ANSWER_READERS,)) else docs, file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
         """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out."""

@@ -14,7 +14,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import WARNINGS, CalibError, calib_error
+from ..errors import WARNINGS
 from .saved import FITTED, StateFormat, dump, read
 
 _FILE = "calibration.msgpack"
@@ -86,14 +86,6 @@ class AnnotatingPipe(Pipe):
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _FILE).write_bytes(self.to_bytes())
-
-    def check_on_disk(self, path: str | Path) -> None:
-        """Check that a folder from `to_disk` can be read, without loading it. RAISES C815: it cannot be read."""
-        file = Path(path) / _FILE
-        try:
-            read(file.read_bytes(), self._read_state, name=self.name, path=str(file), state_format=self.state_format)
-        except CalibError as error:
-            raise calib_error("C815", name=self.name, why=error.message) from None
 
     def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
         """Load the state from `to_disk`. RAISES C010 to C012: an invalid file. C020: the component has other labels."""

@@ -13,6 +13,7 @@ from spacy.training import Example
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
 from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types, read_scheme
 from ..doc.top_labels import write_labels
+from ..gold.conflict_counts import CONFLICTS
 from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
@@ -78,6 +79,7 @@ def _find_scheme(
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
     docs = [doc for doc in references if rejected_in(annotation, doc) is not None]
     rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.rejected_key]]
+    rejected_labels += [label for doc in references for label in doc.user_data.get(CONFLICTS, {}).get("labels", ())]
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 

@@ -13,7 +13,7 @@ from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
-from ..shared.screen import inform, msg, shell_line, warn
+from ..shared.screen import inform, msg, shell_line
 from ..shared.which import names_with_gold
 from ..shared.writing import print_exact
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
@@ -167,13 +167,6 @@ def show_output(nlp: Language, fits: Sequence[ComponentFit], output: Path, gold_
 
     gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
     """
-    for component_fit in fits:
-        calib: Any = nlp.get_pipe(component_fit.name)
-        component = calib.source.component
-        if component and component not in nlp.pipe_names:
-            warn(
-                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
-            )
     for component_fit in fits:
         _show_fit(nlp, component_fit, output)
     msg.text("Next, evaluate it on GOLD that is not in this fit:")

@@ -77,9 +77,10 @@ def read_examples(
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
     RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
-        `read_gold`. C690: texts were chosen for labelling by their scores, not at random.
+        `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen for labelling by their scores, not at
+        random.
     """
-    from ...gold.contradictions import reconcile
+    from ...gold.contradictions import check_agreement, reconcile
     from ...gold.keys import DRAWN_KEY
     from ...gold.reading import from_files
     from ...gold.tool_exports import BY_DOUBT
@@ -96,6 +97,7 @@ def read_examples(
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
     by_path: list[list[Example]] = [[] for _ in paths]
     for (number, file), references in zip(files, reconcile(docs), strict=True):
+        check_agreement(file, references)
         by_path[number] += _make_examples(nlp, references, file, gold_preproc)
     return list(from_files(by_path)) if more else by_path[0]
 
@@ -106,7 +108,13 @@ def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example
     RAISES C053, C747: the file cannot be read. C161: no CoNLL-U.
         C692 to C696: no answers of people. C105, C748: the reader of a plug-in cannot be imported, or fails.
     """
-    return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc)
+    from ...gold.contradictions import reconcile
+    from ...gold.file_readers import ANSWER_READERS
+
+    docs: Iterable[Doc | None] = _stream_docs(nlp, file)
+    if file.name.endswith((*ANSWER_READERS,)):
+        docs = reconcile([[*_stream_docs(nlp, file)]])[0]
+    return _make_examples(nlp, docs, file, gold_preproc)
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
@@ -243,7 +251,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     if not path.is_dir():
         files = [path] if suffix_of(path) in readable_suffixes() else []
     else:
-        files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, *TEXT_SUFFIXES)])
+        files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, ".json", *TEXT_SUFFIXES)])
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(readable_suffixes()))
     if not any(suffix_of(file) in KEYED for file in files):

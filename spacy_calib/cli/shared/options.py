@@ -24,7 +24,7 @@ Texts = Annotated[
     Path,
     argument(
         "DATA",
-        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .parquet (a column text), .txt '
+        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet (a column text), .txt '
         "(one text per line), or a folder of them",
     ),
 ]

@@ -182,15 +182,11 @@ def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[st
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return the digests of all documents and sentences in some files. RAISES C092, C051 to C053, C073, C074: unreadable files."""
+    """Return the digests of all documents and sentences in some files. RAISES C051 to C053, C073, C074, C441: unreadable files."""
     from ...pairs.keyed import digest
-    from .queue.formats import csv_texts
 
     keys: set[int] = set()
     for path in paths:
-        if path.suffix == ".csv":
-            keys.update(map(digest, csv_texts(path)))
-            continue
         for example in stream_examples(nlp, path, must_have_docs=False):
             doc = example.reference
             keys.add(digest(doc.text))

@@ -8,7 +8,7 @@ import sys
 import pytest
 import spacy
 
-from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files
+from spacy_calib.cli.shared.examples import holds_gold, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
@@ -160,3 +160,36 @@ def test_columns_are_of_the_files_that_have_them(tmp_path):
     (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
     (tmp_path / "b.jsonl").write_text('{"body": "a duck ."}\n')
     assert len(text_files(tmp_path, Fields("body"))) == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_texts_of_a_csv_file_are_read_by_the_name_of_their_column(tmp_path, separator):
+    rows = [["key", "text"], ["7", "The dog runs."], ["8", ""], ["9", '"A ""big"" cat."']]
+    (tmp_path / "a.csv").write_text("\r\n".join(separator.join(row) for row in rows), encoding="utf-8-sig")
+    read = list(read_records(tmp_path / "a.csv", Fields(id="key")))
+    assert [(number, record["text"], record["id"]) for number, record in read] == [
+        (1, "The dog runs.", "7"),
+        (2, "", "8"),
+        (3, 'A "big" cat.', "9"),
+    ]
+    with pytest.raises(CalibError, match=says("C441", name="body", known="key, text")):
+        list(read_records(tmp_path / "a.csv", Fields(text="body")))
+
+
+TASK = {"data": {"text": "Anna left."}, "annotations": [{"result": []}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.json", json.dumps([TASK]), True),
+        ("a.jsonl", json.dumps(TASK), True),
+        ("a.jsonl", '{"tokens": ["Anna"], "ner_tags": ["B-PER"]}', True),
+        ("a.jsonl", '{"text": "Anna left.", "label": "mine"}', False),  # a text with a column of somebody's own
+        ("a.jsonl", '{"body": "Anna left."}', False),
+        ("a.csv", "text\nAnna left.", False),
+    ],
+)
+def test_answers_are_gold_among_texts(tmp_path, name, text, expected):
+    (tmp_path / name).write_text(text)
+    assert holds_gold(tmp_path / name) == expected
