@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import pickle
 import sys
@@ -130,7 +131,7 @@ def test_running_again_replaces_the_block(fitted):
 def test_cache_sees_a_block_that_was_written_anew(fitted):
     doc = fitted(TEXT)
     old = doc[0]._.calib_score
-    block = dict(next(v for k, v in doc.user_data.items() if k[1] == "_calib"))
+    block = copy.copy(next(v for k, v in doc.user_data.items() if k[1] == "_calib"))
     block["calibrated"] = np.full_like(block["calibrated"], 0.123)
     delete_blocks(doc.user_data, "calib")
     add_block(doc.user_data, "calib", block)
