@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from ..annotations import Annotation, Hashes, get_annotation
 from ..calibration.tokens import CalibratedEntries
 from ..types import Floats, Ints, Spans
 from .store import BLOCK_VERSION, COLUMNS, TEXT_BITS, UNIT, Block, BlockData, label_checksum, label_rows
+
+if TYPE_CHECKING:
+    from .top_labels import TopLabels
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,7 @@ def _stretches(tokens: Ints, edges: Ints) -> list[Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class CalibratedSpans:
+class SpanScores:
     """Scored spans of consecutive Docs.
 
     spans (Spans): The spans. labels (tuple): Labels of their columns. raw, calibrated (Floats): Probability of each span.
@@ -95,27 +99,30 @@ class CalibratedSpans:
 
 
 @dataclass(eq=False)
-class CalibratedBatch:
+class Batch:
     """Predictions of the pipe for consecutive Docs.
 
-    calibrated (Calibrated): Entries of all units. annotation (Annotation): Annotation of the labels.
+    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation): Annotation of the labels.
     labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's predicted label, 0 for none.
-    spans (CalibratedSpans | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
+    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
+    spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
         without cut-offs. token_scores (bool): Whether tokens show their scores.
     """
 
+    indices: list[int]
     calibrated: CalibratedEntries
     annotation: Annotation
     labels: tuple[str, ...]
     label_hashes: NDArray[np.uint64]
-    spans: CalibratedSpans | None = None
+    top_labels: TopLabels | None = None
+    spans: SpanScores | None = None
     flags: Flags | None = None
     accept: NDArray[np.int8] | None = None
     token_scores: bool = True
 
 
-def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
+def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
     """Build one block per Doc, in order. Sums are computed once per batch and sliced per Doc: numpy calls are slow."""
     annotation, (labels, indptr, columns) = batch.annotation, _entries_of(batch)
     units_by_doc = [annotation.unit_positions(doc) for doc in docs]
@@ -151,7 +158,7 @@ def build_blocks(docs: Sequence[Doc], batch: CalibratedBatch) -> list[Block]:
     return blocks
 
 
-def _entries_of(batch: CalibratedBatch) -> tuple[Sequence[str], Ints, BlockData]:
+def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
     """Return the labels, the first entry of each unit, and the columns of entries, with labels below the threshold last in a row."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
@@ -168,7 +175,7 @@ def _entries_of(batch: CalibratedBatch) -> tuple[Sequence[str], Ints, BlockData]
     return batch.labels, marginals.indptr + np.searchsorted(below.marginals.rows, np.arange(len(marginals.indptr))), columns
 
 
-def _unit_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
+def _unit_columns(batch: Batch, units: Hashes) -> BlockData:
     """Return name -> column of units of all Docs of the batch. units (Hashes): From `Annotation.unit_positions`."""
     columns = {
         "start": units[:, 0].astype(np.uint32),
@@ -180,7 +187,7 @@ def _unit_columns(batch: CalibratedBatch, units: Hashes) -> BlockData:
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def span_data(doc: Doc, spans: CalibratedSpans, start: int, end: int) -> BlockData:
+def span_data(doc: Doc, spans: SpanScores, start: int, end: int) -> BlockData:
     """Return the "spans" part of a block. start, end (int): Tokens of the Doc in the batch."""
     index = np.flatnonzero((spans.spans.starts >= start) & (spans.spans.starts < end))
     firsts, ends = (spans.spans.starts[index] - start).tolist(), (spans.spans.ends[index] - start).tolist()

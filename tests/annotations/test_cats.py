@@ -15,7 +15,7 @@ from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annota
 from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
 from spacy_calib.doc.store import add_block
-from spacy_calib.doc.write import CalibratedBatch, build_blocks
+from spacy_calib.doc.write import Batch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
@@ -37,7 +37,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    batch = CalibratedBatch(CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
+    batch = Batch([], CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 

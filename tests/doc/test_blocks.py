@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 
 import spacy_calib
 from spacy_calib.doc.store import BLOCK_VERSION, Block, checksum_of
-from spacy_calib.doc.write import CalibratedSpans, span_data
+from spacy_calib.doc.write import SpanScores, span_data
 from spacy_calib.types import Spans
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
@@ -190,7 +190,7 @@ def test_blocks_that_somebody_made_up_are_read_or_passed_over(nlp, fuzz, with_sp
     if with_spans:
         one = np.array([1], dtype=np.intp)
         drawn = Spans(one, one + 2, one * 0, np.full(2, 0.5), one * 0.5, one > 0)
-        spans = CalibratedSpans(drawn, ("A",), one * 0.5, one * 0.25, -one.astype(np.int8), "span", "tag")
+        spans = SpanScores(drawn, ("A",), one * 0.5, one * 0.25, -one.astype(np.int8), "span", "tag")
         block["spans"] = span_data(doc, spans, 0, 3)
         doc.user_data = {(*key[:3], checksum_of(block)): block}
         assert doc.ents[0]._.calib_score == 0.25

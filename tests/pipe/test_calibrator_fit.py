@@ -73,6 +73,6 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
     assert len(learned) == 2
     assert calib.tokens.scaling is not None
     assert calib.spans.context is not None
-    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.tokens.top_log_odds[0]
+    new = calib.predict([eg.predicted for eg in examples]).calibrated.view.tokens.top_log_odds[0]
     assert new.max() < log_odds(np.array([0.9]))[0]
     assert seen[0] == pytest.approx(new, abs=0.1)

@@ -16,7 +16,7 @@ from spacy.tokens import DocBin
 from spacy_calib import CalibError, render
 from spacy_calib.cli import COMMANDS
 from spacy_calib.cli.shared.examples import read_examples
-from spacy_calib.pipe.component import fitted_pipes, units_of
+from spacy_calib.pipe.pipeline import fitted_pipes, units_of
 from spacy_calib.plugins.report.view_server import Viewer
 from spacy_calib.plugins.spark.score_rows import score_rows
 from tests.cli.conftest import CONTEXT, Outcome, bare_docs, calib, refuses, spacy_command

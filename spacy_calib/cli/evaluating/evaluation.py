@@ -197,7 +197,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> None:
     """Evaluate the fitted pipes. sentences (bool): Whether the pipes that set sentences must run, for outputs with examples."""
-    from ...pipe.component import fitted_pipes
+    from ...pipe.pipeline import fitted_pipes
 
     run = evaluation.run
     examples = run.read(nlp)
@@ -228,7 +228,8 @@ def _evaluate_pipe(
 
 def _has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
     """Whether fitted pipes are evaluated, not raw scores. RAISES C027, C056: there is none, though an output needs one."""
-    from ...pipe.component import Calibrator, fitted_pipes
+    from ...pipe.component import Calibrator
+    from ...pipe.pipeline import fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
     if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):

@@ -156,7 +156,7 @@ class Run:
 
         examples: Of DATA, if they have been read; else the first texts of DATA are searched for gold if that decides.
         """
-        from ...pipe.component import fitted_pipes
+        from ...pipe.pipeline import fitted_pipes
 
         is_open = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_open and not allow_many and holds_gold(self.data):

@@ -110,7 +110,7 @@ def choose_pipes(
     command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C077 to C079.
     """
     from ...annotations import plain_name
-    from ...pipe.component import fitted_pipes, units_of
+    from ...pipe.pipeline import fitted_pipes, units_of
 
     all_pipes = fitted_pipes(nlp)
     useful = [pipe for pipe in all_pipes if is_useful(pipe)] if is_useful is not None and component is None else []

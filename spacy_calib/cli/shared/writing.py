@@ -129,8 +129,7 @@ def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
 
 def _check_scores(folder: Path) -> None:
     """Load a written pipeline and score one text. RAISES C815: it fails, or a pipe that reads a component gives no scores."""
-    from ...pipe.component import fitted_pipes
-    from ...pipe.pipeline import component_faults, load_pipeline
+    from ...pipe.pipeline import component_faults, fitted_pipes, load_pipeline
 
     try:
         with warnings.catch_warnings(record=True) as caught:

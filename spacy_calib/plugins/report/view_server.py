@@ -24,8 +24,8 @@ from ...annotations import get_annotation, plain_name, unit_of
 from ...doc.zones import memory_zone
 from ...errors import CalibError
 from ...pairs.documents import DOCUMENT, count_in_words
-from ...pipe.component import Calibrator, fitted_pipes
-from ...pipe.pipeline import check_readable, reason
+from ...pipe.component import Calibrator
+from ...pipe.pipeline import check_readable, fitted_pipes, reason
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .messages import calib_error
 from .rendering import Mark, displacy_options, displacy_style, marks_spans, read_spans, read_units, read_words, to_displacy

@@ -11,8 +11,7 @@ from typing import Any
 from spacy.language import Language
 
 from ...doc.zones import memory_zone
-from ...pipe.component import check_unit, pipes_named
-from ...pipe.pipeline import check_readable, import_user_code, load_pipeline
+from ...pipe.pipeline import check_readable, check_unit, import_user_code, load_pipeline, pipes_named
 from .messages import calib_error
 from .score_rows import get_columns, score_rows
 
