@@ -12,7 +12,7 @@ from spacy.training import Example
 from .messages import calib_error
 
 # Bytes that a token takes at most: its scores; its task in a queue of all tokens; a Doc with gold and one with scores.
-SCORES, TASKS, DOCS = 400, 4_000, 4_000
+SCORES, TASKS, DOCS = 400, 7_000, 4_500
 # If nobody tells how much memory there is.
 _USUAL_MEMORY = 8 << 30
 

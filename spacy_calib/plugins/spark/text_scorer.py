@@ -75,7 +75,7 @@ class TextScorer:
             raise calib_error("C453", name=self.text, given=batch[self.text].dtype)
         if ids.dtype.kind == "f":  # pandas has whole numbers with nulls as fractions, and large ones are rounded
             raise calib_error("C453", name=self.id, given=ids.dtype)
-        return texts, ids.where(ids.notna(), None).tolist()
+        return texts, [text_id if known else None for text_id, known in zip(ids.tolist(), ids.notna(), strict=True)]
 
     def _score(self, texts: list[str], ids: list[Any]) -> Any:
         import pandas as pd
