@@ -33,25 +33,19 @@ PAGES = {
     "Answers of annotation tools": ("Gold", "guides/gold.md"),
     "Uses of scores": ("Review queues", "guides/review.md"),
     "arrays": ("Without spaCy", "components/without-spacy.md"),
-    "coref": ("Sequence models and coreference", "components/sequences-coreference.md"),
-    "events": ("Taggers and parsers", "components/taggers-parsers.md"),
     "llm": ("Language models", "components/language-models.md"),
     "pretrained": ("Scores without gold", "start/scores-without-gold.md"),
     "report": ("Commands", "reference/commands.md"),
     "review": ("Review queues", "guides/review.md"),
-    "sequence": ("Sequence models and coreference", "components/sequences-coreference.md"),
     "spark": ("In production", "guides/production.md"),
 }
 # The subject of a plug-in in words.
 TITLES = {
     "arrays": "`TagCalibrator`",
-    "coref": "Coreference",
-    "events": "`--unit`, whole sentences, samples of trees",
     "llm": "Answers of language models",
     "pretrained": "`pretrained`",
     "report": "Pages and pictures",
     "review": "`rank`, `audit`",
-    "sequence": "Sequence models",
     "spark": "Spark",
 }
 # Errors that users meet most: what to do.
@@ -61,7 +55,7 @@ COMMON = {
     "C030": "The data has no gold of this kind: give annotated data, or choose another component with `-C`.",
     "C050": "The pipeline cannot be loaded: check name and path; install its package; give `--code` for components of your own.",
     "C054": "The output exists: choose another path, or add `--force`.",
-    "C077": "Several calibrated components are possible: choose one with `--component` or `--attr`.",
+    "C077": "Several calibrated components are possible: choose one with `--component`.",
     "C081": "The file has texts, but this command needs gold: give `.spacy`, `.conllu` or the export of an annotation tool.",
     "C130": "The fit would make scores worse: give more gold, or let `--method auto` choose.",
     "C164": "Many gold labels are unknown to the component: map its labels with `--map`, or accept misses with `--allow-unknown`.",

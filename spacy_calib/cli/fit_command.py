@@ -236,7 +236,7 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores. C131: too little data for the sets."""
+    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
