@@ -141,7 +141,8 @@ class Chains:
     def sum_by_sequence(self, of_positions: Any) -> Floats:
         """Sum the values of each sequence's packed positions, shape (B,)."""
         n = len(self.packing.lengths)
-        return np.bincount(self.packing.owner, weights=of_positions, minlength=n) if n else np.zeros(0)
+        sums: Any = np.bincount(self.packing.owner, weights=of_positions, minlength=n) if n else np.zeros(0)
+        return sums
 
     def steps(self, labels: Ints) -> Ints:
         """Return each transition as previous label * K + label, in the order of `neighbours`. labels: Packed, shape (N,)."""
