@@ -201,6 +201,7 @@ WARNINGS = {
     "CW02": "[CW02] The pipe '{name}' gives no scores: {why}.",
     "CW03": "[CW03] {n} labels of component '{component}' were added after '{name}' was fitted; they use the pooled map.",
     "CW04": "[CW04] Component '{component}' was trained or replaced after '{name}' was fitted to it, so the scores of '{name}' are not calibrated; fit '{name}' again.",
+    "CW05": "[CW05] Entities that '{component}' did not set in this run get no score from '{name}': they were on the Doc before, or another component set them; give texts, or Docs without entities (nlp.make_doc).",
     "CW19": "[CW19] The source of pipe '{name}' does not list the labels {labels}, so their scores are not calibrated; add them to its labels.",
     "CW13": "[CW13] The pipe '{name}' was adapted to a single document, which cannot show how documents differ: how well its scores are calibrated on others is unknown; label more documents.",
     "CW14": "[CW14] {share} % of the words that the pipe '{name}' was adapted to are in documents that it was fitted on, so there is little new to learn; label texts of the new kind.",

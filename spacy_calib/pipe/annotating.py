@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -114,4 +115,12 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.warned_keys:
             self.warned_keys.add(key)
-            warnings.warn(self.messages[code].format(name=self.pipe.name, **values), stacklevel=3)
+            warnings.warn(self.messages[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` of the first line outside of this package and spaCy, for a warning by the calling function."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("spacy", "spacy_calib"):
+        level, frame = level + 1, frame.f_back
+    return level

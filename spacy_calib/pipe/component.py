@@ -43,7 +43,7 @@ from ..sources.mapped import MappedScores, with_map
 from ..types import Floats, Groups, Ints, Spans
 from .annotating import AnnotatingPipe, WarnOnce
 from .factory import PipeSettings
-from .lookup import ReadableDocs, Reading, SourceLookup, functions_in, words_of
+from .lookup import ReadableDocs, Reading, SourceLookup, functions_in, has_foreign_entities, words_of
 from .saved import load_part
 from .scorer import score_names
 from .state import FitInfo, PipeState
@@ -315,6 +315,8 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             return Reading()
         scores = readable.source.source.read(readable.source.component, readable.docs)
         self._check_component(readable)
+        if has_foreign_entities(readable, scores.spans):
+            self.warn("CW05", component=self.source.component)
         if self.source.sets_labels:
             self._find_labels(readable, scores)
         return Reading(readable.indices, self._calibrate(readable, scores), readable.top_labels)
