@@ -23,13 +23,13 @@ MESSAGES = {
     "C012": "The calibration data of pipe '{name}' needs '{given}', which is not installed; install the package that registers it.",
     # Labels and components
     "C020": "The labels of component '{component}' were removed or reordered after '{name}' was fitted ({detail}); load the pipeline with exclude=['{name}'], save it, and fit the saved one.",
-    "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them with --component.",
-    "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. If it writes scores on the Doc, name the source that reads them: --components.calib.source.@calib_sources spacy-calib.SpanScores.v1 (or TokenScores.v1, DocScores.v1).",
-    "C317": "The pipeline has no component '{component}'; of its components calib can read: {readable}. Name one of them with --component.",
+    "C021": "The pipeline has no component '{component}'; it has: {available}. Name one of them (--component).",
+    "C022": "Component '{component}' ({kind}) cannot be calibrated{why}; calib reads: {supported}; in this pipeline: {readable}. If it writes scores on the Doc, fit them with the source that reads them, SpanScores.v1, TokenScores.v1 or DocScores.v1 (--components.calib.source.@calib_sources spacy-calib.SpanScores.v1).",
+    "C317": "The pipeline has no component '{component}'; of its components calib can read: {readable}. Name one of them (--component).",
     "C318": "The pipeline has no component '{component}', and calib can read none of its components ({available}); it reads: {supported}.",
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' contain NaN or infinite values in the document that begins {text!r}, so nothing was calibrated; check the weights of the model.",
-    "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one (attr in the config, --attr on the command line).",
+    "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one, as attr in its config (--attr).",
     "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list).",
     "C028": "The pipe '{name}' comes before its source '{component}' in the pipeline; put it directly after it.",
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
@@ -44,24 +44,24 @@ MESSAGES = {
     "C262": "The probabilities of component '{component}' in doc.cats have {given} on the Doc that begins {text!r}, but must lie in [0, 1]; leave doc.cats as the component set it.",
     "C263": "None of the gold categories in the data ({unknown}) is a category of component '{component}' ({known}); check that the data and the model use the same categories, or map the component's to those of the data (--map LABEL=GOLD).",
     "C264": "The setting {setting} is for labels of tokens, but component '{component}' labels whole documents; leave {setting} out.",
-    "C265": "The pipe '{name}' calibrates '{component}', which labels {own}s, so it has no scores of {given}s; leave --unit out.",
+    "C265": "The pipe '{name}' calibrates '{component}', which labels {own}s, so it has no scores of {given}s; leave the unit out (--unit).",
     "C032": "Component '{component}' could score no document of the data: {why}.",
     "C033": "The model of component '{component}' describes a parser state by {given} tokens, but calib reads only models with {wanted} (as spaCy's TransitionBasedParser for ner); train it with one of those.",
     "C034": "Component '{component}' cannot be calibrated at its position in the pipeline: {why}.",
     # Names and arrays
     "C111": "The label {label!r} cannot be stored in a config, where '${{' begins a reference; give the label another name.",
-    "C112": "The attribute prefix '{attr}' cannot be used ({why}); give this pipe another one (attr in the config, --attr on the command line).",
-    "C113": "A calib pipe cannot be called {name!r} ({why}); give it another name (name in add_pipe, [components.NAME] in a config, --attr on the command line).",
+    "C112": "The attribute prefix '{attr}' cannot be used ({why}); give this pipe another one, as attr in its config (--attr).",
+    "C113": "A calib pipe cannot be called {name!r} ({why}); give it another name, as name in add_pipe or [components.NAME] in a config (--attr).",
     "C040": "The array at {where} has shape {given}, but must have shape {wanted}: one row per token, one column per label.",
     "C041": "The array at {where} contains {given}, but probabilities lie in [0, 1]; apply a softmax first.",
     # Gold files
-    "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is expected; give another --doc-key, or save the file with DocBin(store_user_data=True).",
+    "C160": "The Doc that begins {text!r} in {path} names no document: its user data has {given} under '{key}', but a text or a number is expected; give another key (--doc-key), or save the file with DocBin(store_user_data=True).",
     "C161": "{path} is not a CoNLL-U file that spaCy can read ({why}); {mend}.",
     "C166": "The rows of the array at {where} sum to {low} up to {high}, but the probabilities of a token must sum to 1; give a column for every label, or set subprobabilities = true in the source if small ones were left out (sums of at most 1).",
     "C167": "The setting labels names {path}, which is no list of labels ({why}); give a .json file with a list, or a .txt file with one label per line.",
     # Label schemes
     "C162": "The map {given} cannot be used ({why}); write PERSON=PER,GPE=LOC (component label = data label, with nothing after = if the data lack the label), or name a .json file with an object or a .tsv file with two columns.",
-    "C163": "The labels of this component are of the annotation {layer}, which has no label scheme, so they cannot be mapped; leave out --map.",
+    "C163": "The labels of this component are of the annotation {layer}, which has no label scheme, so they cannot be mapped; leave out the map (--map).",
     "C164": "{share} % of the gold labels are unknown to component '{component}' (mostly {unknown}; it knows {known}), which predicts {pairs}; map its labels to those of the data (`fit --map {map}`), or count them as misses (--allow-unknown).",
     "C165": "The map names '{label}', which is no label of component '{component}'; its labels are {known}.",
     # Command line
@@ -81,23 +81,23 @@ MESSAGES = {
     "C073": "{path} contains no texts; give a file or a folder of files that end in {suffixes}.",
     "C074": "Cannot read the texts in {path}: {why}; {wanted}.",
     "C075": "The pipe '{name}' gave {none} of the {n_docs} documents a score: {why}; check that the components it reads are enabled ([nlp] disabled in config.cfg), and that the documents are not empty.",
-    "C057": "A GPU (--gpu-id {gpu}) allows only one process, but --n-process {n_process} was given; leave out one of the two options.",
+    "C057": "A GPU (--gpu-id {gpu}) allows only one process, but {n_process} were given (--n-process {n_process}); leave out one of the two options.",
     "C060": "Cannot use GPU {gpu}: {why}",
     "C271": "The model of component '{component}' describes a parser state by {given} tokens, but calib reads only models with {wanted} (as spaCy's TransitionBasedParser for parser); train it with one of those.",
     "C272": "Option --event must be {wanted} for component '{component}', but '{given}' was given.",
     "C066": "Option {option} is for entity recognizers, but component '{component}' is a {kind}; leave it out.",
     "C067": "The pipeline {model} has nothing that `spacy calib fit` added; its components are: {available}. Name a calibrated pipeline.",
     "C062": "Cannot import the code in {path}: {why}",
-    "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is not registered; registered are: {names}. If it is your own function, give its file with --code.",
+    "C195": "The setting {setting} of the pipe must be a function of the registry {registry}, but {given!r} is not registered; registered are: {names}. If it is your own function, give its file (--code).",
     "C063": "The settings of the pipe cannot be used: {why}",
     "C170": "{option} is no setting of the pipe '{name}', which is being fitted; its settings begin with {prefix} (--attr names another pipe).",
     "C065": "The pipe '{name}' calibrates '{component}', which predicts no entities; calibrate one that does: `python -m spacy calib fit MODEL DATA OUTPUT --component ner`.",
     "C307": "No target was given; give --precision (share of the accepted entities that are right), --recall (share of the entity tokens that are flagged), or both.",
     "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it was not written; ask for less, give more gold, or add --allow-empty.",
     "C310": "The pipe '{name}' scores document categories (component '{component}'), but a cut-off for a recall needs the probability of being outside all entities; give --precision.",
-    "C308": "The pipe '{name}' has no probability that a token is outside all entities (component '{component}' computes none), which a cut-off for a recall needs; give --precision.",
+    "C308": "The pipe '{name}' has no probability that a token is outside all entities (component '{component}' computes none), which a cut-off for a recall needs; find cut-offs for a precision (--precision).",
     "C309": "The gold in {data} has no entity with a score, so the share of missed entities cannot be estimated; give gold with entities.",
-    "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them with --attr.",
+    "C068": "The pipeline has no fitted calib pipe with the prefix '{attr}'; its prefixes are: {available}. Name one of them (--attr).",
     "C077": "Several calib pipes are possible, {names}; choose one: {options}.",
     "C078": "The data has no gold annotation for any calibrated component ({available}); give data annotated for one of them.",
     "C081": "{path} contains texts, but no gold, which this command needs; give a .spacy or .conllu file, or the export of an annotation tool (.jsonl, .json).",
@@ -107,7 +107,7 @@ MESSAGES = {
     "C083": "There is no option {option}, but the pipe has a setting of this name; give {setting} VALUE.",
     "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, document and tokens, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
-    "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them with --component.",
+    "C079": "The pipeline has no fitted calib pipe for component '{component}'{owner}; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
     "C100": "The output {path} is inside the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
@@ -118,7 +118,7 @@ MESSAGES = {
     "C061": 'Plots need matplotlib, which is not installed; run `pip install "spacy-calib[plots]"`.',
     # Scores of other components
     "C200": "Component '{component}' is claimed by several sources: {sources}; choose one as \"@calib_sources\" of the pipe's source.",
-    "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file given with --code, or name "
+    "C281": "The extension {owner}._.{name} does not exist; register it ({owner}.set_extension) in the code of its component or in a file of user code (--code), or name "
     "another one in the source (score).",
     "C282": "The score at {where} of {what} is {given}, but must be a number in [0, 1], or None if there is none; correct what the component writes, or convert it with a function in the source (score).",
     "C283": "There are {given} scores at {where}, but {wanted} in the document that begins {text!r} are expected; write one for each, None if there is none.",
@@ -134,10 +134,10 @@ MESSAGES = {
     # Packages that are missing
     "C304": 'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib[parquet]"`.',
     # Labels and components
-    "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created (on the command line in a file given with --code).",
+    "C324": "Tokens have no extension '{name}'; register it with Token.set_extension before the pipeline is created, in a file of user code (--code).",
     "C340": "The source {source} cannot read component '{component}' ({kind}){why}; name another source, or leave it out.",
     # Gold data
-    "C482": "FITTED ON THE TRAINING DATA: {part} are in --train-data too, where the model is more confident than on any other text, so nothing was written; give held-out gold, or add --allow-seen.",
+    "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
     # Texts and score files
     "C440": '{path} needs pyarrow to be unpacked, which is not installed; run `pip install "spacy-calib[parquet]"`, or give it as .jsonl.gz.',
     "C441": "{path} has no column '{name}'; it has: {known}. Name the right one (--columns text=NAME,id=NAME), or rename it.",
@@ -187,12 +187,12 @@ MESSAGES = {
     # Context
     "C838": "The setting context names '{given}', which is part of a pretrained calibration and no setting; leave it out.",
     # Uses of scores
-    "C226": "An interval from labelled documents needs at least two of them, but --gold has {n} (counted by {by}); label another one, picked at random.",
+    "C226": "An interval from labelled documents needs at least two of them, but there are {n} (counted by {by}); label another one, picked at random.",
     # Slices and comparisons
     "C615": "Component '{component}' of {model} predicts {layer}, but that of {other} (--against) predicts {given}, so there is nothing to compare; give a pipeline whose component predicts the same.",
     "C616": "Component '{component}' of {model} and that of {other} (--against) share no label ({known}; {given}); compare pipelines that were trained on one label scheme, or fit one with --map.",
     "C617": "No token of the gold has a scored label of component '{component}' in both {model} and {other} (--against); give both the tokens of the gold (--gold-preproc).",
-    "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one --event.",
+    "C618": "{model} was fitted with the event '{event}' (what counts as a right {called}), but {other} (--against) with '{given}'; fit both with one event (`fit --event`).",
     # Uses of scores
 }
 
@@ -211,7 +211,7 @@ WARNINGS = {
     "CW56": "[CW56] Entries in {path} that are no labels are skipped: {names}.",
     "CW60": "[CW60] {n} of the {of} sentences in {path} have other words than their `# text` (the first: {text!r}), so the component reads words that nobody wrote; correct the file.",
     "CW61": "[CW61] {n} of the {of} records in {path} cannot be used and are skipped ({reasons}).",
-    "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with --merge-subtokens.",
+    "CW62": "[CW62] {share} % of the words in {path} are joined to the next one where the tokenizer sees one word (the first: {first!r}): contractions that `spacy convert` split make a text that nobody wrote; give the .conllu file itself, or convert it with `spacy convert --merge-subtokens`.",
     "CW63": "[CW63] The offsets in {path} are read as {reading}: only so its spans are on words ({n} spans differ from those by characters).",
     "CW65": "[CW65] The gold differs from component '{component}' in {errors} of {n} {unit}, although raw scores predict {expected} errors: either the component is strongly underconfident, or the gold was made from the output of the pipeline and scores fitted on it are too high; check how the gold was made.",
 }

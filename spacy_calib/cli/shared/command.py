@@ -143,9 +143,14 @@ def _with_flag(name: str, info: Any) -> Any:
 
 
 class CalibCommand(TyperCommand):
-    """A command whose help lists registered names. headings (Mapping): Heading in the help -> options; others come first."""
+    """A command whose help lists registered names.
+
+    headings (Mapping): Heading in the help -> options; others come first. more_options (Sequence[str]): Beginnings of options
+    that no parameter of the function declares.
+    """
 
     headings: Mapping[str, Sequence[str]] = {}
+    more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -198,6 +203,12 @@ class Command(Generic[P, R]):
         return read_parameters(self.run)
 
     @property
+    def options(self) -> set[str]:
+        """The long names of its options."""
+        words = (parameter.word for parameter in self.parameters)
+        return {*self.kind.more_options, *(word for word in words if word.startswith("--"))}
+
+    @property
     def help(self) -> str:
         """The docstring of the function up to its sections RETURNS and RAISES."""
         return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
@@ -206,7 +217,7 @@ class Command(Generic[P, R]):
         """Build the function that typer calls, with a parameter for each argument and option."""
 
         def run(ctx: typer.Context, **values: Any) -> None:
-            with user_errors():
+            with user_errors(self.options):
                 extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
                 result = self.run(**self.check_arguments(**values, **extra_options))
                 code = 0 if self.exit_code is None else self.exit_code(values, result)
