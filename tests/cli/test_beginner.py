@@ -150,7 +150,6 @@ def test_python_says_it_without_options(places):
             "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",
         ),
         (lambda: spacy_calib.fit(places["STOCK"], places["OTHERLABELS"], places["OUT"], component="ner"), "`fit --map "),
-        (lambda: spacy.load(places["STOCK"]).add_pipe("calib_ent"), "There is no factory 'calib_ent'"),
     ]:
         with pytest.raises(spacy_calib.CalibError) as error:
             call()
