@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from .conftest import calib, docs_in, refuses, save_docs
