@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ..doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ..errors import calib_error
 from ..pipe.pipeline import INLINE_FACTORIES, load_with_factories, open_model
 from .shared.command import argument, command
@@ -42,7 +43,7 @@ def stock(
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     stock_factories = {inline: factory for factory, inline in INLINE_FACTORIES.items()}
     stock_factory_of = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
-    calib_pipes = [name for name, factory in factory_of.items() if factory == "calib"]
+    calib_pipes = [name for name, factory in factory_of.items() if factory in (DEFAULT_ATTR, ENTITY_ATTR)]
     if not stock_factory_of and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +41,7 @@ from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
 from ..types import Floats, Groups, Ints, Spans
 from .factory import PipeSettings
-from .lookup import ReadableDocs, SourceLookup, read_words
+from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
 from .pipeline import facts, layer_of, note_meta
 from .saved import dump, load_part, read
 from .state import FitInfo, PipeState
@@ -129,7 +130,15 @@ class WarnOnce:
         key = f"{code}{values}"
         if key not in self.warned_keys:
             self.warned_keys.add(key)
-            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=3)
+            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` of the first line outside of this package and spaCy, for a warning by the calling function."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("spacy", "spacy_calib"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Calibrator(Pipe, PipeSettings):
@@ -277,6 +286,8 @@ class Calibrator(Pipe, PipeSettings):
             return None
         scores = readable.source.source.read(readable.source.component, readable.docs)
         self._check_component(readable)
+        if has_foreign_entities(readable, scores.spans):
+            self.warn("CW05", component=self.source.component)
         if self.source.sets_labels:
             self._find_labels(readable, scores)
         return self._calibrate(readable, scores)

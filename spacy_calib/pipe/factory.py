@@ -25,7 +25,6 @@ from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
 from ..doc.attributes import ENTITY_ATTR
-from ..errors import calib_error
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
@@ -122,21 +121,22 @@ def component_factory(name: str, where: str, settings: type, **meta: Any) -> Cal
 DEFAULT_CONFIG = default_config(PipeSettings)
 _TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores")]
 _SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
+_CALIB = ".pipe.component:Calibrator"
+# `requires` is of the default settings; `calibrating.note_meta` corrects it for each pipe.
 make_calib = component_factory(
-    "calib",
-    ".pipe.component:Calibrator",
-    PipeSettings,
-    assigns=["doc._.calib", *_TOKEN, *_SPAN],
-    requires=["token.tag"],  # of the default settings; `calibrating.note_meta` corrects it for each pipe
+    DEFAULT_ATTR, _CALIB, PipeSettings, assigns=["doc._.calib", *_TOKEN, *_SPAN], requires=["token.tag"]
 )
 
 
-def refuse_pipe_name(nlp: Language, name: str) -> Any:
-    """Refuse `add_pipe("calib_ent")`, since this is the name of a pipe, not of a factory. RAISES C085: always."""
-    raise calib_error("C085", name=ENTITY_ATTR)
+@dataclass(eq=False, repr=False, kw_only=True)
+class EntityPipeSettings(PipeSettings):
+    """Settings of a calib pipe of the entities of `ner`."""
+
+    attr: str = ENTITY_ATTR
+    source: Source = block("@calib_sources", "spacy-calib.Ner.v1", component="ner")
 
 
-Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
+make_calib_ent = component_factory(ENTITY_ATTR, _CALIB, EntityPipeSettings, assigns=_SPAN, requires=["doc.ents"])
 
 
 # The settings of spaCy's own factories: a saved config differs only by the name of the factory.

@@ -21,7 +21,8 @@ from ..errors import brief, calib_error
 from ..pairs.documents import DOCUMENT
 from ..sources.base import Source
 from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
-from ..types import Floats
+from ..sources.mapped import map_of
+from ..types import Floats, Spans
 from .state import PipeState
 
 if TYPE_CHECKING:
@@ -289,3 +290,16 @@ class ReadableDocs:
     hashes: list[Hashes] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     top_labels: TopLabels | None = None
+
+
+def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
+    """Return whether a Doc has entities that its recognizer did not set, of labels that get scores. spans (Spans | None): What the source read."""
+    if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
+        return False
+    read, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
+    first = 0
+    for doc in readable.docs:
+        if any((first + ent.start, first + ent.end) not in read for ent in doc.ents if names.get(ent.label_, ent.label_)):
+            return True
+        first += len(doc)
+    return False

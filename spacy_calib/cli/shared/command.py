@@ -55,7 +55,12 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
 
 
 class CalibCommand(TyperCommand):
-    """A command whose help lists registered names."""
+    """A command whose help lists registered names.
+
+    more_options (Sequence[str]): Beginnings of options that no parameter of the function declares.
+    """
+
+    more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -84,7 +89,8 @@ def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
     """Return what typer calls: the function with the annotations that typer reads, and errors as sentences."""
 
     def call(ctx: typer.Context, **values: Any) -> None:
-        with user_errors():
+        options = {flag for parameter in ctx.command.params for flag in parameter.opts}
+        with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
             check_values(ctx.command.params, values, words)
             more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
             run(**values, **more)

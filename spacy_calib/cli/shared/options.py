@@ -84,6 +84,8 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 class WithOverrides(CalibCommand):
     """A command that accepts dotted settings anywhere. Other unknown options stay an error, unlike in `spacy train`."""
 
+    more_options = ("--components",)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take `--components.calib.KEY VALUE` out of the arguments, and leave the other ones to typer."""
         plain_arguments, dotted_settings = split_overrides(args)
