@@ -67,6 +67,7 @@ WARNINGS = {
     "CW02": "No scores: enable the component that the pipe reads, and keep `calib` directly after it.",
     "CW03": "Labels were added after the fit: fit again.",
     "CW04": "The component was retrained or replaced: fit again.",
+    "CW05": "Entities were on the Doc before the recognizer ran: give texts, or Docs without entities.",
     "CW13": "Only one document was labelled: label more, and adapt again.",
     "CW14": "The labelled texts are texts of the fit: label new ones, and adapt again.",
     "CW19": "Labels are missing in the source: add them to its `labels`.",

@@ -26,7 +26,7 @@ PROJECTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         ["likelihood.json", "hinge.json", "ocr_sizes.png"],
     ),
     "np_ner": ("all", {"corpora": "np", "samples": 5, "rounds": 1, "options": "--run 1 --most 120"}, ["confidence.json"]),
-    "streusle_lsr": ("tok2vec", {"tok2vec_steps": 40}, ["table.json", "smce.png", "groups.png", "auto.json"]),
+    "streusle_lsr": ("tok2vec", {"tok2vec_steps": 101}, ["table.json", "smce.png", "groups.png", "auto.json"]),
 }
 
 NEED_CRFSUITE = ("ark_twpos", "hmm_crf", "np_ner")

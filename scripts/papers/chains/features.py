@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ def read_templates(features: str | Sequence[str]) -> tuple[Template, ...]:
 
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
     """Return the features of the tokens of some Docs, shape (n_tokens, n_templates). bounds: (start, end) of each Doc's chains."""
-    names: list[int | str] = sorted({name for template in templates for name, _ in template.parts})
+    names: list[Any] = sorted({name for template in templates for name, _ in template.parts})
     tables = [doc.to_array(names).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
     tokens = np.arange(len(table))

@@ -30,9 +30,9 @@ def encoder_of(config: Any) -> Model[list[Doc], list[Any]]:
     model = registry.resolve({"model": config["components"][name]["model"]})["model"]
     if name != "transformer":
         return model
-    from spacy_transformers.layers import trfs2arrays
+    from spacy_transformers.layers import split_trf_batch, trfs2arrays
 
-    return chain(model, trfs2arrays(reduce_mean(), 1.0))
+    return chain(model, split_trf_batch(), trfs2arrays(reduce_mean(), 1.0))
 
 
 @dataclass(eq=False)
@@ -88,8 +88,8 @@ class NeuralCrf:
         for name in _PARAMS:
             gradient: Any = ops.asarray(getattr(found.d_potentials, name), dtype="float32")
             self.weights.inc_grad(name, self.rate * gradient)
-        d_scores: list[Any] = [one.astype("float32") for one in found.d_scores]
-        backprop([ops.asarray(one) for one in d_scores])
+        d_scores: Any = found.d_scores
+        backprop([ops.asarray(one, dtype="float32") for one in d_scores])
 
     def potentials(self) -> Potentials:
         """Return the weights that do not depend on words."""
