@@ -18,6 +18,7 @@ from .shared.options import (
     ChosenComponent,
     Code,
     Force,
+    Format,
     GoldPreproc,
     GpuId,
     LabelMap,
@@ -26,6 +27,7 @@ from .shared.options import (
 )
 from .shared.outputs import Output
 from .shared.run import GoldRun
+from .shared.writing import print_json
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
@@ -43,6 +45,7 @@ def adapt(
     component: ChosenComponent = None,
     label_map: LabelMap = None,
     allow_unknown: AllowUnknown = False,
+    format: Format = "table",
     force: Force = False,
     gold_preproc: GoldPreproc = False,
     n_process: NProcess = 1,
@@ -77,5 +80,9 @@ def adapt(
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_adaptation(calib, calib.fit_info.adaptations[-1], output)
+        adaptation = calib.fit_info.adaptations[-1]
+        if format == "json":
+            print_json({"output": str(output), "pipe": calib.name, **adaptation})
+        else:
+            show_adaptation(calib, adaptation, output)
     return calib

@@ -23,6 +23,7 @@ from .shared.options import (
     Code,
     Components,
     Force,
+    Format,
     GoldPreproc,
     GpuId,
     LabelMap,
@@ -73,6 +74,7 @@ def fit(
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
     always: Annotated[bool, option("Write the new fit even if the calibration of the pipeline is better")] = False,
+    format: Format = "table",
     n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -118,7 +120,7 @@ def fit(
     write_pipeline(nlp, output, force)
     if not silent:
         gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
-        show_output(nlp, fits, output, {**gold_options, "--code": code})
+        show_output(nlp, fits, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
 

@@ -15,7 +15,7 @@ from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
 from ..shared.screen import inform, msg, shell_line
 from ..shared.which import names_with_gold
-from ..shared.writing import print_exact
+from ..shared.writing import print_exact, print_json
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
 from .fit_output import show_fit
 from .new_calib import block_to_fit, insert_calib, with_inline_recognizers
@@ -162,15 +162,29 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
 # What is printed
 
 
-def show_output(nlp: Language, fits: Sequence[ComponentFit], output: Path, gold_options: Mapping[str, Any]) -> None:
-    """Print the fits, and the next command.
+def show_output(
+    nlp: Language, fits: Sequence[ComponentFit], output: Path, format: str, gold_options: Mapping[str, Any]
+) -> None:
+    """Print the fits, as JSON or in words and with the next command.
 
     gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
     """
+    if format == "json":
+        states = [_state_of(nlp, component_fit) for component_fit in fits]
+        pipes = {state["pipe"]: state for state in states}
+        print_json({"output": str(output), **({"pipes": pipes} if len(pipes) > 1 else states[0])})
+        return
     for component_fit in fits:
         _show_fit(nlp, component_fit, output)
     msg.text("Next, evaluate it on GOLD that is not in this fit:")
     print_exact([f"{shell_line('evaluate', output, 'GOLD', options=gold_options)}\n"], json=False)
+
+
+def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
+    calib: Any = nlp.get_pipe(component_fit.name)
+    outcome = component_fit.outcome
+    comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
+    return {"pipe": calib.name, **calib.fit_info.state(), **comparison}
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:

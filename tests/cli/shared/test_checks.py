@@ -38,7 +38,7 @@ def whole_numbers() -> list[tuple[str, str]]:
 
 def test_the_options_are_found():
     options = {option for _, option in whole_numbers()}
-    assert options >= {"--seed", "--bins", "--groups", "--n-process", "--gpu-id"}
+    assert options >= {"--seed", "--groups", "--n-process", "--gpu-id"}
 
 
 def with_both(first: str, second: str) -> list[str]:

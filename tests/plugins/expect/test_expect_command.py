@@ -100,7 +100,7 @@ def test_a_pipeline_with_two_pipes_expects_something_of_both(two_pipes, entity_t
     outcome, result = run_expect(two_pipes, entity_test, tmp_path, "--check")
     assert outcome.text.index("Expected quality of tagger (tag)") < outcome.text.index("Expected quality of ner (ner)")
     assert (result["pipe"], list(result["others"]), result["skipped"]) == ("calib", ["calib_ent"], [])
-    _, alone = run_expect(two_pipes, entity_test, tmp_path, "--check", "--attr", "calib_ent")
+    _, alone = run_expect(two_pipes, entity_test, tmp_path, "--check", "-C", "calib_ent")
     assert "others" not in alone
     assert alone == result["others"]["calib_ent"]
     # Gold of tags alone: of entities there is nothing to check, and that is said.
@@ -142,7 +142,7 @@ def test_other_events_have_a_precision_alone(ner_model, entity_dev, entity_test,
     [
         (("--confidence", 1), "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given"),
         (("--confidence", 1e-17), "Option --confidence must be between 0.001 and 0.99999, but 1e-17 was given"),
-        (("--attr", "other"), "no fitted calib pipe with the prefix 'other'"),
+        (("-C", "other"), "no fitted calib pipe for the component or prefix 'other'"),
     ],
 )
 def test_bad_options_are_named(calibrated, test_file, options, sentence):
