@@ -169,13 +169,13 @@ def _array_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
     return write
 
 
-def to_csv(tasks: Iterable[Task], raw: bool = False) -> Iterator[str]:
-    """Yield the lines of a CSV table with a row for each task. raw (bool): Leave out the guards against formulas."""
+def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the lines of a CSV table with a row for each task."""
     tasks = iter(tasks)
     first = next(tasks, None)
     columns = _COLUMNS if first is None or first.audit_fields is None else (*_COLUMNS, *_AUDIT_COLUMNS)
     rows = (_csv_row(task, columns) for task in chain([] if first is None else [first], tasks))
-    yield from csv_lines(columns, rows, raw=raw)
+    yield from csv_lines(columns, rows)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
