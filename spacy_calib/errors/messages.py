@@ -30,7 +30,7 @@ MESSAGES = {
     "C023": "Component '{component}' has no labels or is not trained; train it before you calibrate it.",
     "C024": "The logits of component '{component}' contain NaN or infinite values in the document that begins {text!r}, so nothing was calibrated; check the weights of the model.",
     "C025": "The attribute prefix '{attr}' is already used by {owner}; give this pipe another one, as attr in its config (--attr).",
-    "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list).",
+    "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (`pretrained --list`).",
     "C028": "The pipe '{name}' comes before its source '{component}' in the pipeline; put it directly after it.",
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
     "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, or keep the raw scores with --method identity.",

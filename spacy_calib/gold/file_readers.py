@@ -35,7 +35,7 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 # Readers of annotated documents. A folder is read with the first of these that it has files for.
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
 # Readers of answers about texts.
-ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".json", ".jsonl.gz"), answered_docs)
+ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
 # First bytes of files that no reader can read -> what they are, and what to do.
 _UNPACK = "unpack it, and give what is in it"
 _UTF8 = "save it as UTF-8"

@@ -30,7 +30,7 @@ MISTAKES = [
     Mistake("fit GOLD STOCK OUT", "it is a file, and a pipeline is a folder: MODEL comes first, then DATA."),
     Mistake("evaluate GOLD GOLD", "Cannot load the pipeline 'GOLD': it is a file, and a pipeline is a folder"),
     Mistake("rank STOCK TEXTS", "no fitted calib pipe; it has: tok2vec, tagger, ner; with gold run `python -m spacy calib fit MODEL DATA OUTPUT`"),
-    Mistake("expect STOCK TEXTS", "without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (--list)"),
+    Mistake("expect STOCK TEXTS", "without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (`pretrained --list`)"),
     Mistake("adapt STOCK GOLD OUT", "The pipeline has no fitted calib pipe"),
     Mistake("pretrained STOCK OUT", "There is no pretrained calibration for any component of the pipeline"),
     Mistake("pretrained STOCK", "No pipeline and output folder were given; give both (`calib pretrained MODEL OUTPUT`), or --list."),
@@ -67,8 +67,7 @@ MISTAKES = [
     Mistake("evaluate BOTH GOLD -o page.txt", "Option --output must be a file that ends in .json"),
     Mistake("threshold ENTS GOLD", "No target was given; give --precision"),
     Mistake("threshold ENTS GOLD -p 90", "Option --precision must be between 0 and 1, but 90.0 was given."),
-    Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs for accepting entities; find them with `spacy calib threshold --precision`"),
-    Mistake("rank ENTS CSV", "CSV contains no texts; give a file or a folder of files that end in"),
+    Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs for accepting entities; find and save them with `spacy calib threshold --precision .9 --apply OUTPUT`"),
     Mistake("count BOTH TEXTS -q DOG", "No calib pipe of the pipeline knows the label 'DOG'"),
     Mistake("evaluate BOTH ENTITIES --silent -b 100000", "fewer than the 100000 bins"),
     # What goes on, and is said

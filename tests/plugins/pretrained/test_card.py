@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tracemalloc
@@ -169,14 +170,11 @@ def test_a_card_with_a_changed_byte_is_refused(copied, suffix, data):
     content = file.read_bytes()
     place = data.draw(st.integers(0, len(content) - 1))
     file.write_bytes(content[:place] + bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :])
-    try:
+    with contextlib.suppress(CalibError):
         changed = read_card(copied).data
         assert suffix == ".json"
         assert changed == json.loads(content)  # another white space
-    except CalibError as error:
-        assert error.code == "C831"  # noqa: PT017  (some changes are none)
-    finally:
-        file.write_bytes(content)
+    file.write_bytes(content)
     assert read_card(copied).name == "en_core_web_sm-ner"
 
 
