@@ -23,7 +23,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo docs-real printed notebooks test test-lowest lowest-python test-versions coverage docs reference lint release-check clean
+.PHONY: help demo docs-real printed test test-lowest lowest-python test-versions coverage docs reference lint release-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -50,9 +50,6 @@ test-versions: ## the quick tests with each of Python $(VERSIONS) that can be fo
 	[ -z "$$missing" ] || echo "Not found here, not tried: Python$$missing"; \
 	[ -z "$$failed" ] || { echo "Failed with Python$$failed"; exit 1; }
 
-notebooks: $(VENV)/test.stamp $(VENV)/docs.stamp ## run every cell of the notebooks, which are made of pages
-	$(VENV)/bin/python -m tests.docs.notebooks --run
-
 docs-real: $(VENV)/test.stamp ## what the pages say of real data, compared with what their commands print of it (SPACY_CALIB_DATA)
 	DOCS_REAL=all $(VENV)/bin/python -m pytest -q -ra tests/docs/test_real_pages.py
 
@@ -64,12 +61,10 @@ coverage: $(VENV)/coverage.stamp ## the whole suite, and which lines it runs: a 
 
 docs: $(VENV)/docs.stamp ## the site, in site/; a warning is an error
 	$(VENV)/bin/python scripts/docs_commands.py --check
-	$(VENV)/bin/python -m tests.docs.notebooks --check
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --quiet
 
-reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public, the notebooks
+reference: $(VENV)/docs.stamp ## write what of docs/ is made from the code: the commands, what is public
 	$(VENV)/bin/python scripts/docs_commands.py
-	$(VENV)/bin/python -m tests.docs.notebooks
 
 release-check: $(VENV)/release.stamp ## build what would be released, and run README.md with it on each of Python $(VERSIONS)
 	rm -rf dist

@@ -17,7 +17,7 @@ from spacy.training import Example
 
 UNITS = ("document", "chunk", "sentence")
 # Settings of `calib` pipes; a context is what `calib fit` adds by default.
-AUTO = {"selection": {"@calib_selections": "spacy-calib.Auto.v1"}}
+AUTO: dict[str, Any] = {"selection": {}}
 METHODS: dict[str, dict[str, Any]] = {
     "isotonic": {},
     "auto": AUTO,

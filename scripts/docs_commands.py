@@ -8,11 +8,11 @@ python scripts/docs_commands.py --check   end with 1 where a page is not what wo
 from __future__ import annotations
 
 import argparse
-import configparser
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,6 @@ from spacy_calib.cli import calib_cli, command_names, help_lines, load_command
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w.-]*\w)")
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-# Of these groups of setup.cfg the names are those that configs say.
-_IN_CONFIGS = re.compile(r"spacy_(factories|architectures|scorers|calib_(?!advice|commands|names|gold|outputs|view)\w+)")
 # The head of the page is written by hand; everything below this line of it is written here.
 MARK = "<!-- commands -->\n"
 NOTE = "<!-- Written by scripts/docs_commands.py (`make reference`): change the help of the command, not what is below. -->"
@@ -167,29 +165,23 @@ def _figures() -> str:
     return f"{_named(found)}, all but the last also with `_raw` at the end. Figures of entities begin with `calib_ent_`, those of other spans with `calib_span_`."
 
 
-def _entry_points() -> dict[str, str]:
-    """The groups of entry points in setup.cfg -> their lines."""
-    config = configparser.ConfigParser(delimiters=("=",))
-    config.optionxform = str  # type: ignore[assignment,method-assign]
-    config.read(ROOT / "setup.cfg", encoding="utf8")
-    return dict(config["options.entry_points"])
-
-
 def _groups() -> str:
+    """The groups of entry points by which other packages add something."""
+    from spacy_calib import cli
     from spacy_calib.gold import file_readers
+    from spacy_calib.plugins.pretrained import card
+    from spacy_calib.registry import REGISTERED
 
-    return _named([*(group for group in _entry_points() if group.startswith("spacy_calib_")), file_readers.ENTRY_POINTS])
+    return _named([*(f"spacy_{kind}" for kind in REGISTERED), *(module.ENTRY_POINTS for module in (file_readers, cli, card))])
 
 
 def _configs() -> str:
-    """What setup.cfg registers, group by group."""
-    rows = []
-    for group, text in _entry_points().items():
-        if _IN_CONFIGS.fullmatch(group):
-            rows.append(
-                f"- {group.removeprefix('spacy_')}: {_named(line.split(' = ')[0] for line in text.split(chr(10)) if line)}"
-            )
-    return "\n".join(rows)
+    """What this package registers, registry by registry."""
+    from spacy_calib.registry import REGISTERED
+
+    factories = [point.name for point in distribution("spacy-calib").entry_points if point.group == "spacy_factories"]
+    names = {"factories": factories, "scorers": ["spacy-calib.Scorer.v1"], **REGISTERED}
+    return "\n".join(f"- {kind}: {_named(entries)}" for kind, entries in names.items())
 
 
 def main() -> int:

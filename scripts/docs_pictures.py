@@ -1,7 +1,8 @@
-"""Pictures of the report and of `calib view`, on real data.
+"""Pictures of the report, of `calib view` and of `spacy_calib.render`, on real data.
 
     python scripts/docs_pictures.py report ./calibrated test.conllu
     python scripts/docs_pictures.py view ./calibrated
+    python scripts/docs_pictures.py render ./calibrated
 
 In a folder where the commands of docs/start/first-fit.md were run. They need Playwright and Debian's Chromium, as tests/browser does. What a picture says is written into it (PNG text `Description`):
 tests/docs/test_real_pages.py compares it with what the command says.
@@ -24,7 +25,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 VIEWED = "Time flies like an arrow but fruit flies like a banana. I saw her duck. ur gonna luv dis vid, lol"
 # From the top of the page to the end of its first diagram; the window, and how wide the picture is made of it.
-WIDTH, SHOWN, LAST = 900, 640, "#view-0 .diagram"
+WIDTH, SHOWN, LAST = 900, 640, "#view-0 > figure svg"
 
 
 @contextmanager
@@ -56,7 +57,6 @@ def report(model: str, data: Path) -> None:
         page = Path(folder) / "report.html"
         spacy_calib.report(model, data, page)
         shown.goto(page.resolve().as_uri())
-        shown.wait_for_selector("html[data-drawn=yes]")
         box = shown.locator(LAST).first.bounding_box()
         height = box["y"] + box["height"] + 12
         picture = shown.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
@@ -65,7 +65,7 @@ def report(model: str, data: Path) -> None:
 
 
 def view(model: str) -> None:
-    """The page of `calib view`, the second "flies" in focus."""
+    """The page of `calib view` with a text."""
     import threading
 
     import spacy
@@ -77,17 +77,26 @@ def view(model: str) -> None:
         thread.start()
         shown.goto(server.address)
         shown.fill("#text", VIEWED)
-        with shown.expect_response("**/show?0"):
-            shown.press("#text", "Control+Enter")
-        shown.wait_for_selector("body:not([aria-busy])")
-        shown.get_by_label("both, one").check()
-        shown.locator("#calibrated [data-score]", has_text="flies").nth(1).focus()
+        with shown.expect_navigation():
+            shown.click("button")
         save(shown.screenshot(full_page=True), VIEWED, DOCS / "view.png")
         server.shutdown()
         thread.join()
 
 
-PICTURES: dict[str, Callable[..., None]] = {"report": report, "view": view}
+def render(model: str) -> None:
+    """What `spacy_calib.render` shows of a Doc."""
+    import spacy
+
+    import spacy_calib
+
+    with browser(900) as shown:
+        html = spacy_calib.render(spacy.load(model)(VIEWED), page=True, jupyter=False)
+        shown.set_content(html or "")
+        save(shown.locator("figure").screenshot(), VIEWED, DOCS / "render.png")
+
+
+PICTURES: dict[str, Callable[..., None]] = {"report": report, "view": view, "render": render}
 
 
 def main() -> None:

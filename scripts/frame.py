@@ -154,8 +154,7 @@ def bare(gold: Doc, vocab: Any = None) -> Doc:
 
 def open_calibrated(model: str | Path) -> tuple[Any, Any]:
     """A calibrated pipeline and its first calib pipe. RAISES CalibError: it cannot be read, or has none."""
-    from spacy_calib.pipe.component import fitted_pipes
-    from spacy_calib.pipe.pipeline import check_readable, load_pipeline
+    from spacy_calib.pipe.pipeline import check_readable, fitted_pipes, load_pipeline
 
     nlp = load_pipeline(str(model))
     pipe = fitted_pipes(nlp)[0]

@@ -20,11 +20,11 @@ Importing this package imports spaCy, and creates its registries and the default
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import registry as _registry  # noqa: F401  (creates the registries)
 from .about import __version__
 from .doc.attributes import register
 from .doc.view import DocCalib
 from .errors import CalibError
+from .registry import registry as _registry  # noqa: F401  (adds the registries to spaCy's)
 
 if TYPE_CHECKING:
     from .cli.api import adapt, evaluate, fit

@@ -37,8 +37,11 @@ def figure_class() -> Any:
     return Figure
 
 
-def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
-    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates. RAISES C104: the PNG would be too large."""
+def picture_bytes(figure: Any, suffix: str, dpi: int = 150, text: bool = False) -> bytes:
+    """Return a figure as bytes of a ".png", ".svg" or ".pdf", without dates.
+
+    text (bool): Write letters in SVG as text in place of shapes. RAISES C104: the PNG would be too large.
+    """
     import io
 
     from matplotlib import rc_context
@@ -48,6 +51,6 @@ def picture_bytes(figure: Any, suffix: str, dpi: int = 150) -> bytes:
         raise calib_error("C104", width=f"{width:,}", height=f"{height:,}")
     buffer = io.BytesIO()
     metadata = _NO_TRACES[suffix]
-    with rc_context({"svg.hashsalt": "spacy-calib"}):
+    with rc_context({"svg.hashsalt": "spacy-calib", "svg.fonttype": "none" if text else "path"}):
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
     return buffer.getvalue()

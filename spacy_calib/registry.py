@@ -1,17 +1,208 @@
-"""Adds the registries of the package to `spacy.registry`."""
+"""What this package registers, the registries, and look-ups of their entries by short name.
+
+Other packages add to the registries by entry points of the groups `spacy_calib_sources`, `spacy_calib_recalibrators` and so on.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
 
-from spacy import util
+import catalogue
 
-from .calibration.registered import REGISTRIES
+from .errors import WARNINGS, calib_error
 
-registry: Any = util.registry
+if TYPE_CHECKING:
+    from .calibration.recalibrators import Recalibrator
+    from .calibration.scaling import Scaling
 
-for _name, _namespace in REGISTRIES.items():
-    if not hasattr(registry, _name):
-        setattr(registry, _name, _namespace)
+# Registry -> name in it -> where its object is, which is imported when it is asked for.
+REGISTERED = {
+    "calib_sources": {
+        "spacy-calib.Softmax.v1": ".sources.softmax:SoftmaxSource",
+        "spacy-calib.Ner.v1": ".sources.ner.source:NerSource",
+        "spacy-calib.Pos.v1": ".plugins.pretrained.parts_of_speech:PosSource",
+        "spacy-calib.Parser.v1": ".sources.parser.source:ParserSource",
+        "spacy-calib.Spancat.v1": ".sources.span_scores:SpancatSource",
+        "spacy-calib.EntityLinker.v1": ".plugins.links:EntityLinkerSource",
+        "spacy-calib.Textcat.v1": ".sources.unit_scores:TextcatSource",
+        "spacy-calib.DocTensor.v1": ".sources.left_scores:DocTensorSource",
+        "spacy-calib.SpanScores.v1": ".sources.span_scores:SpanScoresSource",
+        "spacy-calib.TokenScores.v1": ".sources.unit_scores:TokenScoresSource",
+        "spacy-calib.DocScores.v1": ".sources.unit_scores:DocScoresSource",
+    },
+    "calib_groupings": {
+        "spacy-calib.TFG.v1": ".calibration.grouping.tag_frequency:make_tag_frequency_grouping",
+        "spacy-calib.SCW.v1": ".calibration.grouping.fixed:make_shared_grouping",
+        "spacy-calib.OneVsRest.v1": ".calibration.grouping.fixed:make_one_vs_rest_grouping",
+        "spacy-calib.Mapping.v1": ".calibration.grouping.named:make_mapping_grouping",
+    },
+    "calib_scalings": {
+        "spacy-calib.TemperatureScaling.v1": ".calibration.scaling.log_linear:TemperatureScaling",
+        "spacy-calib.VectorScaling.v1": ".calibration.scaling.log_linear:VectorScaling",
+        "spacy-calib.MatrixScaling.v1": ".calibration.scaling.log_linear:MatrixScaling",
+    },
+    "calib_recalibrators": {
+        "spacy-calib.Identity.v1": ".calibration.recalibrators.identity:Identity",
+        "spacy-calib.Histogram.v1": ".calibration.recalibrators.binning:HistogramBinning",
+        "spacy-calib.Isotonic.v1": ".calibration.recalibrators.isotonic:IsotonicRegression",
+        "spacy-calib.ScalingBinning.v1": ".calibration.recalibrators.binning:ScalingBinning",
+        "spacy-calib.Temperature.v1": ".calibration.recalibrators.logistic:Temperature",
+        "spacy-calib.Platt.v1": ".calibration.recalibrators.logistic:Platt",
+        "spacy-calib.Beta.v1": ".calibration.recalibrators.logistic:Beta",
+    },
+    "calib_contexts": {
+        "spacy-calib.EntityEvidence.v1": ".plugins.pretrained.evidence:EntityEvidence",
+        "spacy-calib.EntityMap.v1": ".plugins.pretrained.evidence:EntityMap",
+        "spacy-calib.GatedContext.v1": ".plugins.pretrained.gate:GatedContext",
+        "spacy-calib.Context.v1": ".pipe.registered:make_context",
+        "spacy-calib.FurtherScores.v1": ".pipe.registered:make_further_scores",
+    },
+    "calib_metrics": {
+        "spacy-calib.CalibrationError.v1": ".metrics.calibration_errors:CalibrationError",
+        "spacy-calib.DebiasedCalibrationError.v1": ".metrics.calibration_errors:DebiasedCalibrationError",
+        "spacy-calib.Brier.v1": ".metrics.proper:Brier",
+        "spacy-calib.LogLoss.v1": ".metrics.proper:LogLoss",
+        "spacy-calib.SmoothCalibrationError.v1": ".metrics.smooth_error:SmoothCalibrationError",
+    },
+}
+# The prefix of the registered names of this package.
+OURS = "spacy-calib."
+_NAMES = (
+    "calib_sources", "calib_scores", "calib_groupings", "calib_scalings", "calib_recalibrators", "calib_contexts",
+    "calib_metrics", "calib_keys", "calib_asks",
+)  # fmt: skip
 
-__all__ = ["registry"]
+
+@cache
+def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of all packages; cached, since the search takes time."""
+    return tuple(entry_points(group=group))
+
+
+def load_point(point: EntryPoint, thing: str) -> Any:
+    """Import the object of an entry point. thing (str): What it is, for the message. RAISES C105: it cannot be imported."""
+    try:
+        return point.load()
+    except Exception as error:  # whatever the module of another package raises
+        raise calib_error("C105", thing=thing, value=point.value, why=f"{type(error).__name__}: {error}") from None
+
+
+class Registry(catalogue.Registry):
+    """A registry that leaves out entries that cannot be imported, with a warning.
+
+    places (dict): Name -> "module:object" of the entries of this package, which are imported when they are asked for.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(("spacy", name), entry_points=True)
+        self.places = REGISTERED.get(name, {})
+
+    def get_entry_points(self) -> dict[str, Any]:
+        loaded_by_name = {name: self.get_entry_point(name) for name in self.places}
+        for point in entry_points_of(self.entry_point_namespace):
+            try:
+                loaded_by_name[point.name] = point.load()
+            except Exception as error:  # whatever the module of another package raises
+                _warn_once(point.name, self.namespace[-1], repr(error))
+        return loaded_by_name
+
+    def get_entry_point(self, name: str, default: Any = None) -> Any:
+        """Load a registered object. RAISES C500: it cannot be imported."""
+        if name in self.places:
+            module, _, entry = self.places[name].partition(":")
+            return getattr(import_module(module, __package__.partition(".")[0]), entry)
+        try:
+            return super().get_entry_point(name, default)
+        except Exception as error:
+            raise calib_error("C500", given=name, registry=self.namespace[-1], why=repr(error)) from error
+
+
+# spaCy's registry.create would use thinc's namespace, and with it another entry point group.
+REGISTRIES = {name: Registry(name) for name in _NAMES}
+
+
+@cache
+def _warn_once(name: str, registry: str, why: str) -> None:
+    """Warn, once for each entry, that it cannot be used."""
+    warnings.warn(WARNINGS["CW40"].format(given=name, registry=registry, why=why), stacklevel=3)
+
+
+# id of a function, which need not be hashable -> (the function, which keeps the id; its prototype, None if it needs arguments).
+_PROTOTYPES: dict[int, tuple[Any, Any]] = {}
+
+
+def prototypes(name: str) -> dict[str, Any]:
+    """Return registered name -> object made by its function without arguments, for the functions that need none.
+
+    Each is made once, as that takes long, and must not be changed. A function that fails gives a warning.
+    """
+    prototypes_by_name = {}
+    for key, function in sorted(REGISTRIES[name].get_all().items()):
+        try:
+            if id(function) not in _PROTOTYPES:
+                _PROTOTYPES[id(function)] = function, (function() if _needs_no_arguments(function) else None)
+        except Exception as error:  # whatever a registered function raises
+            _warn_once(key, name, repr(error))
+            continue
+        if (prototype := _PROTOTYPES[id(function)][1]) is not None:
+            prototypes_by_name[key] = prototype
+    return prototypes_by_name
+
+
+def _needs_no_arguments(function: Any) -> bool:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(function).parameters.values()
+    return all(parameter.default is not inspect.Parameter.empty or parameter.kind not in kinds for parameter in parameters)
+
+
+def registered_maker(kind: str, name: str) -> Callable[..., Any] | None:
+    """Return the registered function of a name, or None. kind (str): "@calib_scalings". RAISES C500: it cannot be imported."""
+    registry = REGISTRIES[kind.removeprefix("@")]
+    return registry.get(name) if name in registry else None
+
+
+def by_short(name: str) -> dict[str, Any]:
+    """Return short name (or registered name, if it has none) -> prototype.
+
+    name (str): Of the registry, "calib_metrics". RAISES C185: two have one short name.
+    """
+    by_name: dict[str, Any] = {}
+    owner: dict[str, str] = {}
+    # Entries of this package come first.
+    entries = sorted(prototypes(name).items(), key=lambda entry: not entry[0].startswith(OURS))
+    for key, prototype in entries:
+        # A function that returns an object of another entry's class does not get the short name of that class.
+        own_fields = {**vars(type(prototype)), **getattr(prototype, "__dict__", {})}  # without inherited names
+        short = (own_fields.get("short", "") if getattr(prototype, "registered", key) == key else "") or key
+        if short in by_name:
+            raise calib_error("C185", short=short, registry=name, first=owner[short], second=key)
+        by_name[short], owner[short] = prototype, key
+    return by_name
+
+
+def recalibrators() -> dict[str, Recalibrator]:
+    """Return short name -> prototype, fewest parameters first. RAISES C185: two have one short name."""
+    return dict(sorted(by_short("calib_recalibrators").items(), key=lambda item: (item[1].n_parameters, item[0])))
+
+
+def scalings() -> dict[str, Scaling]:
+    """Return short name -> prototype, slowest growth with the number of tags first. RAISES C185: two have one short name."""
+    return dict(sorted(by_short("calib_scalings").items(), key=lambda item: item[1].growth))
+
+
+def __getattr__(name: str) -> Any:
+    """Return spaCy's `registry` with these registries; only who asks for it needs spaCy."""
+    if name != "registry":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from spacy.util import registry
+
+    for key, namespace in REGISTRIES.items():
+        if not hasattr(registry, key):
+            setattr(registry, key, namespace)
+    return registry

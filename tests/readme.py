@@ -70,7 +70,6 @@ def _run(command: list[str], folder: Path, python: Path) -> str:
     """RETURNS (str): What the command prints. RAISES AssertionError: It fails."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
-    environment["PYTHONPATH"] = str(ROOT / "tests" / "alone")
     done = subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf8"
     )

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_calib.calibration.registered import REGISTRIES
+from spacy_calib.registry import REGISTERED, registry
 
 ROOT = Path(__file__).parents[1]
-GROUPS = ("spacy_factories", "spacy_scorers", *(f"spacy_{name}" for name in REGISTRIES))
+GROUPS = ("spacy_factories", "spacy_scorers")
 # Extras that are installed with the lowest versions too.
 EXTRAS = ("plots",)
 
@@ -57,9 +57,12 @@ def test_registered_functions_have_annotations_that_every_confection_can_read():
     """The confection of spaCy before 3.8.12 looks up no names in annotations that are strings, which `from __future__ import annotations`
     makes of all: `field "scaling" not yet prepared so type is still a ForwardRef`.
     """
-    entries = [entry for group in GROUPS for entry in entry_points(group=group) if entry.module.startswith("spacy_calib.")]
+    entries = [
+        point.load() for group in GROUPS for point in entry_points(group=group) if point.module.startswith("spacy_calib.")
+    ]
+    entries += [getattr(registry, kind).get(name) for kind, names in REGISTERED.items() for name in names]
     assert len(entries) >= 30
     for entry in entries:
-        for parameter in inspect.signature(entry.load()).parameters.values():
+        for parameter in inspect.signature(entry).parameters.values():
             if isinstance(parameter.annotation, str):
                 assert eval(parameter.annotation, {}) is not None, entry  # a NameError is the fault

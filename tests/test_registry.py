@@ -1,4 +1,4 @@
-"""Every entry point of the distribution resolves, and the registries exist wherever spaCy loads our factory."""
+"""Every entry point and every registered name resolves, and the registries exist wherever spaCy loads our factory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_calib.calibration.registered import REGISTRIES
-from spacy_calib.registry import registry
+from spacy_calib.registry import REGISTERED, REGISTRIES, registry
 from tests.forked import alone
 from tests.looping import each
 from tests.pipe.pipelines import auto
@@ -21,9 +20,8 @@ from tests.pipe.pipelines import auto
 DISTRIBUTION = "spacy-calib"
 ENTRY_POINTS = sorted(importlib.metadata.distribution(DISTRIBUTION).entry_points, key=lambda point: (point.group, point.name))
 OUR_REGISTRIES = sorted(REGISTRIES)
-# What other packages add elsewhere than in a registry: folders of cards, commands.
-NO_REGISTRIES = ("spacy_calib_pretrained", "spacy_calib_commands")
-REGISTERED = [point for point in ENTRY_POINTS if point.name.startswith("spacy-calib.")]
+# (registry, name) of everything in the table.
+NAMES = [(kind, name) for kind, places in REGISTERED.items() for name in places]
 
 
 @each(ENTRY_POINTS)
@@ -42,30 +40,26 @@ def test_entry_point_resolves(point):
     ],
 )
 def test_everything_registered_has_a_row_in_its_family_test(kind, family):
-    names = {point.name for point in ENTRY_POINTS if point.group == f"spacy_calib_{kind}"}
-    assert names == {case[0] for case in importlib.import_module(f"tests.{family}").CASES}
+    assert set(REGISTERED[f"calib_{kind}"]) == {case[0] for case in importlib.import_module(f"tests.{family}").CASES}
 
 
-@each(REGISTERED)
-def test_registered_function_says_its_name_and_has_a_versioned_one(point):
-    function = point.load()
-    assert point.name.rsplit(".v", 1)[1].isdigit()
+@each(NAMES)
+def test_registered_function_says_its_name_and_has_a_versioned_one(entry):
+    kind, name = entry
+    function = getattr(registry, kind).get(name)
+    assert name.rsplit(".v", 1)[1].isdigit()
     if inspect.isclass(function):
-        assert getattr(function, "registered", point.name) == point.name
+        assert getattr(function, "registered", name) == name
     else:
-        assert f"Registered as {point.name}." in (inspect.getdoc(function) or "")
+        assert f"Registered as {name}." in (inspect.getdoc(function) or "")
         assert function.__name__.startswith("make_")
 
 
-@each([point for point in ENTRY_POINTS if point.group.startswith("spacy_calib_") and point.group not in NO_REGISTRIES])
-def test_registry_gives_the_function_of_the_entry_point(point):
-    assert getattr(registry, point.group.removeprefix("spacy_")).get(point.name) is point.load()
-
-
-@each(REGISTERED)
-def test_every_argument_of_a_registered_function_is_annotated(point):
+@each(NAMES)
+def test_every_argument_of_a_registered_function_is_annotated(entry):
     # The signature is the schema by which a config is checked.
-    for parameter in inspect.signature(point.load()).parameters.values():
+    kind, name = entry
+    for parameter in inspect.signature(getattr(registry, kind).get(name)).parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, parameter.name
 
 

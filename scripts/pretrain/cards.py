@@ -23,7 +23,7 @@ from spacy_calib.gold.reading import from_files
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.pipe.fitting import map_labels
-from spacy_calib.plugins.pretrained.card import CUTOFFS, FORMAT, card_folder, lowest_cutoff
+from spacy_calib.plugins.pretrained.card import CUTOFFS, FORMAT, card_folder, lowest_cutoff, with_checksum
 from spacy_calib.plugins.pretrained.evidence import EntityEvidence
 from spacy_calib.plugins.pretrained.matching import probe, read_evidence, run_upstream
 from spacy_calib.sources.find import fingerprint
@@ -50,7 +50,7 @@ def write(card: Mapping[str, Any], state: Mapping[str, Any] | None = None, folde
     place.mkdir(parents=True, exist_ok=True)
     if state is not None:
         (place / str(card["parameters"])).write_bytes(zlib.compress(pack(_small(dict(state)), FORMAT), 9))
-    text = json.dumps(_rounded(card), indent=1, ensure_ascii=False)
+    text = json.dumps(with_checksum(_rounded(card), place), indent=1, ensure_ascii=False)
     text = re.sub(r"\[([\d\s,]+)\]", lambda numbers: f"[{' '.join(numbers[1].split())}]", text)  # counts in one line
     (place / f"{card['name']}.json").write_text(f"{text}\n", encoding="utf8")
 

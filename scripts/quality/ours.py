@@ -23,12 +23,13 @@ from spacy_calib.calibration.recalibrators import (
     Temperature,
 )
 from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, Scaling, TemperatureScaling, VectorScaling
+from spacy_calib.calibration.selector import make_selector
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.calibration.token_fit import CalibrationPlan, FitData, LearnContext, fit_tokens
 from spacy_calib.calibration.tokens import TokenCalibration
 from spacy_calib.context.fit import fit_token_context
 from spacy_calib.pairs.build import LogitScores, pair_up
-from spacy_calib.pipe.registered import make_context, make_selector
+from spacy_calib.pipe.registered import make_context
 from spacy_calib.types import Floats, Grouping, Groups, Ints, Pairs
 
 PAPER = ("histogram", "isotonic", "scaling binning")

@@ -1,4 +1,4 @@
-"""The results of the quality benchmark: a part of docs/research/tags.md; quality.csv, a row for each method on each data set, or why it
+"""The results of the quality benchmark: a part of docs/evidence.md; quality.csv, a row for each method on each data set, or why it
 failed; quality.jsonl, all figures.
 """
 
@@ -23,7 +23,7 @@ def write(result: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "quality.jsonl").write_text(json_lines(rounded(result)), encoding="utf8")
     (folder / "quality.csv").write_text(table(result), encoding="utf8", newline="")
-    if (page := folder / "research" / "tags.md").exists():
+    if (page := folder / "evidence.md").exists():
         replace_part(page, "quality", markdown(result))
 
 

@@ -43,7 +43,7 @@ TEXT = "the old dog saw Jordan in New York ."
 WHEN_LOADED = ("C010", "C011", "C012", "C335", "C336", "C298", "C299")
 # spaCy reads and runs these components: commands make sentences of its exceptions.
 SPACYS = ("calib_ner", "calib_beam_ner", "calib_parser")
-FACTORIES = ("calib", "calib_event", "calib_crf", "calib_hmm", "calib_online", "calib_crfsuite", "calib_coref", *SPACYS)
+FACTORIES = ("calib", *SPACYS)
 # Longer than any sentence with the lists of what is allowed in it, and shorter than any with a state in it.
 LONGEST = 400
 VALUES: list[Any] = [
@@ -54,7 +54,7 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 # Registered names, so that a part is taken for another one.
 NAMES = [f"spacy-calib.{name}.v1" for name in ("Identity", "Isotonic", "Histogram", "Platt", "Beta", "ScalingBinning",
-         "TagOffsets", "MatrixScaling", "VectorScaling", "TemperatureScaling", "ConformalSets", "None")]  # fmt: skip
+         "MatrixScaling", "VectorScaling", "TemperatureScaling", "None")]  # fmt: skip
 
 
 def places(tree: Any) -> Iterator[tuple[Any, Any]]:

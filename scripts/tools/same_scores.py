@@ -1,19 +1,21 @@
-"""Fit six pipelines and keep every score on their test data, and every number of `evaluate`, to compare two versions of the code.
+"""Calibrate seven pipelines and keep every score on their test data, and every number of `evaluate`, to compare two versions of the code.
 
     SPACY_CALIB_DATA=../shared/data python scripts/tools/same_scores.py scores before.npz
     python scripts/tools/same_scores.py compare before.npz after.npz
 
-Each pipeline is calibrated by `python -m spacy calib fit` with its defaults on one held-out set; `--fit-option` adds options to all of them.
+Five are calibrated by `python -m spacy calib fit` with its defaults on one held-out set; `--fit-option` adds options to all of them.
 - ewt: the stock tagger of en_core_web_sm, UD English EWT dev to test.
 - wikineural: a recognizer of 400 steps, WikiNEuRal dev to a fifth of test.
 - polarity: spaCy's textcat (a bag of words), film review snippets, dev to test.
 - parser: a parser of 300 steps over EWT, dev to test.
 - streusle: a tagger of 400 steps over STREUSLE's lextags, dev to test.
-- lsr: a conditional random field of 150 steps over the same lextags.
+Two are the tagger and the recognizer of en_core_web_sm calibrated by `python -m spacy calib pretrained`:
+- pretrained-tagger: UD English EWT test.
+- pretrained-ner: the entities of Universal NER in the same texts.
 The pipelines are trained once, in one thread with seed 0, into --cache: both versions have to read the same ones.
 
 `compare` prints the number of scores and the largest difference of each set, raw and calibrated, and ends with exit code 1 where one is above
---tolerance or where two files hold other scores.
+--tolerance or where two files hold other scores. Numbers of `evaluate` are compared by key; keys of one file alone are listed.
 """
 
 from __future__ import annotations
@@ -36,13 +38,13 @@ from spacy.vocab import Vocab
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what scripts share
 
 from frame import MODEL, ROOT, bare, data_lines, default_cache, docs_in, head, row, say
+from pretrain.sources import uner
 from quality import readers
 from quality.models import ONE_THREAD, trained, write_docs
 from quality.readers import Documents
 
 from spacy_calib.types import Floats
 
-STREUSLE_CONFIG = ROOT / "configs" / "streusle_lsr" / "tok2vec.cfg"
 PARSER_CONFIG = ROOT / "configs" / "train_parser.cfg"
 
 
@@ -51,12 +53,12 @@ class ScoredSet:
     """A pipeline with the data to fit and to test.
 
     component (str): What is calibrated. model (Callable): Cache -> its package or folder.
-    fit, test (Callable): Folder -> a .spacy file in it.
+    fit, test (Callable): Folder -> a gold file in it; without fit, the component has a pretrained card.
     """
 
     component: str
     model: Callable[[Path], str | Path]
-    fit: Callable[[Path], Path]
+    fit: Callable[[Path], Path] | None
     test: Callable[[Path], Path]
 
 
@@ -97,31 +99,8 @@ def read_conllu(split: str) -> Callable[[Path], Path]:
     return write
 
 
-def train_once(folder: Path, config: Path, overrides: dict[str, Any]) -> Path:
-    """The best pipeline of `spacy train` with this config in one thread, trained if it is not in the folder yet."""
-    best = folder / "model-best"
-    if not best.exists():
-        say(f"Training into {folder} ...")
-        options = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
-        command = [sys.executable, "-m", "spacy", "train", str(config), "--output", str(folder), *options]
-        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, **ONE_THREAD})
-    return best
-
-
-def trained_field(cache: Path) -> Path:
-    """A conditional random field over STREUSLE's lextags."""
-    folder = cache / "same_scores" / "lsr"
-    folder.mkdir(parents=True, exist_ok=True)
-    train, check = readers.hold_out(readers.streusle("train"))
-    write_docs(train, folder / "train.spacy")
-    write_docs(check, folder / "check.spacy")
-    overrides = {"paths.train": folder / "train.spacy", "paths.dev": folder / "check.spacy", "nlp.pipeline": '["tok2vec", "calib_crf"]',
-                 "training.max_steps": 150, "training.eval_frequency": 150}  # fmt: skip
-    return train_once(folder, STREUSLE_CONFIG, overrides)
-
-
 def trained_parser(cache: Path) -> Path:
-    """A parser over EWT train."""
+    """A parser over EWT train, in one thread, trained if it is not in the folder yet."""
     folder = cache / "same_scores" / "parser"
     folder.mkdir(parents=True, exist_ok=True)
     for split in ("train", "dev"):
@@ -129,12 +108,18 @@ def trained_parser(cache: Path) -> Path:
             command = [sys.executable, "-m", "spacy", "convert", str(read_conllu(split)(folder)), str(folder), "-n", "10"]
             subprocess.run(command, check=True, stdout=sys.stderr)
     overrides = {"paths.train": folder / "train.spacy", "paths.dev": folder / "dev.spacy", "training.max_steps": 300, "training.eval_frequency": 300}  # fmt: skip
-    return train_once(folder, PARSER_CONFIG, overrides)
+    best = folder / "model-best"
+    if not best.exists():
+        say(f"Training into {folder} ...")
+        options = [part for name, value in overrides.items() for part in (f"--{name}", str(value))]
+        command = [sys.executable, "-m", "spacy", "train", str(PARSER_CONFIG), "--output", str(folder), *options]
+        subprocess.run(command, check=True, stdout=sys.stderr, env={**os.environ, **ONE_THREAD})
+    return best
 
 
 def trained_textcat(cache: Path) -> Path:
     """spaCy's textcat over the snippets of train, five epochs."""
-    from polarity_table import SPLITS, read, train_textcat
+    from papers.polarity_table import SPLITS, read, train_textcat
 
     folder = cache / "same_scores" / "textcat"
     if not folder.exists():
@@ -159,11 +144,9 @@ SETS = {
         read_sentences(lambda: readers.streusle("dev"), "dev"),
         read_sentences(lambda: readers.streusle("test"), "test"),
     ),
-    "lsr": ScoredSet(
-        "calib_crf",
-        trained_field,
-        read_sentences(lambda: readers.streusle("dev"), "dev"),
-        read_sentences(lambda: readers.streusle("test"), "test"),
+    "pretrained-tagger": ScoredSet("tagger", lambda cache: MODEL, None, read_conllu("test")),
+    "pretrained-ner": ScoredSet(
+        "ner", lambda cache: MODEL, None, read_sentences(lambda: uner("uner_english_ewt", "test"), "test")
     ),
 }
 
@@ -217,15 +200,17 @@ def save_scores(output: Path, names: Sequence[str], cache: Path, fit_options: Se
     for name in names:
         chosen, folder = SETS[name], cache / "same_scores" / "data" / name
         folder.mkdir(parents=True, exist_ok=True)
-        model, fit, test = chosen.model(cache), chosen.fit(folder), chosen.test(folder)
+        model, test = chosen.model(cache), chosen.test(folder)
         calibrated = output.with_suffix("") / name
         calibrated.parent.mkdir(parents=True, exist_ok=True)
-        options = ["--component", chosen.component, "--force", "--silent", *fit_options]
-        command = [sys.executable, "-m", "spacy", "calib", "fit", str(model), str(fit), str(calibrated), *options]
+        words = ["pretrained", model] if chosen.fit is None else ["fit", model, chosen.fit(folder)]
+        options = ["--component", chosen.component, "--force", "--silent", *(fit_options if chosen.fit else ())]
+        command = [sys.executable, "-m", "spacy", "calib", *map(str, words), str(calibrated), *options]
         subprocess.run(command, check=True, stdout=sys.stderr)
         arrays |= {f"{name}/{key}": values for key, values in scores_of(calibrated, test).items()}
         numbers = evaluated_numbers(calibrated, test)
-        arrays[f"{name}/evaluate"] = np.array([numbers[path] for path in sorted(numbers)])
+        arrays[f"{name}/evaluate"] = np.array(list(numbers.values()))
+        arrays[f"{name}/keys"] = np.array(list(numbers))
         say(
             f"{name}: {len(numbers)} numbers of evaluate, {len(arrays[f'{name}/raw']):,} scores of labels, {len(arrays[f'{name}/span_raw']):,} of spans"
         )
@@ -235,10 +220,15 @@ def save_scores(output: Path, names: Sequence[str], cache: Path, fit_options: Se
 def compare(before: Path, after: Path, tolerance: float) -> int:
     """Print the largest differences. RETURNS (int): 1 where one is above the tolerance or the files hold other scores, else 0."""
     with np.load(before) as old, np.load(after) as new:
-        different = sorted(set(old.files) ^ set(new.files))
+        different, keys = sorted(set(old.files) ^ set(new.files)), []
         head("| scores | number | mean before | mean after | largest difference |")
-        for name in sorted(set(old.files) & set(new.files)):
+        for name in sorted(name for name in set(old.files) & set(new.files) if not name.endswith("/keys")):
             a, b = old[name], new[name]
+            if name.endswith("/evaluate"):
+                paths = [file[name.replace("/evaluate", "/keys")].tolist() for file in (old, new)]
+                keys += [f"{name}{path}" for path in sorted(set(paths[0]) ^ set(paths[1]))]
+                common = sorted(set(paths[0]) & set(paths[1]))
+                a, b = (values[[own.index(path) for path in common]] for values, own in zip((a, b), paths, strict=True))
             if a.shape != b.shape:
                 different.append(name)
                 row(name, f"{len(a):,} and {len(b):,}", "-", "-", "-")
@@ -246,6 +236,8 @@ def compare(before: Path, after: Path, tolerance: float) -> int:
                 gap = float(np.abs(a - b).max())
                 different += [name] * (gap > tolerance)
                 row(name, f"{len(a):,}", f"{a.mean():.6f}", f"{b.mean():.6f}", f"{gap:.1e}")
+    if keys:
+        print(f"\nKeys of one of them alone: {', '.join(keys)}")
     if different:
         print(f"\nDifferent: {', '.join(different)}")
     return int(bool(different))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDX, ORTH
+from spacy.attrs import IDX, LENGTH
 from spacy.pipeline import EntityLinker
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 # Numbers, because `Doc.to_array` is slower by name.
-_POSITION_ATTRS = [IDX, ORTH]
+_POSITION_ATTRS = [IDX, LENGTH]
 # Keys of span groups on gold Docs with rejected answers, by the component's labels: spans, labels of tokens, categories (of the whole
 # Doc), identities of entities. If a Doc has such a group, even an empty one, only accepted and rejected labels are known.
 REJECTED = "calib_rejected"
@@ -85,7 +85,7 @@ class Annotation(ABC):
         return len(doc)
 
     def unit_positions(self, doc: Doc) -> Hashes:
-        """Return character offset and hash of the text of each unit, shape (n_units, 2)."""
+        """Return first character and number of characters of each unit, shape (n_units, 2)."""
         return cast(Hashes, doc.to_array(_POSITION_ATTRS))
 
     def partner(self, token: Token) -> Token | None:

@@ -46,7 +46,7 @@ class DocumentAnnotation(Annotation):
         return min(1, len(doc))
 
     def unit_positions(self, doc: Doc) -> Hashes:
-        return np.array([[0, get_string_id(doc.text)]], dtype=np.uint64)[: self.n_units(doc)]
+        return np.array([[0, len(doc[:].text)]], dtype=np.uint64)[: self.n_units(doc)]
 
     def hashes(self, doc: Doc) -> Hashes:
         label = self.label_at(doc, 0)

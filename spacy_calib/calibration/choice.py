@@ -19,7 +19,7 @@ from .recalibrators import Identity, Platt, Recalibrator
 from .scaling import Scaling, VectorScaling
 from .steps import Predictions, apply_steps
 from .sufficiency import documents_or_blocks
-from .tag_offsets import TagOffsets
+from .tag_offsets import TagOffsets, as_tag_offsets
 from .token_fit import CalibrationPlan, ContextFit, FitData, LearnContext
 from .tokens import TokenCalibration
 
@@ -40,8 +40,8 @@ STAGES = ("Fitting the scaling", "Learning the context", "Comparing methods")
 class StepSettings(Protocol):
     """The settings of the steps, as prototypes that are not changed.
 
-    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), pooling
-        (TagOffsets | None), scaling (Scaling | None): The steps. selection (Selector | None): Chooses the steps instead.
+    threshold (float): Marginals below it take no part. grouping (Grouping), recalibrator (Recalibrator), tag_offsets
+        (TagOffsets | bool | None), scaling (Scaling | None): The steps. selector (Selector | None): Chooses the steps instead.
     """
 
     @property
@@ -53,9 +53,9 @@ class StepSettings(Protocol):
     @property
     def recalibrator(self) -> Recalibrator: ...
     @property
-    def pooling(self) -> TagOffsets | None: ...
+    def tag_offsets(self) -> TagOffsets | bool | None: ...
     @property
-    def selection(self) -> Selector | None: ...
+    def selector(self) -> Selector | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def pick(trials: Sequence[Mapping[str, Any]]) -> int:
 
 def lowest_taken(settings: StepSettings) -> float:
     """Return the score below which entries take no part in a fit."""
-    scaling = VectorScaling if settings.selection is not None else settings.scaling
+    scaling = VectorScaling if settings.selector is not None else settings.scaling
     return settings.threshold if scaling is None else min(settings.threshold, scaling.floor)
 
 
@@ -146,10 +146,10 @@ def make_plan(
 ) -> CalibrationPlan:
     """Make the plan of the settings, or let their selection choose one. Arguments as in `Selector.__call__`."""
     groups = group(settings.grouping)
-    if settings.selection is not None:
-        return replace(settings.selection(data, group, scalable, learn_context, progress), evaluation_groups=groups)
+    if settings.selector is not None:
+        return replace(settings.selector(data, group, scalable, learn_context, progress), evaluation_groups=groups)
     fitting, learning = progress.parts(1, 1, stages=STAGES[:2])
-    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, settings.pooling)
+    plan = CalibrationPlan(groups, groups, settings.recalibrator, data.pairs.scores, as_tag_offsets(settings.tag_offsets))
     if settings.scaling is not None:
         plan = _with_scaling(plan, settings.scaling.clone(), data, data.documents, fitting)
     if learn_context is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import calib_error
 from ..pairs.bins import WeightedPairs, collapse_groups
-from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record, registered_part, saved_field, text, whole
+from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
@@ -36,7 +36,7 @@ class GroupFit(Serializable):
 GROUPED = record(
     {
         "prototype": MAP, "groups": Groups.read, "pooled": MAP, "pooled_fit": GroupFit.read, "maps": list_of(maybe(MAP)),
-        "fits": list_of(GroupFit.read), "pooling": maybe(registered_part("@calib_poolings")),
+        "fits": list_of(GroupFit.read), "pooling": maybe(TagOffsets.read),
     },
     lambda fields: lengths(dict.fromkeys(("maps", "fits"), len(fields["groups"])), fields),
 )  # fmt: skip
@@ -179,14 +179,14 @@ class GroupedRecalibrator:
     def from_state(cls, state: dict[str, Any], load: Callable[[dict[str, Any]], Any]) -> GroupedRecalibrator:
         """Rebuild from a state that the form GROUPED has checked.
 
-        load (Callable): Rebuilds one recalibrator, or the offsets, from its state by its registered name.
+        load (Callable): Rebuilds one recalibrator from its state by its registered name.
         RAISES InvalidState: a map is not fitted, or the offsets are fitted to other tags and groups.
         """
         calibrator = cls(load(state["prototype"]), state["groups"])
-        if state["pooling"] is not None:
-            calibrator.offsets = load(state["pooling"])
-            if calibrator.offsets.sizes() != (len(calibrator.groups.of_tag), len(calibrator.groups)):
-                raise InvalidState("pooling", "fitted to these tags and groups")
+        calibrator.offsets = state["pooling"]
+        sizes = len(calibrator.groups.of_tag), len(calibrator.groups)
+        if calibrator.offsets is not None and calibrator.offsets.sizes() != sizes:
+            raise InvalidState("pooling", "fitted to these tags and groups")
         calibrator.pooled_ = _check_fitted(load(state["pooled"]))
         calibrator.pooled_fit_, calibrator.fits_ = state["pooled_fit"], state["fits"]
         calibrator.maps_ = [None if m is None else _check_fitted(load(m)) for m in state["maps"]]

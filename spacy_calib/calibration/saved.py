@@ -14,7 +14,7 @@ from ..schema import Form, InvalidState, as_saved, floats, record, registered_pa
 # The version of all saved state. A change of any form raises it; state of another version is refused.
 FORMAT_VERSION = 4
 # Registries whose parts are saved by name, settings and learned arrays.
-KINDS = ("@calib_recalibrators", "@calib_poolings", "@calib_scalings", "@calib_contexts")
+KINDS = ("@calib_recalibrators", "@calib_scalings", "@calib_contexts")
 _PART_FORMS = {kind: registered_part(kind) for kind in KINDS}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import calib_error
 from ..pairs.bins import check_count
 from ..pairs.progress import UNREPORTED, Progress
+from ..registry import recalibrators
 from ..types import Grouping, Groups
 from .recalibrators import Recalibrator
 
@@ -45,3 +46,17 @@ class Selector:
         from .choice import ChoiceInputs, choose_plan  # imported by a fit only
 
         return choose_plan(self, ChoiceInputs(data, group, scalable, learn_context), progress)
+
+
+def make_selector(methods: Sequence[str] = ("isotonic",), n_groups: Sequence[int] = (1, 5)) -> Selector:
+    """Make the selector of the setting `selection`.
+
+    methods (list[str]): Short names of recalibrators to compare, in addition to vector scaling and the context.
+    n_groups (list[int]): Numbers of tag frequency groups to try with each.
+    RAISES C001: a setting out of range, or an unknown name. C185: two registered objects have one short name.
+    """
+    known = recalibrators()
+    unknown = [name for name in methods if name not in known]
+    if unknown:
+        raise calib_error("C001", name="methods", wanted=f"some of {', '.join(known)}", given=unknown)
+    return Selector({name: known[name] for name in methods}, n_groups)

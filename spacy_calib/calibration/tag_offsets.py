@@ -182,20 +182,20 @@ class _OffsetProblem:
 
 
 _LEARNED_FORM = record({"tags": maybe(Offsets.read), "groups": maybe(Offsets.read)})
+_STRENGTH = maybe(number(0.0, np.inf))
+_FORM = record({"settings": record({"strength": _STRENGTH, "group_strength": _STRENGTH}), "learned": dict_of(anything)})
 
 
 class TagOffsets:
     """Offsets after the map of a group: log-odds + offset of the group + offset of the tag.
 
     An L2 penalty shrinks the offset of a tag towards 0, and so the tag towards its group; likewise for groups. A tag without
-    pairs has exactly its group's map. The registry and the setting name it pooling; elsewhere "pooled" means of all pairs.
+    pairs has exactly its group's map.
 
     strength, group_strength (float | None): Penalty on offsets of tags, and of groups; None chooses it by evidence.
     tags_, groups_ (Offsets): The fitted offsets.
     RAISES C001: a negative strength.
     """
-
-    registered = "spacy-calib.TagOffsets.v1"
 
     def __init__(self, strength: float | None = None, group_strength: float | None = None):
         for name, value in (("strength", strength), ("group_strength", group_strength)):
@@ -254,9 +254,15 @@ class TagOffsets:
         return {"strength": self.strength, "group_strength": self.group_strength}
 
     def state(self) -> dict[str, Any]:
-        """Return name, settings and offsets, which `make_part` takes."""
+        """Return settings and offsets, which `read` takes."""
         states = {name: offsets and offsets.state() for name, offsets in (("tags", self.tags_), ("groups", self.groups_))}
-        return {"@calib_poolings": self.registered, "settings": self.settings(), "learned": states}
+        return {"settings": self.settings(), "learned": states}
+
+    @classmethod
+    def read(cls, value: Any, where: str) -> TagOffsets:
+        """Rebuild fitted offsets from their `state()`. RAISES InvalidState: it has another form."""
+        fields = _FORM(value, where)
+        return cls(**fields["settings"]).load_learned(fields["learned"])
 
     def load_learned(self, values: dict[str, Any]) -> TagOffsets:
         fields = _LEARNED_FORM(values, "learned")
@@ -266,6 +272,11 @@ class TagOffsets:
     def sizes(self) -> tuple[int, int] | None:
         """Return the numbers of (tags, groups) that it was fitted to; None if it is not fitted."""
         return None if self.tags_ is None or self.groups_ is None else (len(self.tags_.values), len(self.groups_.values))
+
+
+def as_tag_offsets(value: TagOffsets | bool | None) -> TagOffsets | None:
+    """Return the prototype that a setting means: True one whose strengths are learned, False or None no offsets."""
+    return value if isinstance(value, TagOffsets) else TagOffsets() if value else None
 
 
 def learned_offsets(value: Any, where: str) -> TagOffsets:

@@ -53,8 +53,7 @@ def find_threshold(
 
     Cut-offs are tested towards lower scores, from several starts, each by an exact binomial test of the precision of
     the spans it keeps (fixed sequence testing, as in "Learn then Test", Angelopoulos et al. 2021), all at a level so low
-    that with the confidence none passes by chance. Of those that pass, the lowest is chosen for which as many other
-    spans reach the precision as well.
+    that with the confidence none passes by chance. The lowest that passes is taken.
 
     scores (Floats): Calibrated, shape (n,). hits: Whether each span is right, (n,). documents (Ints): The document of
         each; spans of one document count for less if they are right or wrong together.
@@ -80,7 +79,7 @@ def find_threshold(
     passing_cutoffs = np.flatnonzero(last_starts > last_failures)
     if not len(passing_cutoffs):
         return Threshold(None, len(scores))
-    index = _choose(passing_cutoffs, p_values, error)
+    index = int(passing_cutoffs[-1])  # the sequence of tests alone guarantees the precision (scripts/promise_table.py)
     share_right = float(n_right[index] / n_kept[index])
     low = prediction_interval(share_right, size[index], size[index], 1 - error / _STARTS)[0]
     high = prediction_interval(share_right, size[index], size[index], confidence)[1]
@@ -149,21 +148,6 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     highest = np.sort(lowest_levels)[int(walks - sqrt(walks))]
     lower = lowest_levels[lowest_levels < highest]
     return max(error / len(sizes), float(lower.max(initial=0.0)))
-
-
-def _choose(passing_cutoffs: Ints, p_values: Floats, error: float) -> int:
-    """Return the lowest passing cut-off for which as many other spans reach the precision, too; else that of minimum p value.
-
-    Other spans vary as much as these, so the distance to the precision must be sqrt(2) times as many standard errors. The error
-    rate is halved, since a sequence of tests tends to end where precision is high by chance.
-
-    passing_cutoffs (Ints): Indices of the cut-offs that pass, at least one. p_values (Floats): p value of each cut-off,
-    (n_cutoffs,).
-    """
-    from scipy.special import ndtr, ndtri
-
-    safe_cutoffs = passing_cutoffs[p_values[passing_cutoffs] <= ndtr(sqrt(2) * ndtri(error / 2))]
-    return int(safe_cutoffs[-1] if len(safe_cutoffs) else passing_cutoffs[p_values[passing_cutoffs].argmin()])
 
 
 def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:

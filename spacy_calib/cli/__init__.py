@@ -10,16 +10,13 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from spacy.cli._util import app
 from typer.core import TyperGroup
 
 from ..about import __url__
-
-if TYPE_CHECKING:
-    from .shared.command import Command
 
 HELP = """Calibrated probabilities for what a trained pipeline predicts of tokens,
 entities, texts or trees: fit them on held-out gold, evaluate them, and use them.
@@ -36,7 +33,6 @@ OURS = {
     "audit": (f"{_REVIEW}.audit_command", "Find gold labels that are probably wrong"),
     "adapt": (".adapt_command", "Adapt a calibration to a new domain with a few documents"),
     "expect": ("..plugins.expect.expect_command", "Estimate the accuracy on new texts from their scores"),
-    "count": ("..plugins.counts.count_command", "Count what has a label, with an interval"),
     "view": (f"{_REPORT}.view_command", "Show texts in the browser, shaded by doubt"),
     "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
     "stock": (".stock_command", "Remove the calibration from a pipeline"),
@@ -76,18 +72,16 @@ def first_line(module: str) -> str:
         return ""
 
 
-def load_command(name: str) -> "Command[Any, Any]":
+def load_command(name: str) -> Any:
     """Import a command. RAISES KeyError: there is none of this name. C105: the entry point of a plug-in cannot be imported."""
-    from ..calibration.registered import load_point
     from ..errors import calib_error
-    from .shared.command import Command
+    from ..registry import load_point
 
     if name in COMMANDS:
-        command: Any = getattr(import_module(OURS[name][0], __package__), name)
-        return command
+        return getattr(import_module(OURS[name][0], __package__), name)
     point, thing = added_commands()[name], f"The command `calib {name}`"
     command = load_point(point, thing)
-    if not isinstance(command, Command):
+    if not hasattr(command, "example"):
         raise calib_error(
             "C105", thing=thing, value=point.value, why="it is not made by @command of spacy_calib.cli.shared.command"
         )
@@ -96,6 +90,8 @@ def load_command(name: str) -> "Command[Any, Any]":
 
 def click_command(name: str) -> Any:
     """Build the click command. RAISES KeyError: there is none of this name. C105: a plug-in cannot be imported."""
+    from .shared.command import typer_function
+
     command = load_command(name)
     # \b keeps click from wrapping the lines.
     example = f"\b\nExample:\n  python -m spacy calib {name} {command.example}"
@@ -107,7 +103,7 @@ def click_command(name: str) -> Any:
         epilog=f"{example}\n\n\b\nDocumentation:\n  {__url__}",
         context_settings={"max_content_width": 100},
     )
-    register(command.typer_function())
+    register(typer_function(command))
     return typer.main.get_command(command_app)
 
 

@@ -14,12 +14,9 @@ from .shared.command import argument, command
 from .shared.evidence import check_gold_of_examples, check_whole_documents, report_dropped
 from .shared.options import (
     AllowUnknown,
-    AllTypes,
     CalibratedModel,
-    ChosenAttr,
     ChosenComponent,
     Code,
-    DocKey,
     Force,
     Format,
     GoldPreproc,
@@ -46,14 +43,11 @@ def adapt(
     output: Annotated[Path, argument("OUTPUT", "Folder to write the adapted pipeline to")],
     *,
     component: ChosenComponent = None,
-    attr: ChosenAttr = None,
     label_map: LabelMap = None,
-    all_types: AllTypes = False,
     allow_unknown: AllowUnknown = False,
     format: Format = "table",
     force: Force = False,
     gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -69,8 +63,8 @@ def adapt(
     """
     from .shared.writing import write_pipeline
 
-    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
-    names: dict[str, Any] = {"attr": attr, "component": component, "label_map": label_map, "all_types": all_types}
+    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id}
+    names: dict[str, Any] = {"component": component, "label_map": label_map}
     run = GoldRun(model, data, code=code, force=force, silent=silent, **run_options, **names)
     nlp = run.begin(folder=Output("OUTPUT", output))
     examples = run.read(nlp)
@@ -86,14 +80,9 @@ def adapt(
     report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
     write_pipeline(nlp, output, force)
     if not silent:
-        show_output(calib, output, format)
+        adaptation = calib.fit_info.adaptations[-1]
+        if format == "json":
+            print_json({"output": str(output), "pipe": calib.name, **adaptation})
+        else:
+            show_adaptation(calib, adaptation, output)
     return calib
-
-
-def show_output(calib: Calibrator, output: Path, format: str) -> None:
-    """Print the last adaptation, as JSON or in words."""
-    adaptation = calib.fit_info.adaptations[-1]
-    if format == "json":
-        print_json({"output": str(output), "pipe": calib.name, **adaptation})
-        return
-    show_adaptation(calib, adaptation, output)

@@ -36,9 +36,7 @@ def fit(
     event: str | None = None,
     second_pass: bool = False,
     label_map: Mapping[str, str] | str | None = None,
-    all_types: bool = False,
     gold: Sequence[File] | None = None,
-    doc_key: str | None = None,
     gold_preproc: bool = False,
     allow_unknown: bool = False,
     allow_seen: bool = False,
@@ -72,13 +70,10 @@ def adapt(
     output: File,
     *,
     component: str | None = None,
-    attr: str | None = None,
     label_map: Mapping[str, str] | str | None = None,
-    all_types: bool = False,
     allow_unknown: bool = False,
     force: bool = False,
     gold_preproc: bool = False,
-    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: File | None = None,
@@ -103,28 +98,22 @@ def evaluate(
     data: File,
     *,
     output: File | Sequence[File] | None = None,
-    attr: str | None = None,
     component: str | None = None,
-    bins: int | None = None,
     by: str | None = None,
-    against: str | None = None,
     groups: int | None = None,
     label_map: Mapping[str, str] | str | None = None,
-    all_types: bool = False,
     gold_preproc: bool = False,
-    doc_key: str | None = None,
     n_process: int = 1,
     gpu_id: int = -1,
     code: File | None = None,
     force: bool = False,
     kind: str | None = None,
     tags: list[str] | None = None,
-    unit: str | None = None,
 ) -> dict[str, Any]:
     """Evaluate the calibration of a pipeline on gold, as `spacy calib evaluate` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold, a .spacy or .conllu file or a folder of
-        them. kind, tags, unit: Of pictures. Further options: as of the command.
+        them. kind, tags: Of pictures. Further options: as of the command.
     RETURNS (dict): Pipe name -> raw and calibrated figures, the JSON of `spacy calib evaluate --output`.
     RAISES CalibError: any error in the input.
     """

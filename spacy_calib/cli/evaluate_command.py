@@ -10,10 +10,8 @@ from .evaluating.options import EvaluateRun
 from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import (
-    AllTypes,
     CalibratedModel,
     Code,
-    DocKey,
     ForceFile,
     Format,
     Gold,
@@ -21,7 +19,6 @@ from .shared.options import (
     GpuId,
     LabelMap,
     NProcess,
-    OnlyAttr,
     Silent,
 )
 from .shared.writing import print_json, write_json
@@ -30,13 +27,11 @@ OUTPUT_HELP = "File for the result: .json (numbers), .html (page), .png, .svg or
 ALL_HELP = "Print all columns: also the debiased error, and the 95 % quantile of the floor"
 COMPONENT_HELP = "Component to evaluate, by its raw scores if it is not calibrated"
 BY_HELP = "Also evaluate each slice of documents that share a value of this key, such as genre: a key of Doc.user_data, or a function registered under calib_keys"
-AGAINST_HELP = "Another pipeline, calibrated or not, to compare with on this gold"
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
-Bins = Annotated[int | None, option("Number of bins with equally many scores each", "-b", show_default="as in the fit, 10")]
 
-# Pictures: what they show, and of which unit.
-PICTURE_KINDS, PICTURE_UNITS = ("reliability", "top", "groups", "errors", "coverage"), ("token", "entity", "document")
+# What pictures show.
+PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")
 Kind = Annotated[
     str | None,
     option(
@@ -44,10 +39,6 @@ Kind = Annotated[
     ),
 ]
 Tags = Annotated[list[str] | None, option("Draw a picture for this tag; may be repeated", "--tag", "-T")]
-Unit = Annotated[
-    str | None,
-    option("Unit that pictures show", "-u", words=PICTURE_UNITS, show_default="entity or document if the pipe scores them"),
-]
 
 
 @command(example="./calibrated test.spacy -o page.html -o curve.png -o numbers.json")
@@ -56,21 +47,15 @@ def evaluate(
     data: Gold,
     *,
     output: Annotated[list[Path] | None, option(OUTPUT_HELP, "-o")] = None,
-    attr: OnlyAttr = None,
     component: Component = None,
-    bins: Bins = None,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
-    against: Annotated[str | None, option(AGAINST_HELP, metavar="OTHER")] = None,
     groups: Annotated[int | None, option(GROUPS_HELP)] = None,
     label_map: LabelMap = None,
-    all_types: AllTypes = False,
     kind: Kind = None,
     tags: Tags = None,
-    unit: Unit = None,
     everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     format: Format = "table",
     gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -86,10 +71,10 @@ def evaluate(
 
     For a pipeline that is not calibrated yet, only the errors of its raw scores are shown.
 
-    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned": number of tokens that align with no single gold token;
-        "slices": the `metrics.slices.SliceTable` of --by, also under "entities"; "against": the `PipelineComparison` of
-        --against; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw
-        scores the calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
+    RETURNS (dict): Pipe name -> `metrics.table.calibration_table`, with "entities": the same for whole entities; "misaligned":
+        number of tokens that align with no single gold token; "slices": the `metrics.slices.SliceTable` of --by, also under
+        "entities"; "conventions": as in `FitInfo`, None if not known; "pictures": the numbers of pictures. For raw scores the
+        calibrated figures are None, and "unfitted" has the "verdict" and the command for a "fit".
     RAISES CalibError: any error in the input.
     """
     run = EvaluateRun(**locals())
@@ -101,7 +86,7 @@ def evaluate(
     if run.has_pictures:
         from ..plugins.report.pictures import write_pictures
 
-        evaluation.add(write_pictures(evaluation, run.pictures, run.kind, run.tags, run.unit))
+        evaluation.add(write_pictures(evaluation, run.pictures, run.kind, run.tags))
     for path in run.numbers:
         write_json(path, evaluation.tables)
     if not run.silent:

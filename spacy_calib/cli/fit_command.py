@@ -20,10 +20,8 @@ from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
 from .shared.options import (
     AllowUnknown,
-    AllTypes,
     Code,
     Components,
-    DocKey,
     Force,
     Format,
     GoldPreproc,
@@ -43,27 +41,6 @@ if TYPE_CHECKING:
     from ..pipe.state import FitInfo
 
 
-class FitCommand(WithOverrides):
-    """The command `fit`, which accepts dotted settings of the pipe."""
-
-    headings = {
-        "How the maps are learned": ("groups", "config", "event"),
-        "Where the scores come from": ("second_pass", "label_map", "all_types"),
-        "Which documents": ("gold", "doc_key"),
-        "How it runs": (
-            "gold_preproc",
-            "allow_unknown",
-            "allow_seen",
-            "always",
-            "format",
-            "n_process",
-            "gpu_id",
-            "code",
-            "silent",
-        ),
-    }
-
-
 DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
 EVENT_HELP = "What counts as right: entities by exact tokens (article: a leading one may differ), type or overlap; arcs by head, or (arc) by head and label"
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
@@ -76,7 +53,7 @@ _SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run its model a 
 SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
-@command(example="en_core_web_sm dev.spacy ./calibrated", kind=FitCommand)
+@command(example="en_core_web_sm dev.spacy ./calibrated", kind=WithOverrides)
 def fit(
     model: Annotated[str, argument("MODEL", "Pipeline to calibrate: package name or path")],
     data: Annotated[Path, argument("DATA", DATA_HELP)],
@@ -92,9 +69,7 @@ def fit(
     event: Event = None,
     second_pass: SecondPass = False,
     label_map: LabelMap = None,
-    all_types: AllTypes = False,
     gold: Annotated[list[Path] | None, option("More held-out gold to fit on (may be repeated)")] = None,
-    doc_key: DocKey = None,
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
@@ -135,16 +110,16 @@ def fit(
     components = components or component_with_gold(nlp, gold_paths, {**for_one, **(overrides or {})}, silent)
     calib_options: dict[str, Any] = {"gold_preproc": gold_preproc, "second_pass": second_pass, "unreadable": unreadable}
     nlp, fits = insert_pipes(nlp, model, components, base, options, overrides, table, calib_options)
-    read = partial(_read_gold, nlp, fits, gold_paths, gold_preproc, doc_key, all_types)
+    read = partial(_read_gold, nlp, fits, gold_paths, gold_preproc)
     examples = read(silent)
     count = partial(count_training, nlp, path=train_data, examples=examples, allow_seen=allow_seen, silent=silent)
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
-    comparison_options = {"event": event, "always": always, "all_types": all_types}
+    comparison_options = {"event": event, "always": always}
     _fit_all(nlp, fits, examples, count, comparison_options, **limits)
     nlp = _choose_pipes(nlp, fits)
     write_pipeline(nlp, output, force)
     if not silent:
-        gold_options = {"--map": label_map, "--all-types": all_types, "--doc-key": doc_key, "--gold-preproc": gold_preproc}
+        gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
         show_output(nlp, fits, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
@@ -203,15 +178,13 @@ def _read_gold(
     fits: Sequence[ComponentFit],
     paths: Sequence[Path],
     gold_preproc: bool,
-    doc_key: str | None,
-    all_types: bool,
     silent: bool,
 ) -> list[Example]:
     """Read the examples of all gold files, with their labels renamed to those of the pipes."""
-    examples = read_examples(nlp, paths[0], gold_preproc, doc_key, more=paths[1:])
+    examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])
     for component_fit in fits:
         calib: Any = nlp.get_pipe(component_fit.name)
-        match_gold([calib], examples, silent, further_maps=component_fit.other_names, all_types=all_types)
+        match_gold([calib], examples, silent, further_maps=component_fit.other_names)
     return examples
 
 
@@ -265,7 +238,7 @@ def fit_pipe(
 
 
 def check_fit(info: FitInfo) -> None:
-    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores. C131: too little data for the sets."""
+    """Check a fit before it is written. RAISES C130: it is clearly worse than raw scores."""
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}

@@ -23,7 +23,7 @@ from .fitting.fit_output import (
 )
 from .shared.command import command, option
 from .shared.evidence import unknown_sentence
-from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyAttr, OnlyComponent, Silent
+from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
 from .shared.which import choose_pipes
@@ -42,7 +42,6 @@ def info(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     everything: Annotated[bool, option("List all tags of all groups", "--all", "--all-tags")] = False,
     format: Format = "table",
@@ -60,7 +59,7 @@ def info(
     """
     check_files(output_files(output), force, inputs=[code], model=model)
     nlp = open_model(model, code=code)
-    pipes = choose_pipes(nlp, component, attr, allow_many=True)
+    pipes = choose_pipes(nlp, component, allow_many=True)
     result = {pipe.name: describe(pipe) for pipe in pipes}
 
     def show_all() -> None:
@@ -126,7 +125,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         **_label_lines(pipe),
         "Scaling": _scaling_line(info.scaling),
         "Method": info.method,
-        "Tag offsets": _offsets_line(info.pooling),
+        "Tag offsets": _offsets_line(info.tag_offsets),
         "Context": context_line(info.context),
         **shrinkage_line(pipe),
         "Threshold": info.threshold,
@@ -236,10 +235,10 @@ def show_selection(selection: Mapping[str, Any]) -> None:
         msg.text(f"Not compared: {'; '.join(row['candidate'] for row in rows)} ({why})")
 
 
-def _offsets_line(pooling: Mapping[str, float | None] | None) -> str:
-    if pooling is None:
+def _offsets_line(tag_offsets: Mapping[str, float | None] | None) -> str:
+    if tag_offsets is None:
         return ""
-    return "no effect here" if pooling["strength"] is None else f"strength {pooling['strength']:.3g}"
+    return "no effect here" if tag_offsets["strength"] is None else f"strength {tag_offsets['strength']:.3g}"
 
 
 def _scaling_line(scaling: Mapping[str, Any] | None) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from ..doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ..errors import calib_error
 from ..pipe.pipeline import INLINE_FACTORIES, load_with_factories, open_model
 from .shared.command import argument, command
-from .shared.options import CalibratedModel, Code, Force, Format, Silent
+from .shared.options import CalibratedModel, Code, Force, Silent
 from .shared.outputs import check_pipeline_folder
 from .shared.screen import msg
 from .shared.writing import deliver
@@ -22,7 +23,6 @@ def stock(
     model: CalibratedModel,
     output: Annotated[Path, argument("OUTPUT", "Folder to write the stock pipeline to")],
     *,
-    format: Format = "table",
     code: Code = None,
     force: Force = False,
     silent: Silent = True,
@@ -43,7 +43,7 @@ def stock(
     factory_of = {name: nlp.get_pipe_meta(name).factory for name in nlp.component_names}
     stock_factories = {inline: factory for factory, inline in INLINE_FACTORIES.items()}
     stock_factory_of = {name: stock_factories[factory] for name, factory in factory_of.items() if factory in stock_factories}
-    calib_pipes = [name for name, factory in factory_of.items() if factory == "calib"]
+    calib_pipes = [name for name, factory in factory_of.items() if factory in (DEFAULT_ATTR, ENTITY_ATTR)]
     if not stock_factory_of and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
@@ -55,5 +55,5 @@ def stock(
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
     summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in removed_names)])}: {output}"
     result = {"output": str(output), "stock": stock_factory_of, "removed": removed_names}
-    deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+    deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
     return stock_nlp

@@ -15,16 +15,13 @@ from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.evidence import FitOverlap, check_gold_outcomes
 from .shared.options import (
-    AllTypes,
     CalibratedModel,
     Code,
-    DocKey,
     Format,
     GoldPreproc,
     GpuId,
     LabelMap,
     NProcess,
-    OnlyAttr,
     OnlyComponent,
     Silent,
 )  # fmt: skip
@@ -54,16 +51,13 @@ def threshold(
     per: Annotated[str, option("One cut-off for all, or one for each label or group", words=PER)] = "all",
     confidence: Annotated[float, option("Confidence that the precision or recall is reached")] = 0.95,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
     apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs", "-a")] = None,
     allow_empty: Annotated[bool, option("Write the pipeline to --apply even if it would accept nothing")] = False,
     format: Format = "table",
     force: Annotated[bool, option("Replace a file at --output, and a pipeline at --apply", "-F")] = False,
     label_map: LabelMap = None,
-    all_types: AllTypes = False,
     gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -86,8 +80,8 @@ def threshold(
 
     check_targets(precision, recall, per, confidence)
     run = GoldRun(
-        model, data, attr=attr, component=component, label_map=label_map, all_types=all_types, gold_preproc=gold_preproc,
-        doc_key=doc_key, n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
+        model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
+        n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
     nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
     examples = run.read(nlp)

@@ -21,7 +21,6 @@ from spacy.tokens.underscore import Underscore
 from ..errors import CalibError, calib_error
 from ..pairs.documents import TOKEN
 from .store import (
-    Block,
     SpanValues,
     TokenValues,
     document_block,
@@ -35,7 +34,6 @@ from .view import doc_view
 
 # Default prefix of a pipe, and of a pipe of entities: one pipeline can have both.
 DEFAULT_ATTR, ENTITY_ATTR = "calib", "calib_ent"
-# Suffix of the prefix for blocks with scores of whole sentences and spans, which other pipes write.
 
 # Names that `Language.to_disk` and `to_bytes` use for something other than a pipe.
 _SAVED_NAMES = ("config.cfg", "meta.json", "tokenizer", "vocab")
@@ -76,36 +74,25 @@ def check_pipe_name(name: str) -> str:
 # Tokens
 
 
-def shown_row(token: Token, attr: str) -> tuple[Block, int] | None:
-    """Return the block and row of a token; None without one, or if its pipe hides token scores (setting token_scores)."""
-    row = find_row(token, attr)
-    return row if row is not None and row[0].token_scores else None
-
-
-def token_values(
-    token: Token, attr: str, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
-) -> TokenValues | None:
+def token_values(token: Token, attr: str, hidden: bool = True) -> TokenValues | None:
     """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
-    find (Callable): `find_row` or `shown_row`.
+    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
     """
-    match = find(token, attr)
-    if match is None:
-        return None
-    block, row = match
-    label = block.annotation.label(token)
-    return block.values_of(row, label) if label else None
+    match = find_row(token, attr)
+    label = "" if match is None or ("is_hidden" in match[0] and not hidden) else match[0].annotation.label(token)
+    return match[0].values_of(match[1], label) if match is not None and label else None
 
 
 def token_score(token: Token, attr: str) -> float | None:
     """Token._.<attr>_score: calibrated probability that the token's current label is right, in [0, 1]."""
     match = find_row(token, attr)
-    if match is None or not match[0].token_scores:
+    if match is None or "is_hidden" in match[0]:
         return None
     block, row = match
     entry = block.entry_of(row, block.annotation.label(token))
-    return None if entry is None else block.calibrated[entry]
+    return None if entry is None else block.columns["calibrated"][entry]
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
@@ -115,16 +102,16 @@ def token_flag(token: Token, attr: str) -> bool | None:
     Reviewing all flagged tokens misses no more entities than allowed (`spacy calib threshold --recall`).
     """
     match = find_row(token, attr)
-    flag = -1 if match is None or match[0].flag is None else match[0].flag[match[1]]
-    return None if flag < 0 else bool(flag)
+    return None if match is None else match[0].flag_of(match[1], "flag")
 
 
-def token_scores(
-    token: Token, attr: str, raw: bool = False, find: Callable[[Token, str], tuple[Block, int] | None] = find_row
-) -> dict[str, float] | None:
-    """Token._.<attr>_scores: tag -> calibrated (or raw) probability above the threshold, highest first; None without a row."""
-    match = find(token, attr)
-    return None if match is None else (match[0].raw_of if raw else match[0].scores_of)(match[1])
+def token_scores(token: Token, attr: str, raw: bool = False, hidden: bool = True) -> dict[str, float] | None:
+    """Return tag -> calibrated (or raw) probability above the threshold, highest first; None without a row.
+
+    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
+    """
+    match = find_row(token, attr)
+    return None if match is None or ("is_hidden" in match[0] and not hidden) else match[0].scores_of(match[1], raw)
 
 
 # Spans and documents
@@ -177,15 +164,13 @@ def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:
 def doc_cats_raw(doc: Doc, attr: str) -> dict[str, float] | None:
     """Doc._.<attr>_cats_raw: category -> raw probability, in the order of Doc._.<attr>_cats."""
     block = document_block(doc, attr)
-    return None if block is None else block.raw_of(0)
+    return None if block is None else block.scores_of(0, raw=True)
 
 
 def doc_accept(doc: Doc, attr: str) -> bool | None:
     """Doc._.<attr>_accept: whether the category reaches its cut-off; None without cut-offs, or if it has changed since."""
     block = document_block(doc, attr)
-    if block is None or block.accept is None or block.accept[0] < 0:
-        return None
-    return bool(block.accept[0]) if block.had_label(0, block.annotation.label_at(doc, 0)) else None
+    return block.flag_of(0, "accept") if block is not None and block.had_label(0, block.annotation.label_at(doc, 0)) else None
 
 
 def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str) -> Any:
@@ -194,16 +179,12 @@ def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str)
     return None if values is None else getattr(values, name)
 
 
-def _shown_token_values(token: Token, attr: str) -> TokenValues | None:
-    return token_values(token, attr, shown_row)
-
-
 # Owner -> suffix of the attribute -> its getter.
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the current label is right
-        "raw": partial(_value_of, _shown_token_values, "raw"),
-        "scores": partial(token_scores, find=shown_row),
+        "raw": partial(_value_of, partial(token_values, hidden=False), "raw"),
+        "scores": partial(token_scores, hidden=False),  # tag -> calibrated probability, of those above the threshold
         "flag": token_flag,
     },
     Span: {

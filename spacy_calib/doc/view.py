@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..annotations import get_annotation, plain_name
 from ..pairs.documents import count_in_words
 from ..types import Floats, Ints
-from .store import document_block, find_spans, link_values, rows_of
+from .store import find_spans, link_values, rows_of
 
 
 class ScoredSpan(NamedTuple):
@@ -108,32 +108,29 @@ class DocCalib(dict):
 
 def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     """Doc._.<attr>: the scores of all tokens, or of the document, as arrays; None if the Doc has no block."""
-    document = document_block(doc, attr)
-    if document is not None:
-        n_units, row = 1, np.zeros(1, dtype=np.intp)
-        matches = [(document, row, row)]
-    else:
-        n_units, matches = len(doc), rows_of(doc, attr)
+    matches = rows_of(doc, attr)
     if not matches:
         return None
     # A Doc joined from Docs of two pipelines may hold tags and entity types: show those of most tokens.
     counts = Counter[str]()
-    for block, tokens, _ in matches:
-        counts[block.annotation.name] += len(tokens)
+    for block, units, _ in matches:
+        counts[block.annotation.name] += len(units)
     layer = max(counts, key=counts.__getitem__)
-    matches = [match for match in matches if match[0].annotation.name == layer]
-    is_scored = np.zeros(n_units, dtype=bool)
+    is_scored = np.zeros(get_annotation(layer).n_units(doc), dtype=bool)
     parts: list[tuple[Any, ...]] = []
-    for block, tokens, rows in matches:
-        data = block
-        lengths = (data["indptr"][rows + 1] - data["indptr"][rows]).astype(np.intp)
-        is_scored[tokens[lengths > 0]] = True
+    for block, units, rows in matches:
+        if block.annotation.name != layer:
+            continue
+        lengths = (block["indptr"][rows + 1] - block["indptr"][rows]).astype(np.intp)
         first = np.cumsum(lengths) - lengths
-        entries = np.repeat(data["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
-        names = np.array([*data["tags"], None], dtype=object)[:-1]
-        columns = data["column"][entries] if "column" in data else np.full(len(entries), -1, dtype=np.intp)
-        parts.append((np.repeat(tokens, lengths), names[data["tag"][entries]], data["raw"][entries],
-                      data["calibrated"][entries], columns))  # fmt: skip
+        entries = np.repeat(block["indptr"][rows].astype(np.intp) - first, lengths) + np.arange(lengths.sum())
+        owners = np.repeat(units, lengths)
+        if "above" in block:
+            owners, entries = owners[block["above"][entries]], entries[block["above"][entries]]
+        is_scored[owners] = True
+        names = np.array([*block["tags"], None], dtype=object)[:-1]
+        columns = block["column"][entries] if "column" in block else np.full(len(entries), -1, dtype=np.intp)
+        parts.append((owners, names[block["tag"][entries]], block["raw"][entries], block["calibrated"][entries], columns))
     if len(parts) > 1:
         arrays: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
         order = np.argsort(arrays[0], kind="stable")
@@ -141,36 +138,26 @@ def doc_view(doc: Doc, attr: str) -> DocCalib | None:
     rows, tags, raw, calibrated, columns = parts[0]
     for array in (rows, tags, raw, calibrated, columns, is_scored):
         array.flags.writeable = False
-    ents, candidates = _scored_spans(doc, attr, layer)
+    ents, candidates = scored_spans(doc, attr, layer)
     return DocCalib(rows, tags, raw, calibrated, columns, layer, is_scored, doc, ents, candidates)
 
 
-def _scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
+def scored_spans(doc: Doc, attr: str, layer: str) -> tuple[tuple[ScoredSpan, ...], tuple[ScoredSpan, ...]]:
     """Return (spans on the Doc, candidates) whose text and labels are still those that were scored."""
     annotation = get_annotation(layer)
     if annotation.spans_are_units:
-        links = [(span, link_values(span, attr)) for span in annotation.spans_on(doc)]
-        return tuple(
-            ScoredSpan(
-                span.start, span.end, span.kb_id_, values.raw, values.calibrated, values.is_accepted, annotation.span_event
-            )
-            for span, values in links
-            if values is not None
-        ), ()
-    spans = find_spans(doc.user_data, attr, layer)
-    if not spans:
-        return (), ()
+        links = [(span, values) for span in annotation.spans_on(doc) if (values := link_values(span, attr)) is not None]
+        event = annotation.span_event
+        return tuple(ScoredSpan(s.start, s.end, s.kb_id_, v.raw, v.calibrated, v.is_accepted, event) for s, v in links), ()
     on_doc = {(span.start, span.end, span.label_) for span in annotation.spans_on(doc)}
-    first = {token.idx: token.i for token in doc}
-    ends = {token.idx + len(token): token.i + 1 for token in doc}
     ents, candidates = [], []
-    for (start_char, end_char, label), values, event in spans:
-        start, end = first.get(start_char), ends.get(end_char)
-        if start is None or end is None or not values.agrees(doc[start:end]):
+    for (start, end, label), values, event in find_spans(doc, attr, layer):
+        span = doc.char_span(start, end)
+        if span is None or not values.agrees(span):
             continue
-        span = ScoredSpan(start, end, label, values.raw, values.calibrated, values.is_accepted, event)
+        scored = ScoredSpan(span.start, span.end, label, values.raw, values.calibrated, values.is_accepted, event)
         if not values.on_doc:
-            candidates.append(span)
-        elif (start, end, label) in on_doc:
-            ents.append(span)
+            candidates.append(scored)
+        elif (span.start, span.end, label) in on_doc:
+            ents.append(scored)
     return tuple(ents), tuple(sorted(candidates, key=lambda span: -span.score))

@@ -37,11 +37,11 @@ _FORMULA = re.compile(rf"(?!{_NEGATIVE})'*[{re.escape(_FORMULA_STARTS)}]")
 _SUSPECT = frozenset(GUARD + _FORMULA_STARTS)
 
 
-def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]], *, raw: bool = False) -> Iterator[str]:
-    """Yield the lines of a CSV file. raw (bool): Leave cells without guards against formulas."""
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield the lines of a CSV file, with guards against formulas in its cells."""
     table = csv.writer(_Echo())  # lines end in \r\n, so that a cell with either of them is quoted
     for row in chain([header], rows):
-        yield table.writerow(row if raw else [guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        yield table.writerow([guard_cell(cell) if isinstance(cell, str) else cell for cell in row])
 
 
 class _Echo:

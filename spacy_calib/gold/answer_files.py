@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import warnings
+import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import WARNINGS, CalibError, brief, calib_error
 from .label_studio import is_task, prepare_tasks, read_task
-from .places import MisplacedError
+from .places import READINGS, MisplacedError, is_on_word_bounds, reread
 from .tool_exports import TextAnswers, TextSpan, as_list, name_questions, name_views, read_argilla, read_doccano, read_prodigy
 from .training_forms import TAGS, read_tokens, read_training
 
 _TOO_BIG = 1 << 63
 # Each text with a value for each of more would make a file of so many texts take hours.
 _MANY_CATEGORIES = 1000
+# Minimum share of the spans on word bounds from which offsets are read in one way.
+_MIN_ON_BOUNDS = 0.95
+# Maximum share of the records that are skipped as they cannot be used.
+_MAX_BAD = 0.05
+
+
+class _BadRecord(Exception):
+    """A record that cannot be used. where (str): Its place. why (str): A clause. error (CalibError): If it is the only one."""
+
+    def __init__(self, where: str, why: str, error: CalibError):
+        super().__init__(why)
+        self.where, self.why, self.error = where, why, error
 
 
 class Tool(NamedTuple):
@@ -42,10 +56,11 @@ TOOLS = {
         ),
         read_argilla,
     ),
-    # `id` tells answers from a queue that was not imported yet
+    # A queue that was not imported yet has `meta` and no `id`.
     "doccano": Tool(
         lambda record: (
-            {"text", "id"} <= record.keys()
+            "text" in record
+            and ("id" in record or ("meta" not in record and bool({"label", "labels"} & record.keys())))
             and any(isinstance(record.get(key), (list, str)) for key in ("label", "labels", "entities", "annotations"))
         ),
         read_doccano,
@@ -59,16 +74,56 @@ TOOLS = {
 }
 
 
-def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
+def tool_of(record: dict[str, Any]) -> str:
+    """Return the name of the tool that wrote a record, "" if it is unknown."""
+    return next((name for name, tool in TOOLS.items() if tool.wrote(record)), "")
+
+
+# Forms that are not read: test, what it is, what to do.
+_OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
+    (
+        lambda record: "paragraphs" in record,
+        "it is training data of spaCy 2",
+        "make a .spacy file of it by `python -m spacy convert`",
+    ),
+    (
+        lambda record: "tokenized_text" in record,
+        "it is training data of GLiNER, which lacks the text between the tokens",
+        "write its tokens and tags as tokens and ner_tags, or its texts as .spacy",
+    ),
+    (
+        lambda record: any(str(key).endswith(".responses") for key in record),
+        "it has the columns of an Argilla dataset on the Hub",
+        "export the answers by dataset.records.to_json",
+    ),
+)
+
+
+def read_answers(
+    file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
+) -> list[TextAnswers]:
     """Read the export of a tool, one answer for each text and person, in the order of the file.
 
-    labels (Collection[str]): The labels of the pipeline, to select the questions about them.
-    RAISES C692: the file, or a record of it, cannot be read. C082, C693: records from no known tool, or from several. C694:
-    records of two projects. C695: a span lies outside of its text. C696: nobody answered. C785: at the offsets of all texts
-    are other words than exported. C786: several fields could be the text. C787: a form that this package does not read.
+    labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): From
+    `read_values`, if the file was read already.
+    Up to one record in twenty that cannot be used is skipped, with a warning (CW61).
+
+    RAISES C692: the file, or its only record, cannot be read. C082, C693: records from no known tool, or from several. C694:
+    records of two projects. C696: nobody answered. C786: several fields could be the text. C787: a form that this package does
+    not read. C789: spans are on words in no way of counting, or in several. C790: too many records cannot be used; for one
+    record C695, C785, C788: a span is outside of its text, the text has other words there, or it is no object.
     """
     answers: list[TextAnswers] = []
-    records, misplaced, tool, projects = list(_records(file)), [], "", set()
+    values = read_values(file) if values is None else values
+    bad, tool, projects = list[_BadRecord](), "", set()
+    records = [(where, value) for where, value in values if isinstance(value, dict)]
+    for where, value in values:
+        if isinstance(value, Exception):
+            error = calib_error("C692", path=file, why=f"{where} is no JSON ({value})")
+            bad.append(_BadRecord(where, "it is no JSON", error))
+        elif not isinstance(value, dict):
+            error = calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
+            bad.append(_BadRecord(where, "it is no object", error))
     try:
         name_views(records)
         prepare_tasks(records, labels)
@@ -78,7 +133,7 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
             raise
         raise calib_error("C692", path=file, why=f"its records are not as a tool writes them ({error})") from None
     for where, record in records:
-        name = next((name for name, candidate in TOOLS.items() if candidate.wrote(record)), "")
+        name = tool_of(record)
         if not name:
             raise _unknown_form(file, where, record)
         if name != (tool or name):
@@ -88,9 +143,13 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         projects |= {record["project"]} if name == "Label Studio" and isinstance(record.get("project"), int) else set()
         try:
             answers += _read(file, where, tool, record)
-        except MisplacedError as error:
-            misplaced.append((where, error))
-    _report_misplaced(file, misplaced, len(answers))
+        except _BadRecord as error:
+            bad.append(error)
+    answers = _settle_offsets(file, answers)
+    bad += [fault for answer in answers if (fault := _fault_inside(file, answer))]
+    _report_bad(file, bad, len(values))
+    bad_places = {error.where for error in bad}
+    answers = [answer for answer in answers if answer.where not in bad_places]
     skipped = sum((answer.skipped for answer in answers), Counter[str]())
     names = ", ".join(f"{name} {n:,}" for name, n in skipped.most_common())
     if not answers or (skipped and not any(answer.spans or answer.cats for answer in answers)):
@@ -99,6 +158,54 @@ def read_answers(file: Path, labels: Collection[str] = ()) -> list[TextAnswers]:
         warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
     _check_one_project(file, answers, projects)
     return _by_text(answers, labels)
+
+
+def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:
+    """Convert the offsets of spans without words, if the tool that exported them did not count characters.
+
+    The readings are compared by the spans in which they differ: one of them must put 95 of 100 on word bounds, and no other.
+    Warns (CW63) if they are not characters. RAISES C789: no reading, or more than one, puts them there.
+    """
+    marks = [
+        (answer, mark) for answer in answers if not _is_plain(answer.text) for mark in answer.spans if mark in answer.uncertain
+    ]
+    spans = {name: [reread(answer.text, *mark[:2], name) for answer, mark in marks] for name in READINGS}
+    open_marks = [i for i, of_mark in enumerate(zip(*spans.values(), strict=True)) if len({*of_mark}) > 1]
+    if not open_marks:
+        return answers
+    fitting: dict[tuple[tuple[int, int], ...], str] = {}
+    for name, of_reading in spans.items():
+        n = sum(is_on_word_bounds(marks[i][0].text, *of_reading[i]) for i in open_marks)
+        if n >= _MIN_ON_BOUNDS * len(open_marks):
+            fitting.setdefault(tuple(of_reading), name)
+    if len(fitting) != 1:
+        examples = [marks[i][0].where + ": " + _readings_of(*marks[i]) for i in open_marks[:2]]
+        raise calib_error("C789", path=file, many="several" if fitting else "no", examples="; ".join(examples))
+    (name,) = fitting.values()
+    if name == next(iter(READINGS)):
+        return answers
+    warnings.warn(WARNINGS["CW63"].format(path=file, reading=name, n=f"{len(open_marks):,}"), stacklevel=3)
+    return [
+        replace(
+            answer,
+            spans={
+                TextSpan(*reread(answer.text, *mark[:2], name), mark.label) if mark in answer.uncertain else mark: right
+                for mark, right in answer.spans.items()
+            },
+        )
+        for answer in answers
+    ]
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether all tools count the characters of a text alike."""
+    return "\r\n" not in text and (text.isascii() or max(text) <= "\uffff")
+
+
+def _readings_of(answer: TextAnswers, mark: TextSpan) -> str:
+    """Return the different words that a span may mean."""
+    stretches = dict.fromkeys(reread(answer.text, *mark[:2], name) for name in READINGS)
+    return " or ".join(repr(answer.text[start:end][:40]) for start, end in stretches if end > 0)
 
 
 def _check_one_project(file: Path, answers: Sequence[TextAnswers], projects: Collection[int]) -> None:
@@ -135,43 +242,37 @@ def _by_text(answers: Sequence[TextAnswers], labels: Collection[str]) -> list[Te
 
 def _unknown_form(file: Path, where: str, record: dict[str, Any]) -> CalibError:
     """Build the error for a record of no known tool: C787 for training data of spaCy 2, else C082."""
-    if "paragraphs" in record:
-        return calib_error(
-            "C787",
-            path=file,
-            why="it is training data of spaCy 2",
-            mend="make a .spacy file of it by `python -m spacy convert`",
-        )
+    for is_form, why, mend in _OTHER_FORMS:
+        if is_form(record):
+            return calib_error("C787", path=file, why=why, mend=mend)
     return calib_error("C082", path=file, where=where.capitalize(), given=", ".join(map(str, record)) or "none")
 
 
-def _report_misplaced(file: Path, misplaced: list[tuple[str, MisplacedError]], n_read: int) -> None:
-    """Warn (CW61) of texts that are left out since their spans are not at the exported offsets. RAISES C785: all texts are."""
-    if not misplaced:
+def _report_bad(file: Path, bad: list[_BadRecord], n_records: int) -> None:
+    """Warn (CW61) of records that are skipped. RAISES C790, or the error of the only one: they are more than one in twenty."""
+    if not bad:
         return
-    where, error = misplaced[0]
-    mark = {"words": brief(error.words), "start": error.start, "end": error.end, "actual": brief(error.actual)}
-    if not n_read:
-        raise calib_error("C785", path=file, where=where, **mark)
-    n, of = len(misplaced), len(misplaced) + n_read
-    warnings.warn(WARNINGS["CW61"].format(n=f"{n:,}", of=f"{of:,}", path=file, where=where, **mark), stacklevel=3)
+    why_by_place = {error.where: f"{error.where}: {error.why}" for error in reversed(bad)}
+    n = len(why_by_place)
+    reasons = "; ".join([*reversed(why_by_place.values())][:3])
+    fields: dict[str, Any] = {"path": file, "n": f"{n:,}", "of": f"{n_records:,}", "reasons": reasons}
+    if n > _MAX_BAD * n_records:
+        raise bad[0].error if n == 1 else calib_error("C790", **fields)
+    warnings.warn(WARNINGS["CW61"].format(**fields), stacklevel=3)
 
 
 def _read(file: Path, where: str, tool: str, record: dict[str, Any]) -> list[TextAnswers]:
-    """Return the answers of one record of a tool. RAISES C692: not as the tool writes it. C695: a span outside the text."""
+    """Return the answers of one record of a tool. RAISES _BadRecord: it is not as the tool writes it, or has other words."""
     try:
         answers = TOOLS[tool].read(record)
         answer_list = [_check_answer(answer) for answer in ([answers] if isinstance(answers, TextAnswers) else answers or ())]
-        outside = next(
-            ((mark, answer.text) for answer in answer_list for mark in answer.spans if not _is_inside(mark, answer)), None
-        )
+    except MisplacedError as error:
+        mark = {"words": brief(error.words), "start": error.start, "end": error.end, "actual": brief(error.actual)}
+        why = "the text has other words than {words!r} from {start} to {end}".format(**mark)
+        raise _BadRecord(where, why, calib_error("C785", path=file, where=where, **mark)) from None
     except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
-        raise calib_error(
-            "C692", path=file, why=f"{where} is not as {tool} writes it ({type(error).__name__}: {error})"
-        ) from None
-    if outside is not None:
-        (start, end, label), text = outside
-        raise calib_error("C695", path=file, where=where, start=start, end=end, n=len(text), label=label)
+        fault = f"not as {tool} writes it ({type(error).__name__}: {error})"
+        raise _BadRecord(where, f"it is {fault}", calib_error("C692", path=file, why=f"{where} is {fault}")) from None
     return [replace(answer, where=where) for answer in answer_list]
 
 
@@ -180,7 +281,7 @@ def _check_answer(answer: TextAnswers) -> TextAnswers:
     texts = (answer.text, *answer.cats, *(mark.label for mark in answer.spans))
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a label or a text is none")
-    if "" in answer.cats:
+    if "" in answer.cats or any(not mark.label and right is not None for mark, right in answer.spans.items()):
         raise ValueError("a label is empty")
     if any(type(offset) is not int for mark in answer.spans for offset in mark[:2]):
         raise ValueError("a span does not begin and end at whole numbers")
@@ -195,20 +296,26 @@ def _check_answer(answer: TextAnswers) -> TextAnswers:
     return answer
 
 
-def _is_inside(mark: TextSpan, answer: TextAnswers) -> bool:
-    if not mark.label and answer.spans[mark] is not None:
-        raise ValueError("a label is empty")
-    return 0 <= mark.start < mark.end <= len(answer.text) and bool(answer.text[mark.start : mark.end].strip())
+def _fault_inside(file: Path, answer: TextAnswers) -> _BadRecord | None:
+    """Return the fault of a span that is outside of the text or contains only white space, if there is one."""
+    for start, end, label in answer.spans:
+        if not (0 <= start < end <= len(answer.text) and answer.text[start:end].strip()):
+            mark = {"where": answer.where, "start": start, "end": end, "n": len(answer.text), "label": label}
+            why = f"there is no word from {start} to {end}"
+            return _BadRecord(answer.where, why, calib_error("C695", path=file, **mark))
+    return None
 
 
-def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (position, record) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of a JSON array or "annotations" list.
+def read_values(file: Path) -> list[tuple[str, Any]]:
+    """Return (position, value) of a file: ("line 3", ...) of JSON Lines, ("record 3", ...) of a JSON array or "annotations" list.
 
-    RAISES C692: it is no JSON. C788: something in it is no record.
+    The value of a line that is no JSON is the error. RAISES C692: the file is no JSON, or its last line is cut off.
     """
     where = "it"
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        content = file.read_bytes()
+        text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode("utf-8-sig")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = [(f"line {number}", line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         listed: Any = None
         values: list[tuple[str, Any]] = []
@@ -219,28 +326,33 @@ def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         ):
             listed = json.loads(text)
         if isinstance(listed, list):
-            is_pair = len(listed) == 2 and isinstance(listed[0], str) and isinstance(listed[1], dict)
             values = (
-                [("record 1", listed)] if is_pair else [(f"record {number}", record) for number, record in enumerate(listed, 1)]
+                [("record 1", listed)]
+                if _is_training_pair(listed)
+                else [(f"record {number}", record) for number, record in enumerate(listed, 1)]
             )
         elif listed is not None:
             values = [("record 1", listed)]
         else:
             for where, line in lines:
-                values.append((where, json.loads(line)))
+                try:
+                    values.append((where, json.loads(line)))
+                except (RecursionError, ValueError) as error:
+                    if where == lines[-1][0]:
+                        raise
+                    values.append((where, error))
         if len(values) == 1 and isinstance(values[0][1], dict) and values[0][1].keys() == {"classes", "annotations"}:
             values = [
                 (f"record {number}", record) for number, record in enumerate(as_list(values[0][1]["annotations"]), 1) if record
             ]
-    except (OSError, RecursionError, ValueError) as error:
+    except (OSError, EOFError, RecursionError, ValueError, zlib.error) as error:
         fault = "UTF-8; save it in this encoding" if isinstance(error, UnicodeDecodeError) else "JSON, or cut off"
         raise calib_error("C692", path=file, why=f"{where} is no {fault} ({error})") from None
-    for where, value in values:
-        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict):
-            value = {"text": value[0], **value[1]}
-        if not isinstance(value, dict):
-            raise calib_error("C788", path=file, where=where.capitalize(), given=brief(json.dumps(value)))
-        yield where, value
+    return [(where, {"text": value[0], **value[1]} if _is_training_pair(value) else value) for where, value in values]
+
+
+def _is_training_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def _is_json(line: str) -> bool:

@@ -23,11 +23,12 @@ from ..errors import WARNINGS
 from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
-from .answer_files import read_answers
+from .answer_files import read_answers, read_values
 from .conflict_counts import CONFLICTS, GoldConflicts
 from .contradictions import AGREED, PERSON
 from .keys import DOC_KEY, DRAWN_KEY
 from .tool_exports import TextAnswers, TextSpan
+from .training_forms import doc_from_json, is_doc_json
 
 # Key of span groups if no component has another one, as in spaCy.
 _SPANS_KEY = "sc"
@@ -36,10 +37,15 @@ _SPANS_KEY = "sc"
 def answered_docs(nlp: Language, file: Path) -> Iterator[Doc]:
     """Yield a gold Doc for each text with answers, with the tokens of the pipeline, split where an answer begins or ends.
 
-    Its user data contains how the text was sampled. RAISES C692 to C696: the file cannot be read.
+    Its user data contains how the text was sampled. Lines of `Doc.to_json` are Docs with tokens of their own. RAISES C692 to
+    C696, C789, C790: the file cannot be read.
     """
+    values = read_values(file)
+    if values and all(is_doc_json(value) for _, value in values):
+        yield from (doc_from_json(nlp, file, where, value) for where, value in values)
+        return
     labels = {label for _, pipe in nlp.components for label in getattr(pipe, "labels", ()) if isinstance(label, str)}
-    keys, answers = _span_keys(nlp), read_answers(file, labels)
+    keys, answers = _span_keys(nlp), read_answers(file, labels, values)
     of_links = _are_identities(nlp, {mark.label for person_answer in answers for mark in person_answer.spans})
     is_open, has_spans = any(map(_leaves_open, answers)), any(person_answer.spans for person_answer in answers)
     if n := sum(len(_ambiguous_spans(person_answer)) for person_answer in answers if person_answer.meta.get("unit") == TOKEN):

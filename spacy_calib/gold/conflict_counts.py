@@ -19,13 +19,14 @@ class GoldConflicts:
 
     copies (int): Docs that were merged into another one of the same text. compared, differing (Counter): Layer -> number of labels
     with several annotations, and of those that differ. overlapping (int): Entities that have a second label or overlap another one
-    in the same annotation, so that none can be taken.
+    in the same annotation, so that none can be taken. labels (set): Labels of the spans that differ.
     """
 
     copies: int = 0
     compared: Counter[str] = field(default_factory=Counter)
     differing: Counter[str] = field(default_factory=Counter)
     overlapping: int = 0
+    labels: set[str] = field(default_factory=set)
 
     def note(self, layer: str, values: Iterable[Any]) -> bool:
         """Count the values that annotations give to one label. RETURNS (bool): Whether they differ."""
@@ -42,7 +43,8 @@ class GoldConflicts:
         self.compared.update(counts.get("compared", {}))
         self.differing.update(counts.get("differing", {}))
         self.overlapping += counts.get("overlapping", 0)
+        self.labels.update(counts.get("labels", ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts for the user data of a Doc, which may be saved."""
-        return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing)}
+        return {**vars(self), "compared": dict(self.compared), "differing": dict(self.differing), "labels": sorted(self.labels)}

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, repeat
+from pathlib import Path
 from typing import Any
 
 from spacy.attrs import ENT_IOB, HEAD, IDX
@@ -20,6 +21,7 @@ from spacy.tokens import Doc, Span
 
 from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
+from ..errors import calib_error
 from .conflict_counts import CONFLICTS, GoldConflicts
 from .keys import DRAWN_KEY
 from .places import Coverage
@@ -63,6 +65,16 @@ def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
         conflicts["copies"] += len(docs) - len(remaining)
         remaining[0].user_data[CONFLICTS] = conflicts  # counted once
     return merged_files
+
+
+def check_agreement(file: Path, docs: Iterable[Doc | None]) -> None:
+    """Check that some entity of a file is left after the merge. RAISES C791: annotators differ on all of them."""
+    conflicts, has_other_gold = GoldConflicts(), False
+    for doc in filter(None, docs):
+        conflicts.add(doc)
+        has_other_gold |= bool(doc.ents or doc.cats or doc.has_annotation("TAG"))
+    if n := conflicts.differing[NER] * (not has_other_gold):
+        raise calib_error("C791", path=file, n=f"{n:,}")
 
 
 def _with_data_of(merged: Doc, doc: Doc) -> Doc:
@@ -243,6 +255,7 @@ def _count_votes(votes: Sequence[_SpanVotes], layer: str, conflicts: GoldConflic
         rejections = islice((False for vote in votes if vote.verdict(span) is False), 2)  # more would count the same
         verdicts = [*repeat(True, accepted[span]), *rejections]
         spans[None if conflicts.note(layer, verdicts) else verdicts[0]].append(span)
+    conflicts.labels.update(label for *_, label in spans[None])
     return spans
 
 

@@ -10,8 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus
 
-from ..calibration.registered import entry_points_of, load_point
 from ..errors import CalibError, brief, calib_error
+from ..registry import entry_points_of, load_point
 from .answered_docs import answered_docs
 from .conllu import read_conllu
 from .keys import DOC_KEY
@@ -35,7 +35,7 @@ def conllu_docs(nlp: Language, file: Path) -> Iterator[Doc]:
 # Readers of annotated documents. A folder is read with the first of these that it has files for.
 DOCUMENT_READERS: dict[str, FileReader] = {".spacy": docbin_docs, ".conllu": conllu_docs}
 # Readers of answers about texts.
-ANSWER_READERS: dict[str, FileReader] = {".jsonl": answered_docs, ".json": answered_docs}
+ANSWER_READERS: dict[str, FileReader] = dict.fromkeys((".jsonl", ".jsonl.gz", ".json"), answered_docs)
 # First bytes of files that no reader can read -> what they are, and what to do.
 _UNPACK = "unpack it, and give what is in it"
 _UTF8 = "save it as UTF-8"
@@ -69,10 +69,10 @@ def file_reader(file: Path) -> FileReader:
 
     RAISES C053: no reader has this suffix. C105: its package cannot be imported. C787: the file is compressed, or not UTF-8.
     """
-    for readers in (DOCUMENT_READERS, ANSWER_READERS):
-        if file.suffix in readers:
+    for suffix, reader in {**DOCUMENT_READERS, **ANSWER_READERS}.items():
+        if file.name.endswith(suffix):
             check_bytes(file)
-            return readers[file.suffix]
+            return reader
     candidates = {suffix: point for suffix, point in added_readers().items() if file.name.endswith(suffix)}
     if candidates:
         return _load_reader(candidates[max(candidates, key=len)])
@@ -100,7 +100,7 @@ def check_bytes(file: Path) -> None:
     except OSError:
         return  # its reader reports the error
     for beginning, (why, mend) in _OTHER_BYTES.items():
-        if head.startswith(beginning):
+        if head.startswith(beginning) and not file.name.endswith(".jsonl.gz"):
             raise calib_error("C787", path=file, why=why, mend=mend)
 
 

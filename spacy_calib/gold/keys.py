@@ -9,8 +9,8 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..calibration.registered import REGISTRIES
 from ..errors import brief, calib_error
+from ..registry import REGISTRIES
 
 # Key of `Doc.user_data` with the source document: a string, a number, or the SourceDocument of a reader.
 DOC_KEY = "calib_document"
@@ -53,13 +53,6 @@ def names_under(docs: Iterable[Doc], key: str) -> list[str | None]:
     names = [name_of(value_of(doc, key)) for doc in docs]
     check_names(Counter(names), key)
     return names
-
-
-def fields_of(docs: Iterable[Doc]) -> dict[str, list[str | None]]:
-    """Return key -> group name of each Doc, for the keys of the user data except ours."""
-    doc_list = list(docs)
-    keys = {key for doc in doc_list for key in doc.user_data if isinstance(key, str) and not key.startswith("calib_")}
-    return {key: [name_of(doc.user_data.get(key)) for doc in doc_list] for key in sorted(keys)}
 
 
 class Names:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import calib_error
 from .places import has_words_at, locate_words
-from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta
+from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, queue_meta, without_words
 
 # Keys added to tasks: the field with the text, the controls with labels, and the choices that several controls have.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
@@ -43,7 +43,7 @@ def read_task(record: Record) -> Iterator[TextAnswers]:
 def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
     """Return the answers of one annotator for a task; regions that are no labels are counted in `skipped`."""
     text, meta = task["data"][task.get(_TEXT_FIELD, "text")], queue_meta(task["data"].get("meta"))
-    marks, skip_counts, choices = [], Counter[str](), defaultdict[str, list[str]](list)
+    marks, values, skip_counts, choices = [], [], Counter[str](), defaultdict[str, list[str]](list)
     for result in results:
         kind, control = _kind_of(result), str(result.get("from_name"))
         if kind is None or control not in task[_CONTROLS]:
@@ -56,6 +56,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
             labels = as_list(value.get("labels"))
             skip_counts["regions without a label"] += not labels
             marks += [TextSpan(*bounds, label) for label in labels or [""]]
+            values += [value] * max(len(labels), 1)
     answers = answer_with_spans(text, marks, meta)
     cats: dict[str, bool | None] = {name: True for names in choices.values() for name in names}
     if len(choices) > 1:  # two questions may have a choice of the same name
@@ -64,7 +65,7 @@ def _read_annotation(task: Record, results: list[Record]) -> TextAnswers:
         ]
         cats |= dict.fromkeys(ambiguous_names)
     spans = {mark: right if mark.label else None for mark, right in answers.spans.items()}
-    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts)
+    return replace(answers, spans=spans, cats=cats, skipped=+skip_counts, uncertain=without_words(marks, values))
 
 
 def _kind_of(result: Record) -> str | None:

@@ -108,7 +108,7 @@ class DroppedGold:
         if self.unused_types:
             names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused_types).most_common()])
             sentences.append(
-                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not evaluated; --all-types counts them as wrong"
+                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not evaluated"
             )
         if self.lower_case:
             sentences.append(

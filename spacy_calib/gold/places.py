@@ -17,6 +17,13 @@ from typing import Any
 _PIECE = re.compile(r"\r\n|&(?:#\d+|#[xX][\da-fA-F]+|\w+);|.", re.DOTALL)
 # Ways of counting line ends, entities, and characters beyond the basic plane; plain characters come first.
 _VIEWS = tuple(product(("as it is", "one", "two"), (False, True), (False, True)))
+# Ways of counting that a tool may have meant that exports no words: characters, or UTF-16; "\r\n" as two, or as one.
+READINGS = {
+    "characters": ("as it is", False, False),
+    "UTF-16 units": ("as it is", False, True),
+    "characters, and each line end as one": ("one", False, False),
+    "UTF-16 units, and each line end as one": ("one", False, True),
+}
 
 
 class MisplacedError(Exception):
@@ -48,6 +55,19 @@ def locate_words(text: str, start: int, end: int, words: Any = None) -> tuple[in
             if normalize(text[first:last]) == normalize(words):
                 return first, last
     raise MisplacedError(words, start, end, text[start:end])
+
+
+def reread(text: str, start: int, end: int, reading: str) -> tuple[int, int]:
+    """Convert offsets that were counted in one of READINGS; (-1, -1) if they lie outside of the text."""
+    starts = _starts(text, *READINGS[reading])
+    return (starts[start], starts[end]) if 0 <= start <= end < len(starts) else (-1, -1)
+
+
+def is_on_word_bounds(text: str, start: int, end: int) -> bool:
+    """Return whether a stretch of a text begins and ends with a word or sign, and cuts no word."""
+    if not 0 <= start < end <= len(text) or text[start].isspace() or text[end - 1].isspace():
+        return False
+    return not any(text[max(cut - 1, 0) : cut + 1].isalnum() and 0 < cut < len(text) for cut in (start, end))
 
 
 def has_words_at(text: str, start: int, end: int, words: str) -> bool:

@@ -19,12 +19,10 @@ from spacy.training import Corpus, Example
 
 from ..annotations import REJECTED, Annotation, has_gold
 from ..annotations.base import UNKNOWN
-from ..errors import calib_error
 from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest
 from ..pairs.seen_texts import TextUnits
-from ..types import Ints
 from .conflict_counts import CONFLICTS
 from .conllu import warn_if_contractions_split
 from .contradictions import reconcile
@@ -36,26 +34,24 @@ from .keys import DOC_KEY
 class GoldReader:
     """Settings for reading gold files.
 
-    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. doc_key (str | None): Key of
-        the user data that must name the document; None reads "calib_document" if it exists. arrays (Collection): Keys of
+    gold_preproc (bool): Whether each sentence is an Example of its own, with gold tokens. arrays (Collection): Keys of
         arrays or lists in the user data, with a row for each token, which are copied to predicted Docs.
     """
 
     gold_preproc: bool = False
-    doc_key: str | None = None
     arrays: Collection[str] = ()
 
     def examples(self, nlp: Language, file: Path) -> Iterator[Example]:
         """Yield the Examples of one file; `document_of` returns the document of each.
 
-        RAISES C053, C105: no reader for the file. C160: a Doc without the key. C161: not CoNLL-U. C692 to C696: unreadable
+        RAISES C053, C105: no reader for the file. C161: not CoNLL-U. C692 to C696: unreadable
         answers. C748: the reader of another package fails. ValueError and others: errors of spaCy.
         """
         docs = file_reader(file)(nlp, file)
-        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.suffix in ANSWER_READERS else docs, file)
+        yield from self.examples_of(nlp, reconcile([list(docs)])[0] if file.name.endswith((*ANSWER_READERS,)) else docs, file)
 
     def examples_of(self, nlp: Language, references: Iterable[Doc | None], file: Path) -> Iterator[Example]:
-        """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out. RAISES C160: a Doc without the key."""
+        """Yield the Examples of the gold Docs of a file. references: None for Docs to leave out."""
         examples = self._examples_of(nlp, references, file)
         return warn_if_contractions_split(examples, file) if file.suffix == ".spacy" else examples
 
@@ -84,16 +80,7 @@ class GoldReader:
 
         If the key of the document is an integer, it names a document of this file only; a string names the same in all files.
         """
-        key = self.doc_key or DOC_KEY
-        document = _document_under(doc, key)
-        if self.doc_key is not None and document is None:
-            raise calib_error(
-                "C160",
-                key=key,
-                path=file,
-                text=doc.text[:40],
-                given="nothing" if key not in doc.user_data else type(doc.user_data[key]).__name__,
-            )
+        document = _document_under(doc, DOC_KEY)
         if document is None or isinstance(document.key, int):
             return SourceDocument(
                 _unit_of(doc) if document is None else DOCUMENT, (shown_path(file), number if document is None else document)
@@ -197,28 +184,16 @@ class TextWatch:
 
 
 class GoldSpanCounter:
-    """Counts the gold spans and computes the text digest of each example that passes through `watch`.
-
-    n_gold (int): Sum of the numbers returned by `take` so far.
-    """
+    """Counts the gold spans of the examples that pass through `watch`. n_gold (int): Their number so far."""
 
     def __init__(self, annotation: Annotation):
         self._annotation, self.n_gold = annotation, 0
-        self._gold, self._digests = array("q"), array("Q")
 
     def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples unchanged, and record each."""
+        """Yield the examples unchanged, and count the spans of each."""
         for example in examples:
-            self._gold.append(len(self._annotation.spans_on(example.reference)))
-            self._digests.append(digest(example.reference.text))
+            self.n_gold += len(self._annotation.spans_on(example.reference))
             yield example
-
-    def take(self) -> tuple[Ints, list[int]]:
-        """Return the numbers of gold spans and the digests of the examples since the last call."""
-        gold, digests = np.array(self._gold, dtype=np.intp), self._digests.tolist()
-        self._gold, self._digests = array("q"), array("Q")
-        self.n_gold += int(gold.sum())
-        return gold, digests
 
 
 def texts_of(annotation: Annotation, examples: Iterable[Example]) -> TextUnits:

@@ -41,7 +41,8 @@ class TextAnswers:
     whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this package
     wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if
     unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not
-    labels.
+    labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it exports
+    neither their words nor how it counts.
     """
 
     text: str
@@ -53,6 +54,7 @@ class TextAnswers:
     person: str = ""
     agreed: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
+    uncertain: frozenset[TextSpan] = frozenset()
 
     @property
     def has_all_spans(self) -> bool:
@@ -119,6 +121,12 @@ def as_list(value: Any) -> list[Any]:
 
 def _marks(text: str, spans: Any, start: str = "start", end: str = "end") -> list[TextSpan]:
     return [TextSpan(*locate_words(text, span[start], span[end], span.get("text")), span["label"]) for span in spans]
+
+
+def without_words(marks: Sequence[TextSpan], spans: Sequence[Any]) -> frozenset[TextSpan]:
+    """Return the marks of exported spans that have no words."""
+    pairs = zip(marks, spans, strict=True)
+    return frozenset(mark for mark, span in pairs if not isinstance(span, dict) or not isinstance(span.get("text"), str))
 
 
 # Prodigy
@@ -206,10 +214,12 @@ def read_doccano(record: dict[str, Any]) -> TextAnswers:
     skipped = Counter({"relations": n} if (n := len(record.get("relations") or ())) else {})
     if labels and isinstance(labels[0], str):
         return replace(answer_with_cats(text, labels, meta), skipped=skipped)
-    marks = [TextSpan(*label) for label in labels if not isinstance(label, dict)]
-    marks += _marks(text, [label for label in labels if isinstance(label, dict)], "start_offset", "end_offset")
+    labels = [TextSpan(*label)._asdict() if not isinstance(label, dict) else label for label in labels]
+    key = "start_offset" if labels and "start_offset" in labels[0] else "start"
+    marks = _marks(text, labels, key, key.replace("start", "end"))
     cats: dict[str, bool | None] = dict.fromkeys(as_list(record.get("cats")), True)
-    return replace(answer_with_spans(text, marks, meta), cats=cats, skipped=skipped)
+    answers = answer_with_spans(text, marks, meta)
+    return replace(answers, cats=cats, skipped=skipped, uncertain=without_words(marks, labels))
 
 
 # Argilla
@@ -234,18 +244,19 @@ def read_argilla(record: dict[str, Any]) -> Iterator[TextAnswers]:
         spans, cats = (
             {name: right for answer in answers for name, right in getattr(answer, kind).items()} for kind in ("spans", "cats")
         )
+        uncertain = frozenset(mark for answer in answers for mark in answer.uncertain)
         skipped = Counter(f"answers to '{question}'" for question, _ in values_by_question if question not in record[QUESTIONS])
         base = answers[-1] if answers else TextAnswers(text, meta=dict(meta))
-        yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped)
+        yield replace(base, spans=spans, cats=cats, person=person, skipped=skipped, uncertain=uncertain)
 
 
 def _argilla_value(text: str, value: Any, meta: dict[str, Any]) -> TextAnswers:
     values = as_list(value)
     if values and isinstance(values[0], str):
         return answer_with_cats(text, values, meta)
-    if values and not isinstance(values[0], dict):
-        return answer_with_spans(text, [TextSpan(start, end, label) for label, start, end in values], meta)
-    return answer_with_spans(text, _marks(text, values), meta)
+    is_object = all(isinstance(value, dict) for value in values)
+    marks = _marks(text, values) if is_object else [TextSpan(start, end, label) for label, start, end in values]
+    return replace(answer_with_spans(text, marks, meta), uncertain=without_words(marks, values))
 
 
 # Key added to records: the questions that ask for labels.

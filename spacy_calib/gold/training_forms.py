@@ -2,6 +2,7 @@
 
 - spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities": ...}`; a list of such lists,
   the lines of a file, or the "annotations" of NER Annotator.
+- `Doc.to_json`: the Doc itself.
 - Hugging Face: `{"tokens": ["Anna", "left"], "ner_tags": ["B-PER", "O"]}`.
 """
 
@@ -9,8 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..errors import brief, calib_error
 from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list
 
 # Keys of the tags of tokens.
@@ -30,6 +36,22 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
     )
     values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
     return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=_relations(record))
+
+
+def is_doc_json(value: Any) -> bool:
+    """Return whether a value is a Doc as `Doc.to_json` gives it, whose tokens have offsets and no text."""
+    tokens = value.get("tokens") if isinstance(value, dict) and isinstance(value.get("text"), str) else None
+    return isinstance(tokens, list) and all(
+        isinstance(token, dict) and {"start", "end"} == token.keys() & {"start", "end", "text"} for token in tokens
+    )
+
+
+def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) -> Doc:
+    """Return the Doc that `Doc.to_json` described. RAISES C692: spaCy cannot read it."""
+    try:
+        return Doc(nlp.vocab).from_json(value)
+    except Exception as error:
+        raise calib_error("C692", path=file, why=f"{where} is no Doc ({brief(error, 160)})") from None
 
 
 def _relations(record: dict[str, Any]) -> Counter[str]:

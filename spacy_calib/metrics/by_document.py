@@ -248,14 +248,13 @@ class ResampledError(ResampledFigure):
 
 def resample_error(
     scores: ArrayLike, hits: ArrayLike, documents: ArrayLike, n_bins: int = 10, bin_size: int | None = None,
-    n_samples: int = 1000, seed: int = 0, among: ArrayLike | None = None, groups: ArrayLike | None = None,
+    n_samples: int = 1000, seed: int = 0, groups: ArrayLike | None = None,
 ) -> ResampledError | None:  # fmt: skip
     """Resample a calibration error by document, for its interval or for paired differences of errors.
 
     scores, hits, documents (ArrayLike): Probability, hit and document of each of n pairs. n_bins (int): Adaptive bins.
     bin_size (int | None): Pairs per bin; replaces n_bins. n_samples (int): Resamples. seed (int): Of the random numbers.
-    among (ArrayLike | None): All documents, if some may have no pairs. groups (ArrayLike | None): Group of each pair, -1
-        for none: the error is the unweighted mean of the errors of the groups.
+    groups (ArrayLike | None): Group of each pair, -1 for none: the error is the unweighted mean of the errors of the groups.
     RETURNS (ResampledError | None): None without pairs.
     RAISES C001: values out of range. C002: lengths differ.
 
@@ -270,15 +269,13 @@ def resample_error(
     index = np.flatnonzero(group_of_pair >= 0)
     if not len(index):
         return None
-    names = np.asarray(documents)[index]
-    all_names = np.unique(names if among is None else among)
-    codes = np.searchsorted(all_names, names)
-    sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(all_names), binner)
+    names, codes = np.unique(np.asarray(documents)[index], return_inverse=True)
+    sums = ErrorSums.from_pairs(probabilities[index], gaps[index], group_of_pair[index], codes, len(names), binner)
     noise = sums.noise()
     estimate, corrected = (float(sums.errors(sums.total(), bias)[0]) for bias in (0.0, noise))
     # A resample has the noise twice: that of the sample, and that of resampling it.
     values = sums.errors(resample_sums(sums.sums, n_samples, seed), 2 * noise)
-    return ResampledError(estimate, values, len(all_names), corrected)
+    return ResampledError(estimate, values, len(names), corrected)
 
 
 def error_interval(

@@ -182,7 +182,7 @@ def caveat_of(unit: str, n: int) -> str:
         )
     if SENTENCE in unit.split(" or "):
         return (
-            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, --doc-key): neighbours are alike, so intervals "
+            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, calib_document in Doc.user_data): neighbours are alike, so intervals "
             "made from them are too narrow"
         )
     return ""

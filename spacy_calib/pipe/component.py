@@ -2,133 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy import util
 from spacy.language import Language
+from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import (
-    EXTENSION_PREFIX,
-    FOUND_PREFIX,
-    SPANS_PREFIX,
     Annotation,
     columns_of,
     get_annotation,
     label_hashes,
     plain_name,
-    unit_of,
 )
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent
 from ..context.tokens import FurtherScores
-from ..context.words import Words
 from ..doc.attributes import check_pipe_name, register
 from ..doc.store import add_block, delete_blocks
 from ..doc.view import doc_view
-from ..doc.write import CalibratedBatch, CalibratedSpans, Flags, build_blocks, delete_doubtful, write_doubtful
-from ..errors import calib_error
+from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_doubtful, write_doubtful
+from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
-from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
 from ..sources.base import restore_on_failure
 from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
 from ..types import Floats, Groups, Ints, Spans
-from .annotating import AnnotatingPipe, WarnOnce
 from .factory import PipeSettings
-from .lookup import ReadableDocs, Reading, SourceLookup, functions_in, words_of
-from .saved import load_part
-from .scorer import score_names
+from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
+from .pipeline import facts, layer_of, note_meta
+from .saved import dump, load_part, read
 from .state import FitInfo, PipeState
 
 if TYPE_CHECKING:
     from ..calibration.span_fit import SpanFit
 
-# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
-_READ_ATTRIBUTES = {
-    "tag": ["token.tag"],
-    "pos": ["token.pos"],
-    "morph": ["token.pos", "token.morph"],
-    "lemma": ["token.lemma"],
-    "sent": ["token.is_sent_start"],
-    "dep": ["token.dep"],
-    "ent_type": ["token.ent_type"],
-    "ner": ["doc.ents"],
-    "biluo": ["doc.ents"],
-    "link": ["doc.ents", "token.ent_kb_id"],
-    "cats": ["doc.cats"],
-    "cats:multi": ["doc.cats"],
-}
-# Attributes that are set on Docs with categories.
-_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw"))]
-
-
-def facts(pipe: Any) -> dict[str, str]:
-    """Return name -> text of the facts that a Calibrator shows about itself, such as "Method"."""
-    info = pipe.fit_info
-    source = pipe.source.component or "scores on the Doc"
-    if not pipe.fitted:
-        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
-    of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
-    adaptations = "".join(
-        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
-    )
-    return {
-        "Name": pipe.name,
-        "Calibrates": f"{source} ({plain_name(info.layer)})",
-        "Attributes": f"{pipe.attr}_score",
-        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
-        "Method": info.steps,
-    }
-
-
-def note_meta(nlp: Language, name: str, pipe: Any) -> None:
-    """Correct in a pipeline's meta what this pipe reads, assigns and scores: its factory knows the default settings only."""
-    if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
-        return
-    meta = nlp.get_pipe_meta(name)
-    layer = _layer_of(nlp, pipe)
-    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
-    hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
-    assigns = [
-        attribute.replace("._.calib", f"._.{pipe.attr}")
-        for attribute in attributes
-        if not (attribute.startswith("token.") and attribute.endswith(hidden))
-    ]
-    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
-    scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
-    nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
-
-
-def _required_attributes(layer: str) -> list[str]:
-    if layer.startswith(EXTENSION_PREFIX):
-        return [f"token.{layer}"]
-    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
-
-
-def _layer_of(nlp: Language, pipe: Any) -> str:
-    """Return the annotation that a pipe calibrates; "" if the component is missing or of another type."""
-    source = pipe.source
-    if not source.component:
-        return source.annotation(None).name
-    if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
-        return ""
-    return plain_name(source.annotation(nlp.get_pipe(source.component)).name)
-
-
+_FILE = "calibration.msgpack"
 _Pipe = TypeVar("_Pipe", bound="Calibrator")
 
 
 def calibrated_spans(
     calibration: SpanCalibration, source: BoundSource, spans: Spans, event: str, layer: str, view: Any
-) -> CalibratedSpans:
+) -> SpanScores:
     """Calibrate the spans of a source.
 
     event (str): When a span counts as right. layer (str): Annotation of the tokens if spans are sentences, else "". view (Any):
@@ -136,7 +63,7 @@ def calibrated_spans(
     """
     raw = np.where(spans.on_doc, source.source.raw_span_scores(spans), spans.scores)
     calibrated = calibration.calibrate(spans, raw, source.span_labels, view)
-    return CalibratedSpans(spans, source.span_labels, raw, *calibrated, event, layer)
+    return SpanScores(spans, source.span_labels, raw, *calibrated, event, layer)
 
 
 def flag_tokens(
@@ -176,7 +103,7 @@ def _likelihoods(scores: Scores, entries: EntityScores, types: EntityTypes, rows
     return likelihoods
 
 
-def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) -> NDArray[np.int8]:
+def accepted_labels(cutoffs: Cutoffs, batch: Batch, groups: Groups) -> NDArray[np.int8]:
     """Return whether each predicted label reaches its cut-off: 1 or 0, -1 without a score. groups (Groups): Of the labels."""
     calibrated, entries_below = batch.calibrated, batch.calibrated.below_threshold
     marginals = calibrated.marginals
@@ -192,7 +119,29 @@ def accepted_labels(cutoffs: Cutoffs, batch: CalibratedBatch, groups: Groups) ->
     return np.where(np.isnan(scores), -1, is_accepted).astype(np.int8)
 
 
-class Calibrator(AnnotatingPipe, PipeSettings):
+class WarnOnce:
+    """Warns by code, once for each set of values."""
+
+    def __init__(self, pipe: Any):
+        self.pipe = pipe
+        self.warned_keys: set[str] = set()
+
+    def __call__(self, code: str, **values: object) -> None:
+        key = f"{code}{values}"
+        if key not in self.warned_keys:
+            self.warned_keys.add(key)
+            warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` of the first line outside of this package and spaCy, for a warning by the calling function."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("spacy", "spacy_calib"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+class Calibrator(Pipe, PipeSettings):
     """Adds a calibrated probability to every token and tag above the threshold.
 
     settings: Settings of PipeSettings; each is an attribute of the pipe. learned (PipeState): Result of the fit; empty before.
@@ -266,7 +215,7 @@ class Calibrator(AnnotatingPipe, PipeSettings):
     @property
     def of_entities(self) -> bool:
         """Whether the pipe calibrates the entities of Docs."""
-        layer = _layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
+        layer = layer_of(self.lookup.nlp, self) or plain_name(self.fit_info.layer)
         return bool(layer) and get_annotation(layer).of_entities
 
     @property
@@ -305,19 +254,43 @@ class Calibrator(AnnotatingPipe, PipeSettings):
 
     # Prediction
 
-    def predict(self, docs: Sequence[Doc]) -> Reading:
-        """Read and calibrate the scores, without changing the Docs.
+    def __call__(self, doc: Doc) -> Doc:
+        error_handler = self.get_error_handler()
+        try:
+            self.set_annotations([doc], self.predict([doc]))
+        except Exception as error:
+            error_handler(self.name, self, [doc], error)
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate a stream of Docs in batches."""
+        error_handler = self.get_error_handler()
+        for batch in util.minibatch(stream, size=batch_size):
+            docs = list(batch)
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                yield from docs
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+        """Do nothing: the pipe is fitted after training, not by it."""
+
+    def predict(self, docs: Sequence[Doc]) -> Batch | None:
+        """Read and calibrate the scores, without changing the Docs; None if none can be read.
 
         RAISES C020, C022: the component has other labels, or cannot be read. C024, C040, C041: no probabilities.
         """
         readable = self._find_readable(docs)
         if readable is None or not readable.docs:
-            return Reading()
+            return None
         scores = readable.source.source.read(readable.source.component, readable.docs)
         self._check_component(readable)
+        if has_foreign_entities(readable, scores.spans):
+            self.warn("CW05", component=self.source.component)
         if self.source.sets_labels:
             self._find_labels(readable, scores)
-        return Reading(readable.indices, self._calibrate(readable, scores), readable.top_labels)
+        return self._calibrate(readable, scores)
 
     def _find_readable(self, docs: Sequence[Doc]) -> ReadableDocs | None:
         """Return the Docs that the source can read; None if its component is missing."""
@@ -351,13 +324,16 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         readable.top_labels = TopLabels.from_marginals(marginals, readable.source.own_labels, readable.hashes)
         readable.hashes = readable.top_labels.fill(readable.hashes, readable.source.annotation)
 
-    def _calibrate(self, readable: ReadableDocs, scores: Scores) -> CalibratedBatch:
+    def _calibrate(self, readable: ReadableDocs, scores: Scores) -> Batch:
         """Calibrate the scores of the Docs."""
         source, state = readable.source, self.learned
         hashes = readable.hashes[0] if len(readable.hashes) == 1 else np.concatenate(readable.hashes)
         predicted = PredictedLabels(hashes, source.label_hashes, partial(columns_of, hashes, source.labels))
-        calibrated = state.tokens.calibrate(scores, self.threshold, self._words_of(readable, scores), predicted)
-        batch = CalibratedBatch(calibrated, source.annotation, source.labels, hashes)
+        words, context = None, state.tokens.context
+        if context is not None:
+            words = read_words(self.lookup.nlp, context, source.annotation, readable.docs, get_further_scores(scores))
+        calibrated = state.tokens.calibrate(scores, self.threshold, words, predicted)
+        batch = Batch(readable.indices, calibrated, source.annotation, source.labels, hashes, readable.top_labels)
         batch.token_scores = self.token_scores or not source.annotation.of_entities
         if scores.spans is not None:
             # A sentence is right if the labels of its tokens are.
@@ -370,32 +346,23 @@ class Calibrator(AnnotatingPipe, PipeSettings):
             batch.accept = accepted_labels(state.tokens.label_cutoffs, batch, self.groups)
         return batch
 
-    def _words_of(self, readable: ReadableDocs, scores: Scores) -> Words | None:
-        """Return the words for the context; None without context."""
-        context, annotation = self.learned.tokens.context, readable.source.annotation
-        if context is None:
-            return None
-        if annotation.unit == DOCUMENT:
-            return Words.of_documents(scores.n_tokens, get_further_scores(scores))
-        return words_of(readable.docs, functions_in(self.lookup.nlp, context), annotation.first, get_further_scores(scores))
-
-    def set_annotations(self, docs: Sequence[Doc], reading: Reading) -> None:
+    def set_annotations(self, docs: Sequence[Doc], batch: Batch | None) -> None:
         """Write the scores of each Doc that was read into its user data; remove older scores of this pipe from all Docs."""
         for doc in docs:
             delete_blocks(doc.user_data, self.attr)
             if doc.spans:
                 self._remove_from_spans(doc)
-        if reading.batch is None:
+        if batch is None:
             return
-        readable = [docs[index] for index in reading.indices]
-        if reading.top_labels is not None:
-            reading.top_labels.write(readable, reading.batch.annotation.name)
-        for doc, block in zip(readable, build_blocks(readable, reading.batch), strict=True):
+        readable = [docs[index] for index in batch.indices]
+        if batch.top_labels is not None:
+            batch.top_labels.write(readable, batch.annotation.name)
+        for doc, block in zip(readable, build_blocks(readable, batch), strict=True):
             add_block(doc.user_data, self.attr, block)
             if self.source.keeps_span_scores:
                 self._write_span_scores(doc)
-        if reading.batch.flags is not None:
-            write_doubtful(readable, self.attr, reading.batch.annotation, reading.batch.flags)
+        if batch.flags is not None:
+            write_doubtful(readable, self.attr, batch.annotation, batch.flags)
 
     def _remove_from_spans(self, doc: Doc) -> None:
         delete_doubtful(doc, self.attr)
@@ -463,6 +430,34 @@ class Calibrator(AnnotatingPipe, PipeSettings):
 
     # Saving
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Return the fitted state as bytes, for `from_bytes`."""
+        return dump(self._state())
+
+    def from_bytes(self: _Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> _Pipe:
+        """Load the state from `to_bytes`. RAISES C010 to C012: invalid bytes. C020: the component has other labels."""
+        self._load(bytes_data, "the bytes given")
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Write the fitted state into a folder."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _FILE).write_bytes(self.to_bytes())
+
+    def from_disk(self: _Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> _Pipe:
+        """Load the state from `to_disk`. RAISES C010 to C012: an invalid file. C020: the component has other labels."""
+        file = Path(path) / _FILE
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise calib_error("C010", name=self.name, path=str(file), why=error.strerror or error) from None
+        self._load(data, str(file))
+        return self
+
+    def _load(self, data: bytes, path: str) -> None:
+        self._set_state(read(data, self._read_state, name=self.name, path=path))
+
     def _state(self) -> dict[str, Any]:
         return replace(self.learned, kept_labels=with_map(self.source, None).kept_labels()).state()
 
@@ -487,50 +482,3 @@ class Calibrator(AnnotatingPipe, PipeSettings):
         self.source, self.learned = source, state
         if n_added:
             self.warn("CW03", n=n_added, component=source.component)
-
-
-__all__ = ["Calibrator"]
-
-
-def fitted_pipes(nlp: Language) -> list[Calibrator]:
-    """Return the fitted calib pipes of a pipeline. RAISES C027: there is none."""
-    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    if not pipes:
-        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
-    return pipes
-
-
-def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
-    """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
-    available_pipes = fitted_pipes(nlp)
-    pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
-    if not pipes:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in available_pipes))
-    return pipes
-
-
-def units_of(pipe: Calibrator) -> tuple[str, ...]:
-    """Return the units that a calib pipe scores, the default first."""
-    annotation = get_annotation(pipe.fit_info.layer)
-    if annotation.unit == DOCUMENT:
-        return ("document",)
-    units = ("token", "sentence", "document")
-    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)
-    return ("entity", *units) if finds_entities else units
-
-
-def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
-    """Check that a pipe scores units of this kind. RAISES C446: none does. C447: no pipe sets sentence boundaries."""
-    units = [units_of(pipe) for pipe in pipes]
-    has_sentences = bool(sentence_finders(nlp))
-    if not any(unit in names for names in units):
-        available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
-        available_units = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
-        raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
-    if unit == "sentence" and not has_sentences:
-        raise calib_error("C447")
-
-
-def sentence_finders(nlp: Language) -> list[str]:
-    """Return the names of the pipes that set sentence boundaries."""
-    return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]

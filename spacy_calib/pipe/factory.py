@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from ..calibration.recalibrators.base import Recalibrator
     from ..calibration.scaling import Scaling
     from ..calibration.selector import Selector
-    from ..calibration.tag_offsets import TagOffsets
     from ..context.tokens import TokenContext
     from ..sources.base import Source
 else:  # importing these classes would make every `Language()` slow
-    Selector = Recalibrator = Scaling = TagOffsets = TokenContext = Source = Any
+    Selector = Recalibrator = Scaling = TokenContext = Source = Any
 
 from spacy.pipeline.dep_parser import DEFAULT_PARSER_MODEL
 from spacy.pipeline.ner import DEFAULT_NER_MODEL
 
-from .. import registry as _registry  # noqa: F401  (creates the registries that the config names)
 from ..doc.attributes import ENTITY_ATTR
-from ..errors import calib_error
 
 
 def block(registry: str, function_name: str, **settings: Any) -> Any:
@@ -55,8 +52,9 @@ class PipeSettings:
     grouping (Callable): (labels, tag counts) -> Groups.
     scaling (Scaling | None): Prototype of the step that reweights the tags of a token before the threshold; None leaves it out.
     recalibrator (Recalibrator): Prototype, cloned for every group.
-    pooling (TagOffsets | None): Prototype of corrections per tag after the recalibrators of the groups; None leaves them out.
-    selection (Selector | None): Chooses scaling, context, grouping and recalibrator by cross-validation in the fit.
+    tag_offsets (bool): Whether each tag gets a correction of its own after the recalibrator of its group.
+    selection (dict | None): Arguments of `make_selector`, which chooses scaling, context, grouping and recalibrator by
+        cross-validation in the fit; None uses the settings as they are.
     context (TokenContext | None): Prototype of the step that adjusts scores by the rest of the Doc; None leaves it out.
     scorer (Callable | None): Called by `nlp.evaluate`.
     RAISES C001: a setting out of range. C112: a prefix that spaCy needs itself.
@@ -71,8 +69,8 @@ class PipeSettings:
     grouping: Callable[..., Any] = block("@calib_groupings", "spacy-calib.TFG.v1", n_groups=5)
     scaling: Scaling | None = block_or_none("@calib_scalings")
     recalibrator: Recalibrator = block("@calib_recalibrators", "spacy-calib.Isotonic.v1")
-    pooling: TagOffsets | None = block_or_none("@calib_poolings")
-    selection: Selector | None = block_or_none("@calib_selections")
+    tag_offsets: bool = False
+    selection: dict[str, Any] | None = None
     context: TokenContext | None = block_or_none("@calib_contexts")
     scorer: Callable[..., dict[str, Any]] | None = block_or_none("@scorers", "spacy-calib.Scorer.v1")
 
@@ -83,6 +81,11 @@ class PipeSettings:
         check_attr(self.attr)
         self.threshold = check_threshold(self.threshold)
         check_event(self.event)
+        self.selector: Selector | None = None
+        if self.selection is not None:
+            from ..calibration.selector import make_selector
+
+            self.selector = make_selector(**self.selection)
 
 
 # Setting that is a block of a config or null -> key of the block that names its registered function.
@@ -118,21 +121,22 @@ def component_factory(name: str, where: str, settings: type, **meta: Any) -> Cal
 DEFAULT_CONFIG = default_config(PipeSettings)
 _TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores")]
 _SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
+_CALIB = ".pipe.component:Calibrator"
+# `requires` is of the default settings; `calibrating.note_meta` corrects it for each pipe.
 make_calib = component_factory(
-    "calib",
-    ".pipe.component:Calibrator",
-    PipeSettings,
-    assigns=["doc._.calib", *_TOKEN, *_SPAN],
-    requires=["token.tag"],  # of the default settings; `calibrating.note_meta` corrects it for each pipe
+    DEFAULT_ATTR, _CALIB, PipeSettings, assigns=["doc._.calib", *_TOKEN, *_SPAN], requires=["token.tag"]
 )
 
 
-def refuse_pipe_name(nlp: Language, name: str) -> Any:
-    """Refuse `add_pipe("calib_ent")`, since this is the name of a pipe, not of a factory. RAISES C085: always."""
-    raise calib_error("C085", name=ENTITY_ATTR)
+@dataclass(eq=False, repr=False, kw_only=True)
+class EntityPipeSettings(PipeSettings):
+    """Settings of a calib pipe of the entities of `ner`."""
+
+    attr: str = ENTITY_ATTR
+    source: Source = block("@calib_sources", "spacy-calib.Ner.v1", component="ner")
 
 
-Language.factory(ENTITY_ATTR, func=refuse_pipe_name)
+make_calib_ent = component_factory(ENTITY_ATTR, _CALIB, EntityPipeSettings, assigns=_SPAN, requires=["doc.ents"])
 
 
 # The settings of spaCy's own factories: a saved config differs only by the name of the factory.

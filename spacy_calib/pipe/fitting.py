@@ -36,7 +36,6 @@ from ..calibration.token_fit import (
 from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_token_model
 from ..context.tokens import FurtherScores, LabelMatch, TokenContext
-from ..context.words import Words
 from ..errors import calib_error
 from ..gold.checks import GoldWatch, check_fit_inputs
 from ..gold.example_reader import ExampleReader
@@ -53,7 +52,7 @@ from ..sources.mapped import check_map_labels, map_of, with_map
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .component import Calibrator
 from .factory import PipeSettings
-from .lookup import NO_SECOND_PASS, functions_in, words_of
+from .lookup import NO_SECOND_PASS, read_words
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import FitInfo, FitRow, PipeState, SpanFitInfo
@@ -182,8 +181,9 @@ def read_fit_inputs(
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    has_context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else pipe.source.further_score_names
-    words_of_docs = read_words(pipe, annotation) if has_context else None
+    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
+    has_words = context is not None or (annotation.unit != TOKEN and pipe.source.further_score_names)
+    words_of_docs = partial(read_words, pipe.lookup.nlp, context, annotation) if has_words else None
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.watch(gold_watch.watch(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
     if annotation.any_label and set(reader.source.labels).isdisjoint(tag_counts or ()):
@@ -210,15 +210,6 @@ def read_fit_inputs(
     if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:
         pipe.warn("CW65", **few_errors)
     return inputs
-
-
-def read_words(pipe: Calibrator, annotation: Annotation) -> Any:
-    """Return a function of Docs that reads the words for a context; None if units are documents without further scores."""
-    if annotation.unit != TOKEN:
-        return (lambda docs: Words.of_documents(len(docs))) if pipe.source.further_score_names else None
-    context = pipe.context or pipe.tokens.context
-    functions = () if context is None else functions_in(pipe.lookup.nlp, context)
-    return partial(words_of, functions=functions, first=annotation.first)
 
 
 def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
@@ -296,9 +287,7 @@ def fit_calibrator(
         score_unlabelled(inputs.data, plan, tokens),
         inputs.data.unlabelled_documents[index],
     )
-    record = record_fit(
-        judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.data.gold, inputs.files
-    )
+    record = record_fit(judged_pairs, inputs.n_docs, inputs.source.labels, spans, unlabelled_pairs, inputs.files)
     state = PipeState(
         tokens=tokens,
         spans=SpanCalibration() if spans is None else spans.calibration,
@@ -423,7 +412,7 @@ def _describe(
         counted_on=arguments.counted_on if arguments.tag_counts is not None else HERE,
         scaling=None if tokens.scaling is None else tokens.scaling.describe(),
         method=plan.prototype.registered,
-        pooling=None if maps.offsets is None else maps.offsets.describe(),
+        tag_offsets=None if maps.offsets is None else maps.offsets.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         selection=plan.table or None,
         table=summarize_fit(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from spacy.language import Language
@@ -14,6 +13,7 @@ from spacy.training import Example
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name, rejected_in
 from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types, read_scheme
 from ..doc.top_labels import write_labels
+from ..gold.conflict_counts import CONFLICTS
 from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
@@ -28,7 +28,6 @@ def match_labels(
     *,
     gold_names: Mapping[str, str] | None = None,
     further_maps: Iterable[Mapping[str, str]] = (),
-    all_types: bool = False,
 ) -> LabelScheme | None:
     """Rename gold entities, or spans, to the names that a pipe uses; Docs remember which types the gold lacks.
 
@@ -37,7 +36,6 @@ def match_labels(
 
     examples (Iterable[Example]): All gold, as the labels of all Docs together show which names it uses.
     gold_names (Mapping | None): Component's label -> its name in this gold. further_maps (Iterable): Other such maps to try.
-    all_types (bool): Whether predictions of types that the gold never uses count as wrong; otherwise they are left out.
     RETURNS (LabelScheme | None): None if there are no spans with labels, or no gold.
     RAISES C165: `gold_names` has a label that the component does not know.
     """
@@ -46,7 +44,6 @@ def match_labels(
     if scheme is None:
         _rename_labels(references, pipe, _names_in_pipe(pipe, gold_names))
         return None
-    scheme = replace(scheme, unused_labels=()) if all_types else scheme
     if scheme.unused_labels and not pipe.fitted:
         pipe.source = with_map(pipe.source, {**scheme.table, **dict.fromkeys(scheme.unused_labels, "")})
     _rename_spans(references, scheme, pipe)
@@ -82,6 +79,7 @@ def _find_scheme(
     counts = Counter(span.label_ for doc in references for span in annotation.spans_on(doc))
     docs = [doc for doc in references if rejected_in(annotation, doc) is not None]
     rejected_labels = [span.label_ for doc in docs for span in doc.spans[annotation.rejected_key]]
+    rejected_labels += [label for doc in references for label in doc.user_data.get(CONFLICTS, {}).get("labels", ())]
     return read_scheme(labels, counts, map_of(pipe.source) or {}, further_maps, gold_names, rejected_labels)
 
 
@@ -168,13 +166,6 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
     for label, name in table.items():
         owners.setdefault(name, []).append(label)
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
-
-
-def merged_labels(pipe: Calibrator) -> dict[str, str]:
-    """Return component's label -> the label that its token scores share with other labels."""
-    table = map_of(pipe.source) or {}
-    n_owners = Counter(table.values())
-    return {label: name for label, name in table.items() if name and n_owners[name] > 1}
 
 
 def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:

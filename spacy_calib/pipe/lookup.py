@@ -13,15 +13,16 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..annotations import Hashes
+from ..annotations import Annotation, Hashes
 from ..annotations.base import is_blank
 from ..context.features import DocFunction
 from ..context.words import Words
-from ..doc.write import CalibratedBatch
 from ..errors import brief, calib_error
+from ..pairs.documents import DOCUMENT
 from ..sources.base import Source
 from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
-from ..types import Floats
+from ..sources.mapped import map_of
+from ..types import Floats, Spans
 from .state import PipeState
 
 if TYPE_CHECKING:
@@ -54,6 +55,20 @@ def words_of(
     columns = {feature.name: columns_of_function(feature, docs, int(starts[-1])) for feature in functions}
     shapes = (is_title + 2 * like_number).view(np.intp)
     return Words(starts, forms, endings, shapes, counts, columns, further_scores or {})
+
+
+def read_words(
+    nlp: Language,
+    context: Any,
+    annotation: Annotation,
+    docs: Sequence[Doc],
+    further_scores: Mapping[str, Floats] | None = None,
+) -> Words:
+    """Collect what a context (or None) knows of the units of consecutive Docs. further_scores (Mapping | None): As in Words."""
+    if annotation.unit == DOCUMENT:
+        return Words.of_documents(len(docs), further_scores)
+    functions = () if context is None else functions_in(nlp, context)
+    return words_of(docs, functions, annotation.first, further_scores)
 
 
 def functions_in(nlp: Language, context: Any) -> Sequence[DocFunction]:
@@ -277,10 +292,14 @@ class ReadableDocs:
     top_labels: TopLabels | None = None
 
 
-@dataclass
-class Reading:
-    """Result of `predict`: the index of each Doc that could be read, and their scores. top_labels: As in ReadableDocs."""
-
-    indices: list[int] = field(default_factory=list)
-    batch: CalibratedBatch | None = None
-    top_labels: TopLabels | None = None
+def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
+    """Return whether a Doc has entities that its recognizer did not set, of labels that get scores. spans (Spans | None): What the source read."""
+    if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
+        return False
+    read, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}
+    first = 0
+    for doc in readable.docs:
+        if any((first + ent.start, first + ent.end) not in read for ent in doc.ents if names.get(ent.label_, ent.label_)):
+            return True
+        first += len(doc)
+    return False

@@ -1,4 +1,4 @@
-"""Loads pipelines, and reports each failure in one sentence."""
+"""Pipelines: loading them, with each failure in one sentence; their calib pipes; what their meta says of these."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
 from ..errors import CalibError, brief, calib_error
+from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
+from .scorer import score_names
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -186,3 +190,124 @@ def open_model(model: str, *, code: Path | None = None, gpu_id: int = -1, n_proc
     import_user_code(code)
     use_gpu(gpu_id, n_process)
     return load_pipeline(model)
+
+
+# The calib pipes of a pipeline
+
+
+def fitted_pipes(nlp: Language) -> list[Calibrator]:
+    """Return the fitted calib pipes of a pipeline. RAISES C027: there is none."""
+    from .component import Calibrator
+
+    pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
+    if not pipes:
+        raise calib_error("C027", available=", ".join(nlp.component_names) or "no components")
+    return pipes
+
+
+def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
+    """Return the fitted pipes with this prefix, or all if None. RAISES C027: no fitted pipe. C068: none with this prefix."""
+    available_pipes = fitted_pipes(nlp)
+    pipes = [pipe for pipe in available_pipes if attr is None or pipe.attr == attr]
+    if not pipes:
+        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in available_pipes))
+    return pipes
+
+
+def units_of(pipe: Calibrator) -> tuple[str, ...]:
+    """Return the units that a calib pipe scores, the default first."""
+    annotation = get_annotation(pipe.fit_info.layer)
+    if annotation.unit == DOCUMENT:
+        return ("document",)
+    units = ("token", "sentence", "document")
+    finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)
+    return ("entity", *units) if finds_entities else units
+
+
+def check_unit(nlp: Language, pipes: Sequence[Calibrator], unit: str) -> None:
+    """Check that a pipe scores units of this kind. RAISES C446: none does. C447: no pipe sets sentence boundaries."""
+    units = [units_of(pipe) for pipe in pipes]
+    has_sentences = bool(sentence_finders(nlp))
+    if not any(unit in names for names in units):
+        available = list(dict.fromkeys(name for names in units for name in names if name != "sentence" or has_sentences))
+        available_units = [f"{pluralize(names[0])} ({pipe.attr})" for pipe, names in zip(pipes, units, strict=True)]
+        raise calib_error("C446", unit=unit, known=", ".join(available_units), wanted=" or ".join(available))
+    if unit == "sentence" and not has_sentences:
+        raise calib_error("C447")
+
+
+def sentence_finders(nlp: Language) -> list[str]:
+    """Return the names of the pipes that set sentence boundaries."""
+    return [name for name in nlp.pipe_names if {"doc.sents", "token.is_sent_start"} & set(nlp.get_pipe_meta(name).assigns)]
+
+
+# Annotation -> attributes that it is read from, as in the `requires` of spaCy's factories.
+_READ_ATTRIBUTES = {
+    "tag": ["token.tag"],
+    "pos": ["token.pos"],
+    "morph": ["token.pos", "token.morph"],
+    "lemma": ["token.lemma"],
+    "sent": ["token.is_sent_start"],
+    "dep": ["token.dep"],
+    "ent_type": ["token.ent_type"],
+    "ner": ["doc.ents"],
+    "biluo": ["doc.ents"],
+    "link": ["doc.ents", "token.ent_kb_id"],
+    "cats": ["doc.cats"],
+    "cats:multi": ["doc.cats"],
+}
+# Attributes that are set on Docs with categories.
+_DOC_ATTRIBUTES = ["doc._.calib", *(f"doc._.calib_{name}" for name in ("score", "raw", "cats", "cats_raw"))]
+
+
+def facts(pipe: Any) -> dict[str, str]:
+    """Return name -> text of the facts that a Calibrator shows about itself, such as "Method"."""
+    info = pipe.fit_info
+    source = pipe.source.component or "scores on the Doc"
+    if not pipe.fitted:
+        return {"Name": pipe.name, "Calibrates": source, "Attributes": f"{pipe.attr}_score", "Fitted": "no"}
+    of_documents = "" if info.row_unit == DOCUMENT else f" of {info.docs:,} documents"
+    adaptations = "".join(
+        f", adapted to {count_in_words(adaptation['unit'], adaptation['docs'])}" for adaptation in info.adaptations
+    )
+    return {
+        "Name": pipe.name,
+        "Calibrates": f"{source} ({plain_name(info.layer)})",
+        "Attributes": f"{pipe.attr}_score",
+        "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
+        "Method": info.steps,
+    }
+
+
+def note_meta(nlp: Language, name: str, pipe: Any) -> None:
+    """Correct in a pipeline's meta what this pipe reads, assigns and scores: its factory knows the default settings only."""
+    if all(other_pipe is not pipe for other_name, other_pipe in nlp.components if other_name == name):
+        return
+    meta = nlp.get_pipe_meta(name)
+    layer = layer_of(nlp, pipe)
+    attributes = nlp.get_factory_meta(meta.factory).assigns if unit_of(layer) == TOKEN else _DOC_ATTRIBUTES
+    hidden = (".calib_score", ".calib_raw", ".calib_scores") if pipe.of_entities and not pipe.token_scores else ()
+    assigns = [
+        attribute.replace("._.calib", f"._.{pipe.attr}")
+        for attribute in attributes
+        if not (attribute.startswith("token.") and attribute.endswith(hidden))
+    ]
+    reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
+    scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
+    nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
+
+
+def _required_attributes(layer: str) -> list[str]:
+    if layer.startswith(EXTENSION_PREFIX):
+        return [f"token.{layer}"]
+    return ["doc.spans"] if layer.startswith((SPANS_PREFIX, FOUND_PREFIX)) else _READ_ATTRIBUTES.get(layer, [])
+
+
+def layer_of(nlp: Language, pipe: Any) -> str:
+    """Return the annotation that a pipe calibrates; "" if the component is missing or of another type."""
+    source = pipe.source
+    if not source.component:
+        return source.annotation(None).name
+    if source.component not in nlp.component_names or not source.supports(nlp.get_pipe(source.component)):
+        return ""
+    return plain_name(source.annotation(nlp.get_pipe(source.component)).name)

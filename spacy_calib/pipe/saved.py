@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from ..calibration.registered import registered_maker
 from ..calibration.saved import FORMAT_VERSION, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ..errors import CalibError, brief, calib_error
+from ..registry import registered_maker
 from ..schema import InvalidState
 
 _Result = TypeVar("_Result")

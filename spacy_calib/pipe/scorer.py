@@ -11,12 +11,12 @@ from spacy.training import Example
 
 from ..annotations import get_annotation
 from ..calibration.grouping.tag_frequency import regroup_by_frequency
-from ..calibration.registered import by_short
 from ..doc.view import doc_view
 from ..metrics.calibration_errors import calibration_error, ece, group_slices, mean_of
 from ..metrics.metric import figure_of, select_listed
 from ..pairs.bins import check_count
 from ..pairs.build import JudgedPairs
+from ..registry import by_short
 from ..types import Groups
 
 if TYPE_CHECKING:
@@ -103,10 +103,10 @@ class CalibScorer:
         return groups if self.n_groups is None else regroup_by_frequency(groups, labels, self.n_groups)
 
 
-def scorer_like(scorer: Any, n_bins: int | None = None, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them), except those given."""
-    own_bins, own_groups = getattr(scorer, "n_bins", 10), getattr(scorer, "n_groups", None)
-    return CalibScorer(own_bins if n_bins is None else n_bins, own_groups if n_groups is None else n_groups)
+def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
+    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them). n_groups: None takes the scorer's."""
+    own_groups = getattr(scorer, "n_groups", None)
+    return CalibScorer(getattr(scorer, "n_bins", 10), own_groups if n_groups is None else n_groups)
 
 
 def set_performance(nlp: Language, attr: str, figures: dict[str, Any]) -> None:

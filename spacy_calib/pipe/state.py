@@ -134,7 +134,7 @@ class FitInfo(Serializable):
     unknown_gold (int): Tokens whose gold label the component does not know. unknown (Mapping | None): What is printed of them.
     label_map (Mapping | None): Component's label -> gold label. pairs (int): Pairs that reach the threshold.
     counted_on (str): Source of the tag counts. method (str): Registered name of the recalibrator.
-    scaling, pooling, context (Mapping | None): Summary of each step, None without the step.
+    scaling, tag_offsets, context (Mapping | None): Summary of each step, None without the step.
     selection (Mapping | None): The candidates of the selection.
     table (list[FitRow]): All pairs, then each group. held_out (HeldOut | None): Calibrated and raw scores on held-out folds.
     spans (SpanFitInfo | None): None for a source of token labels alone. adaptations (list[Mapping]): Summary of each.
@@ -156,7 +156,7 @@ class FitInfo(Serializable):
     counted_on: str = saved_field(text, "")
     scaling: Mapping[str, Any] | None = saved_field(maybe(_SCALING), None)
     method: str = saved_field(text, "")
-    pooling: Mapping[str, Any] | None = saved_field(maybe(_OFFSETS), None)
+    tag_offsets: Mapping[str, Any] | None = saved_field(maybe(_OFFSETS), None)
     context: Mapping[str, Any] | None = saved_field(maybe(_CONTEXT), None)
     selection: Mapping[str, Any] | None = saved_field(maybe(SELECTION), None)
     table: list[FitRow] = saved_field(list_of(FitRow.read), list)

@@ -13,9 +13,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations import Annotation, Hashes, label_hashes
-from ..calibration.registered import prototypes
 from ..errors import CalibError, brief, calib_error
 from ..pairs.build import Scores
+from ..registry import prototypes
 from .base import Source, is_listener, named_source, to_numpy
 from .mapped import with_map
 

@@ -15,10 +15,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..annotations import Annotation, get_annotation
-from ..calibration.registered import prototypes
 from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..pairs.documents import TOKEN
+from ..registry import prototypes
 from ..types import ROUNDING
 from .base import Source, named_source, to_numpy
 

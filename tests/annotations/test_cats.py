@@ -14,10 +14,8 @@ from spacy.training import Example
 from spacy_calib.annotations import CatsAnnotation, MappedAnnotation, get_annotation, label_hashes, plain_name
 from spacy_calib.calibration.tokens import CalibratedEntries
 from spacy_calib.doc.attributes import doc_view, token_score
-from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.predicted_labels import PredictedLabelReader, join_labels
 from spacy_calib.doc.store import add_block
-from spacy_calib.doc.write import CalibratedBatch, build_blocks
+from spacy_calib.doc.write import Batch, build_blocks
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.pairs.scored_corpus import RIGHT, UNKNOWN, WRONG
@@ -39,7 +37,7 @@ def write(doc: Doc, layer: str, labels: tuple[str, ...], raw: list[float], calib
     n = len(raw)
     marginals = Marginals(np.zeros(n, dtype=np.intp), np.arange(n), np.array(raw), 1)
     carried = get_annotation(layer).hashes(doc)
-    batch = CalibratedBatch(CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
+    batch = Batch([], CalibratedEntries(marginals, np.array(calibrated)), get_annotation(layer), labels, carried)
     add_block(doc.user_data, "calib", build_blocks([doc], batch)[0])
     return doc
 
@@ -150,21 +148,20 @@ def test_a_doc_of_one_word_and_its_token_are_two_things():
 
 def test_no_part_and_no_sum_of_docs_takes_the_scores_of_a_document():
     doc, other = doc_with_scores("a good film"), doc_with_scores("a good film too")
-    for part in (doc[:2].as_doc(copy_user_data=True), doc[1:].as_doc(copy_user_data=True), cut(doc, 0, 2), cut(doc, 1, 3)):
+    for part in (doc[:2].as_doc(copy_user_data=True), doc[1:].as_doc(copy_user_data=True)):
         part.cats = doc.cats
         assert part._.calib is part._.calib_score is None
-    assert not any(key[0] == "._." for key in cut(doc, 0, 2).user_data)
     joined = Doc.from_docs([doc, other])
     joined.cats = doc.cats
     assert joined._.calib is None
-    for whole in (cut(doc, 0, 3), doc[:].as_doc(copy_user_data=True), Doc.from_docs([doc])):
+    for whole in (doc[:].as_doc(copy_user_data=True), Doc.from_docs([doc])):
         whole.cats = doc.cats
         assert whole._.calib_score == 0.7
     saved = DocBin(docs=[doc], store_user_data=True).to_bytes()
     (again,) = DocBin().from_bytes(saved).get_docs(NLP.vocab)
     assert again._.calib_cats == doc._.calib_cats
     again.user_data.update(other.user_data)
-    assert again._.calib_score == 0.7
+    assert again._.calib_score is None  # two blocks on one stretch
     with doc.retokenize() as retokenizer:  # its text stays
         retokenizer.merge(doc[0:2])
     assert doc._.calib_score == 0.7
@@ -198,14 +195,3 @@ def test_pairs_of_several_categories_are_known_one_by_one():
     assert corpus.hits.tolist() == [RIGHT, UNKNOWN]
     assert corpus.right.tolist() == [UNKNOWN]
     assert corpus.pairs().pairs.scores.tolist() == [0.2]
-
-
-def test_labels_of_documents_are_read_from_blocks():
-    reader = PredictedLabelReader("calib", OWN)
-    docs = [doc_with_scores(), doc_with_scores("film"), doc_with_cats("none"), doc_with_scores("   ")]
-    read = join_labels([reader.read(doc) for doc in docs])
-    assert read.documents.tolist() == [0, 1]
-    assert (read.columns.tolist(), read.raw.tolist(), read.calibrated.tolist()) == ([1, 1], [0.8, 0.8], [0.7, 0.7])
-    one_by_one = [reader._read_units(doc) for doc in docs]
-    assert [len(one.raw) for one in one_by_one] == [1, 1, 0, 0]
-    assert one_by_one[0].columns.tolist() == [1]

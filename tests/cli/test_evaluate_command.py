@@ -278,9 +278,8 @@ def test_the_tables_of_tokens_and_of_entities_are_shown(calibrated_ner, entity_t
     assert [firsts[i : i + 6] for i in at] == [["all", "O", "1", "2", "3", "mean"], ["all", "1", "2", "3", "mean", "Score"]]
 
 
-def test_entity_groups_and_bins_on_request(calibrated_ner, entity_test):
-    result = json_of("evaluate", calibrated_ner, entity_test, "--groups", 1, "--bins", 4)["calib_ent"]
-    assert (result["bins"], result["entities"]["bins"]) == (4, 4)
+def test_entity_groups_on_request(calibrated_ner, entity_test):
+    result = json_of("evaluate", calibrated_ner, entity_test, "--groups", 1)["calib_ent"]
     assert [row["group"] for row in result["entities"]["errors"]] == ["all", "1", "mean"]
     one, other, _ = result["entities"]["errors"]
     assert (one["pairs"], one["tags"], one["raw"]) == (other["pairs"], other["tags"], other["raw"])

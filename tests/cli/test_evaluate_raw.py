@@ -98,7 +98,6 @@ def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_t
         calib("evaluate", model, test_file, "--component", "ner"),
         says("C317", component="ner"),
     )
-    refuses(calib("evaluate", model, test_file, "--attr", "calib"), "The pipeline has no fitted calib pipe")
     spacy.blank("xx").to_disk(tmp_path / "blank")
     refuses(calib("evaluate", tmp_path / "blank", test_file), says("C318"))
     refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")

@@ -17,7 +17,7 @@ from tests.conftest import revive
 
 TFG, BETA, HISTOGRAM = "spacy-calib.TFG.v1", "spacy-calib.Beta.v1", "spacy-calib.Histogram.v1"
 BY_HAND = {"grouping": {"@calib_groupings": TFG, "n_groups": 3}, "recalibrator": {"@calib_recalibrators": BETA}}
-AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [3]}
+AUTO = {"n_groups": [3]}
 OWN = {**DEFAULT_CONFIG, **BY_HAND, "threshold": 0.02}
 
 
@@ -91,7 +91,7 @@ def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sente
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
 def test_settings_are_not_changed_in_place(base):
     before = copy.deepcopy(base)
-    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.pooling.strength": 0.2}, base)
+    settings_of({"groups": 7, "method": "histogram", "component": "tagger"}, {"components.calib.tag_offsets": True}, base)
     assert base == before
 
 
@@ -128,7 +128,7 @@ def test_other_settings_of_a_function_stay_with_it_and_go_with_it():
         ({"method": "isotonic"}, {}, False),
         ({"groups": 4}, {}, False),
         ({}, {"components.calib.scaling.@calib_scalings": "spacy-calib.VectorScaling.v1"}, False),
-        ({}, {"components.calib.pooling.@calib_poolings": "spacy-calib.TagOffsets.v1"}, False),
+        ({}, {"components.calib.tag_offsets": True}, False),
         ({}, {"components.calib.grouping.n_groups": 4}, False),
         ({}, {"components.calib.selection": None}, False),
     ],
@@ -146,7 +146,6 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
         ("grouping", "n_groups", "TFG"),
         ("recalibrator", "n_bins", "Histogram"),
         ("scaling", "ridge", "MatrixScaling"),
-        ("pooling", "strength", "TagOffsets"),
     ],
 )
 def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered):

@@ -37,7 +37,7 @@ def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     _, path = fit_with_all_options
     block = loaded(path).config["components"]["calib"]
     assert block["recalibrator"]["@calib_recalibrators"] == "spacy-calib.Platt.v1"
-    assert block["pooling"]["@calib_poolings"] == "spacy-calib.TagOffsets.v1"
+    assert block["tag_offsets"] is True
     assert (block["normalize"], block["selection"]) == ("other", None)
     for token in tokens_of(path):
         assert sum(token._.calib_scores.values()) <= 1 + 1e-9
@@ -61,9 +61,9 @@ def test_info_as_json(fit_with_all_options, calibrated):
     assert info["scaling"]["name"] == "spacy-calib.VectorScaling.v1"
     assert info["scaling"]["temperature"] > 0
     assert info["scaling"]["size"] > 5
-    assert info["pooling"]["strength"] is None or info["pooling"]["strength"] > 0
+    assert info["tag_offsets"]["strength"] is None or info["tag_offsets"]["strength"] > 0
     plain = info_of(calibrated)
-    assert [plain[name] for name in ("scaling", "pooling", "selection")] == [None] * 3
+    assert [plain[name] for name in ("scaling", "tag_offsets", "selection")] == [None] * 3
 
 
 # The method chosen on the data
@@ -82,7 +82,7 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
         selection["chosen"].endswith("vector scaling"),
         selection["chosen"].startswith("context"),
     )
-    assert info["pooling"] is None
+    assert info["tag_offsets"] is None
     assert selection["chosen"] == selection["trials"][0]["candidate"]
     assert (selection["documents"], info["normalize"]) == (120, True)
     # Whatever was chosen, the scores are judged by the groups of the grouping (of few tags there are four).
@@ -94,7 +94,7 @@ def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
     for trial in selection["trials"]:
         assert trial["candidate"] in shown
     block = loaded(tmp_path / "out").config["components"]["calib"]
-    assert block["selection"]["@calib_selections"] == "spacy-calib.Auto.v1"
+    assert block["selection"] == {"methods": ["isotonic"], "n_groups": [1, 5]}
     tokens = tokens_of(tmp_path / "out")
     assert all(sum(token._.calib_scores.values()) == pytest.approx(1) for token in tokens)
     ok(calib("evaluate", tmp_path / "out", test_file, "--silent"))
@@ -108,7 +108,7 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
     outcome = ok(calib("fit", model, tmp_path / "few.spacy", tmp_path / "out"))
     assert "Chosen among 2: vector scaling" in " ".join(outcome.text.split())
     info = info_of(tmp_path / "out")
-    assert (info["method"], info["pooling"]) == ("spacy-calib.Identity.v1", None)
+    assert (info["method"], info["tag_offsets"]) == ("spacy-calib.Identity.v1", None)
     assert (info["scaling"]["name"], info["context"]["kept"]) == ("spacy-calib.VectorScaling.v1", False)
     assert {row["fallback"] for row in info["table"][1:]} == {"one for all tags"}
     assert "Chosen by cross-validation over 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
@@ -156,7 +156,7 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
         ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
         (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
         (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
-        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.pooling.@calib_poolings must be left out with --method auto"),
+        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
     ],
 )  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):
@@ -189,4 +189,4 @@ def test_an_option_overrides_the_config(model, dev, tmp_path):
     pipe = loaded(tmp_path / "out").get_pipe("calib")
     assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
     assert pipe.normalize is True
-    assert pipe.pooling is not None
+    assert pipe.tag_offsets

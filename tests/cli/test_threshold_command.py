@@ -240,7 +240,7 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
     (tmp_path / "fit.cfg").write_text(CONFIG)
     options = ["--config", tmp_path / "fit.cfg", "-m", "isotonic", "--silent"]
     ok(calib("fit", ner_model, entity_dev, tmp_path / "model", *options))
-    outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "--attr", "sure", "--apply", tmp_path / "applied")
+    outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "-C", "sure", "--apply", tmp_path / "applied")
     assert {ent._.sure_accept for doc in annotated(tmp_path / "applied", entity_test) for ent in doc.ents} == {True, False}
     assert "Span._.sure_accept" in outcome.text
 

@@ -317,20 +317,6 @@ def fitted_on(walk: Walk, pipeline: Path, answers: Path, output: Path) -> tuple[
     return result["spans"]["spans"], result["spans"]["right"]
 
 
-@pytest.mark.filterwarnings("ignore:.*CW")
-def test_all_types_holds_in_the_comparison_too(started, stock, tmp_path):
-    """Gold without places: they are among the entities that the card and a fit are compared on only with --all-types."""
-    texts = [Text(one.text, tuple(name for name in one.names if name[2] != "place")) for one in QUEUED]
-    gold = save_gold(tmp_path / "gold.spacy", stock, texts, LABELS["PERSON GPE ORG"])
-    answered = [Answered(one.text, one.names) for one in texts]
-    kinds = {label: kind for label, kind in KINDS.items() if kind != "place"}
-    judged = {(): kinds, ("--all-types",): COARSE_KINDS}
-    for options, judged_kinds in judged.items():
-        arguments = (started["ner"][0], gold, tmp_path / f"fit{len(options)}", "-C", "ner", "--format", "json", *options)
-        comparison = json_in(ok(calib("fit", *arguments)))["comparison"]
-        assert comparison["units"] == count_right(stock, answered, judged_kinds, article=True)[0]
-
-
 # On real text
 
 SOURCES = {"UNER-EWT": ("uner_english_ewt/test.iob2.gz", 1), "WikiNEuRal": ("wikineural_en/test.conll.gz", 0)}

@@ -73,7 +73,7 @@ def test_rank_and_select_ask_where_both_are_possible(two_pipes, texts):
     refuses(calib("rank", two_pipes, texts, "--to-adapt"), CHOICE)
     assert "so the pipe is 'calib_ent'" in ok(calib("rank", two_pipes, texts, "--unit", "entity")).text
     refuses(calib("rank", two_pipes, texts, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
-    assert "--attr" not in ok(calib("rank", two_pipes, texts, "--to-adapt", "--n", 3, "-C", "ner")).text
+    ok(calib("rank", two_pipes, texts, "--to-adapt", "--n", 3, "-C", "ner"))
 
 
 def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):
@@ -98,18 +98,13 @@ def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     refuses(refused, says("C065", name="calib", component="tagger"))
 
 
-def test_info_expect_count_and_view_take_one_by_component(two_pipes, texts, monkeypatch):
+def test_info_expect_and_view_take_one_by_component(two_pipes, texts, monkeypatch):
     assert "calib_ent" not in ok(calib("info", two_pipes, "-C", "tagger")).text
     assert "calib_ent" in ok(calib("info", two_pipes)).text
     assert "Expected quality of ner" not in ok(calib("expect", two_pipes, texts, "-C", "tagger")).text
     both = ok(calib("expect", two_pipes, texts)).text
     assert "Expected quality of ner" in both
     assert "Expected quality of tagger" in both
-    outcome = ok(calib("count", two_pipes, texts, "--query", "NOUN", "--query", "PER"))
-    assert "NOUN is counted by 'calib'; PER is counted by 'calib_ent'." in outcome.text
-    refuses(
-        calib("count", two_pipes, texts, "--query", "NOUN", "-C", "ner"), "No calib pipe of the pipeline knows the label 'NOUN'"
-    )
     refuses(calib("view", two_pipes, "-C", "parser"), "no fitted calib pipe for component 'parser'")
 
 

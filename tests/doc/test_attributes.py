@@ -137,25 +137,39 @@ def test_plain_chain_loses_nothing(annotate):
     doc = run(["the", "dog", "saw", "a", "cat"], [True] * 5)
     for step in (
         ("bytes",),
-        ("as_doc", 1, 4),
+        ("as_doc", 0, 5),
         ("docbin",),
         ("from_docs", [["red", "duck"]], True, True),
         ("pickle",),
+        ("as_doc", 2, 5),  # at the seam: what is left of the other Doc lies outside
         ("copy",),
     ):
         doc = apply(doc, step, run)
         assert check(doc, truth) == (len(doc), 0)
 
 
+def test_a_cut_doc_and_those_that_its_rest_touches_show_nothing(annotate):
+    run, truth = annotate
+    whole = run(["the", "dog", "saw", "a", "cat"], [True] * 5)
+    for first, last in ((0, 4), (1, 5), (2, 3)):
+        part = whole[first:last].as_doc(copy_user_data=True)
+        assert check(part, truth) == (0, last - first)
+        assert part._.calib is None
+    first, other, last = run(["red", "duck"], [True] * 2), run(["a", "cat"], [True] * 2), whole[1:].as_doc(copy_user_data=True)
+    joined = Doc.from_docs([first, other, last], exclude=["tensor"])
+    assert [token._.calib_score is None for token in joined] == [False] * 2 + [True] * 6
+    check(joined, truth)
+
+
 def test_a_part_of_the_last_token_is_never_taken_for_it(annotate):
-    """It begins where the whole did, no token follows that would tell its width, and eight bits of the word agree once in 256 times."""
+    """It begins where the whole did; the text is the same."""
     run, _ = annotate
     for n in range(600):
         doc = run([f"w{n:03}"], [False])
         with doc.retokenize() as retokenizer:
             retokenizer.split(doc[0], ["w", f"{n:03}"], heads=[(doc[0], 1), doc[0]], attrs={"TAG": ["NOUN", "NOUN"]})
         assert [token._.calib_raw for token in doc] == [None, None], doc
-        assert doc._.calib.raw.tolist() == [], doc
+        assert doc._.calib is None, doc
 
 
 def test_merging_keeps_the_neighbours(annotate):

@@ -14,9 +14,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 import spacy_calib
-from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.store import BLOCK_VERSION, checksum_of
-from spacy_calib.doc.write import CalibratedSpans, span_data
+from spacy_calib.doc.store import BLOCK_VERSION, Block, checksum_of
+from spacy_calib.doc.write import SpanScores, span_data
 from spacy_calib.types import Spans
 
 WORDS = ["the", "a", "dog", "cat", "saw", "run", "red", "old", "light", "duck", ".", "this", "every"]
@@ -76,11 +75,11 @@ def joins(nlp: Language, n: int, seed: int) -> dict[str, int]:
     return seen
 
 
-def test_rows_that_a_cut_left_over_seldom_claim_a_word_of_a_doc_without_scores(nlp):
-    """With thirteen words, where equal ones meet all the time. Start and word alone gave half as many wrong ones again."""
+def test_rows_that_a_cut_left_over_claim_no_word_of_a_doc_without_scores(nlp):
+    """With thirteen words, where equal ones meet all the time."""
     seen = joins(nlp, 400, 5)
-    assert seen["right"] > 2500
-    assert seen["wrong"] <= 0.003 * sum(seen.values())
+    assert seen["right"] > 1000
+    assert seen["wrong"] == 0
 
 
 def test_a_label_changed_by_hand_keeps_its_score(nlp):
@@ -92,19 +91,17 @@ def test_a_label_changed_by_hand_keeps_its_score(nlp):
             assert token._.calib_score == pytest.approx(0.2)
 
 
-@pytest.mark.parametrize("way", ["whole", "cut by spaCy", "cut", "joined"])
-def test_another_word_of_the_same_length_has_no_score(nlp, way):
-    doc, i = annotated_doc(nlp, ["the", "old", "aaaa", "saw", "it"], ["DET", "ADJ", "NOUN", "VERB", "NOUN"]), 2
-    if way in ("cut by spaCy", "cut"):
-        doc, i = (cut(doc, 1, 5) if way == "cut" else doc[1:5].as_doc(copy_user_data=True)), 1
-    elif way == "joined":
+@pytest.mark.parametrize("way", ["whole", "joined"])
+def test_a_text_with_another_word_of_the_same_length_has_no_score(nlp, way):
+    doc, n = annotated_doc(nlp, ["the", "old", "aaaa", "saw", "it"], ["DET", "ADJ", "NOUN", "VERB", "NOUN"]), 5
+    if way == "joined":
         doc = Doc.from_docs([doc, annotated_doc(nlp, ["and", "so"], ["DET", "ADJ"])])
     words, spaces, tags = zip(*((t.text, bool(t.whitespace_), t.tag_) for t in doc), strict=True)
-    for number in range(300):  # eight bits of a word would agree once
+    for number in range(300):  # eight bits of the text would agree once
         word = f"{number:04}"
-        changed = Doc(nlp.vocab, [*words[:i], word, *words[i + 1 :]], list(spaces), tags=list(tags), pos=["NOUN"] * len(doc))
+        changed = Doc(nlp.vocab, [*words[:2], word, *words[3:]], list(spaces), tags=list(tags), pos=["NOUN"] * len(doc))
         changed.user_data = doc.user_data
-        assert [token._.calib_score is None for token in changed] == [j == i for j in range(len(doc))]
+        assert [token._.calib_score is None for token in changed] == [j < n for j in range(len(doc))]
 
 
 def test_two_annotations_under_one_prefix_are_not_mixed(nlp):
@@ -168,7 +165,7 @@ def same_block(one: dict, other: dict) -> bool:
 
 
 def read_all(doc: Doc) -> None:
-    """Every attribute of tokens, spans and the Doc, its view, and a part that is cut."""
+    """Every attribute of tokens, spans and the Doc, its view, and those of a part that is cut."""
     for owner, names in (
         *((token, ("score", "raw", "scores", "flag")) for token in doc),
         *((span, ("score", "raw", "accept", "link", "links")) for span in (*doc.ents, doc[0:2], doc[:])),
@@ -179,7 +176,8 @@ def read_all(doc: Doc) -> None:
     if doc._.calib is not None:
         assert ((doc._.calib.raw >= 0) & (doc._.calib.calibrated >= 0)).all()
         _ = (doc._.calib.ents, doc._.calib.candidates)
-    cut(doc, 1, 3)
+    if len(doc) > 2:
+        read_all(doc[1:3].as_doc(copy_user_data=True))
 
 
 @pytest.mark.parametrize("with_spans", [False, True])
@@ -192,8 +190,8 @@ def test_blocks_that_somebody_made_up_are_read_or_passed_over(nlp, fuzz, with_sp
     if with_spans:
         one = np.array([1], dtype=np.intp)
         drawn = Spans(one, one + 2, one * 0, np.full(2, 0.5), one * 0.5, one > 0)
-        spans = CalibratedSpans(drawn, ("A",), one * 0.5, one * 0.25, -one.astype(np.int8), "span", "tag")
-        block["spans"], _ = span_data(doc, spans, 0, 3, doc.to_array(["IDX"]).reshape(-1))
+        spans = SpanScores(drawn, ("A",), one * 0.5, one * 0.25, -one.astype(np.int8), "span", "tag")
+        block["spans"] = span_data(doc, spans, 0, 3)
         doc.user_data = {(*key[:3], checksum_of(block)): block}
         assert doc.ents[0]._.calib_score == 0.25
     for seed in range(400):
@@ -216,7 +214,6 @@ def test_a_block_of_another_version_is_none_of_ours(nlp, version):
     doc.user_data = {(*key[:3], checksum_of(other)): other}
     assert [token._.calib_score for token in doc] == [None] * 3
     assert doc._.calib is None
-    assert not list(cut(doc, 1, 3).user_data)
 
 
 def test_reading_while_another_thread_writes(nlp):
@@ -253,6 +250,36 @@ def test_reading_while_another_thread_writes(nlp):
     assert not faults
 
 
+def test_threads_that_read_one_loaded_doc_get_equal_scores(nlp):
+    """Each opens the block that it finds, and the Doc keeps one of them."""
+    rng = np.random.default_rng(0)
+    docs = [
+        annotated_doc(nlp, ["the", "old", "dog"] * 9, ["DET", "ADJ", "NOUN"] * 9, rng.dirichlet(np.ones(5), 27))
+        for _ in range(40)
+    ]
+    expected = [[(token._.calib_score, token._.calib_scores) for token in doc] for doc in docs]
+    loaded = [Doc(nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs]
+    start, results = threading.Barrier(4), [[] for _ in range(4)]
+
+    def read(result: list) -> None:
+        for doc in loaded:
+            start.wait()
+            result.append([(token._.calib_score, token._.calib_scores) for token in doc])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=read, args=(result,)) for result in results]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [expected] * 4
+    assert [type(block_of(doc)[1]) for doc in loaded] == [Block] * 40
+
+
 def test_what_was_read_before_the_pipe_ran_is_forgotten(nlp):
     """The user data have as many entries afterwards: one of somebody else's went, the block came."""
     doc = Doc(nlp.vocab, words=["light"], tags=["NOUN"])
@@ -266,12 +293,13 @@ def test_what_was_read_before_the_pipe_ran_is_forgotten(nlp):
     assert len(doc._.calib) == 1
 
 
-@pytest.mark.parametrize("part", ["row", "tags", "raw", "calibrated"])
+@pytest.mark.parametrize("part", ["above", "tag", "raw", "calibrated"])
 def test_a_block_whose_labels_below_the_threshold_do_not_fit_each_other_shows_nothing(nlp, part):
     doc = annotated_doc(nlp, ["light", "saw"], ["NOUN", "VERB"], np.array([[0.0, 1.0, 0.0, 0.0, 0.0]] * 2))
     (key, block) = next((key, value) for key, value in doc.user_data.items() if type(key) is tuple)
-    assert block["extra"]["tags"]
-    block["extra"] = {**block["extra"], part: block["extra"][part][:0]}
-    doc.user_data[(*key[:3], checksum_of(block))] = doc.user_data.pop(key)
+    assert block["above"].tolist() == [True, True, False]  # NOUN twice, and VERB of "saw"
+    del doc.user_data[key]
+    block = {**block, part: block[part][:-1]}
+    doc.user_data[(*key[:3], checksum_of(block))] = block
     assert doc._.calib is None
     assert [token._.calib_score for token in doc] == [None, None]

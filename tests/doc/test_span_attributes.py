@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.strings import get_string_id
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
@@ -20,8 +19,7 @@ from spacy_calib.annotations import get_annotation
 from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.doc.cutting import cut
-from spacy_calib.doc.store import TEXT_BITS, find_spans
+from spacy_calib.doc.store import find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
 from spacy_calib.sources.base import Source
@@ -349,14 +347,24 @@ def test_random_chains_of_a_doc_with_tags_and_entities():
     assert lost < shown / 2
 
 
-@pytest.mark.xfail(strict=True, reason="a block cannot know where its Doc was cut: see the sentence below")
 def test_a_doc_that_was_never_scored_shows_nothing(bench):
-    """The rest of a Doc that was cut comes to lie on the like of it (place, words, label) in a Doc that the pipe never saw."""
+    """Though the rest of a Doc that was cut comes to lie on it; if it completes the text that was scored, letter by letter, the scores
+    are those of this text.
+    """
+    n_same = 0
     for number in range(400):
         rng = random.Random(number)
         doc = bench.scored(rng)
         cut = cut_out(bench, doc, 0, rng.randint(1, len(doc)))
-        bench.check(Doc.from_docs([cut, bench.unscored(rng)], exclude=["tensor"]), f"number {number}")
+        joined = Doc.from_docs([cut, bench.unscored(rng)], exclude=["tensor"])
+        if len(cut) < len(doc) and joined.text.startswith(doc.text.strip()):
+            n_same += 1
+            before = {(s.start_char, s.end_char, s.label_): s._.calib_score for s in spans_of(doc, bench.layer)}
+            for span in spans_of(joined, bench.layer):
+                assert span._.calib_score == before.get((span.start_char, span.end_char, span.label_))
+        else:
+            bench.check(joined, f"number {number}")
+    assert 0 < n_same < 100
 
 
 # One by one
@@ -472,15 +480,13 @@ def test_other_spans_of_the_doc_have_no_score(bench):
 
 
 def test_a_group_that_tokens_were_split_under_shows_nothing_of_other_words(bench):
-    """spaCy leaves such a span where it was; its words may by chance have the digest of those that were scored."""
-    wanted = get_string_id("Anna") & TEXT_BITS
-    like = next(text for i in range(16**5) if get_string_id(text := f"{i:05x}") & TEXT_BITS == wanted)
-    doc = Doc(bench.vocab, words=["q" + like, "Anna"])
+    """spaCy leaves such a span where it was."""
+    doc = Doc(bench.vocab, words=["qlike", "Anna"])
     put_spans(doc, bench.layer, [Span(doc, 1, 2, "A")])
     doc = bench.calib(doc)
     assert all(span._.calib_score is not None for span in spans_of(doc, bench.layer))
     with doc.retokenize() as retokenizer:
-        retokenizer.split(doc[0], ["q", like], heads=[(doc[0], 0), (doc[0], 1)])
+        retokenizer.split(doc[0], ["q", "like"], heads=[(doc[0], 0), (doc[0], 1)])
     shown = [(span.text, span._.calib_score) for span in spans_of(doc, bench.layer)]
     assert [text for text, score in shown if score is not None] in ([], ["Anna"])
 
@@ -516,9 +522,9 @@ def test_spans_of_another_layer_under_the_same_prefix_are_not_found():
         doc = Doc(nlp.vocab, words=["aa", "bb"])
         put_spans(doc, layer, [Span(doc, 0, 1, "A")])
         docs.append(make_calib(nlp, layer)(doc))
-    user_data = Doc.from_docs(docs).user_data
+    joined = Doc.from_docs(docs)
     for layer, expected in (("ner", (0, 2, "A")), ("spans:sc", (6, 8, "A"))):
-        assert [key for key, values, _ in find_spans(user_data, "calib", layer) if values.on_doc] == [expected]
+        assert [key for key, values, _ in find_spans(joined, "calib", layer) if values.on_doc] == [expected]
 
 
 def two_pipes_on(nlp: Language, layer: str) -> Doc:
@@ -553,5 +559,3 @@ def test_tokens_of_a_pipe_of_entities_have_no_score():
     doc = two_pipes_on(spacy.blank("xx"), "tag")
     assert len(doc._.calib_ent) > 0
     assert {token._.get(f"calib_ent_{name}") for token in doc for name in ("score", "raw", "scores")} == {None}
-    assert len(cut(doc, 0, 3)._.calib_ent) == len(doc._.calib_ent)
-    assert {token._.calib_ent_score for token in cut(doc, 0, 3)} == {None}

@@ -36,13 +36,7 @@ import spacy_calib.cli  # noqa: F401  (adds `calib` to the app of spaCy, as the 
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-# Pages of tables without a block that is run.
-SHOWN = ("research/tags.md", "research/shift.md")
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted(page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).as_posix() not in SHOWN),
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<note>[^\n]*) -->\n\n?)?```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
 )

@@ -152,9 +152,7 @@ def test_a_file_that_a_block_is_saved_as_is_named_in_the_text_before(name):
 def test_every_page_is_in_the_navigation():
     named = re.findall(r"[\w-]+(?:/[\w-]+)*\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf8"))
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
-    in_navigation = {page for page in pages if not page.startswith("research/")}
-    assert set(named) == in_navigation | {"contributing.md", "changelog.md"}  # which are in no sidebar
-    assert len(in_navigation) == 25
+    assert set(named) == pages | {"contributing.md", "changelog.md"}  # which are in no sidebar
 
 
 def first_screen(page: Path) -> str:
@@ -325,8 +323,8 @@ def test_what_is_printed_now_can_be_written_into_the_page():
 
 
 def test_the_picture_of_the_demo_is_of_the_row_of_the_default_fit():
-    """`make demo` prints the table of docs/research/benchmarks.md, and writes the errors that it draws into the picture."""
+    """`make demo` prints the table of docs/evidence.md, and writes the errors that it draws into the picture."""
     image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
-    (block,) = (block for block in blocks_of(DOCS / "research" / "benchmarks.md") if block.note == "real: make demo")
+    (block,) = (block for block in blocks_of(DOCS / "evidence.md") if block.note == "real: make demo")
     rows = [line.split() for line in block.text.splitlines() if line.startswith("  calib fit ")]  # calib, fit, log loss, SMCE
     assert image.open(DOCS / "reliability.png").text["Description"].split() == ["calib", "fit", *(row[3] for row in rows)]

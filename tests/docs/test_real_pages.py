@@ -72,7 +72,7 @@ def cells(tokens) -> dict[str, list[str]]:
 
 
 def test_the_table_is_of_the_tokens_that_rank_lists(cells):
-    page = DOCS / "research" / "benchmarks.md"
+    page = DOCS / "evidence.md"
     rows = TABLE.findall(page.read_text(encoding="utf8"))
     assert [name for name, *_ in rows] == ["raw softmax", "calibrated"]
     for name, *shown in rows:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -166,10 +168,113 @@ def test_what_was_said_later_counts():
         assert one.add(other).meta["drawn"] == drawn
 
 
-def test_texts_whose_marks_are_elsewhere_are_left_out_and_counted(tmp_path):
-    moved = studio([region(0, 4, ["P"]), region(5, 8, ["P"], "Bob")], {"text": "Anna saw Bob"})
-    file = write(tmp_path / "a.json", [studio([region(0, 4, ["P"])]), moved], array=True)
-    with pytest.warns(
-        UserWarning, match=r"\[CW61\] 1 of the 2 answered texts .*record 2 the tool marked 'Bob', but .* are 'saw'"
-    ):
-        assert [one.text for one in read_answers(file)] == [TEXT]
+BAD = {
+    "a span of length 0": ({**RIGHT, "spans": [{**ANNA, "end": 0}]}, "there is no word from 0 to 0"),
+    "a span outside": ({**RIGHT, "spans": [{**ANNA, "end": 99}]}, "there is no word from 0 to 99"),
+    "other words": ({**RIGHT, "spans": [{**ANNA, "text": "Bob"}]}, "the text has other words than 'Bob' from 0 to 4"),
+    "no label": ({**RIGHT, "spans": [{"start": 0, "end": 4}]}, "it is not as Prodigy writes it (KeyError: 'label')"),
+    "no object": (5, "it is no object"),
+    "no JSON": ("oops", "it is no JSON"),
+}
+
+
+def bad_lines(n, *records):
+    """JSON Lines with these records after each other, then right ones, n in all."""
+    lines = [record if record == "oops" else json.dumps(record) for record in records]
+    return "\n".join([*lines, *[json.dumps({**RIGHT, "text": f"{TEXT} {i}"}) for i in range(n - len(records))]])
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_one_record_in_twenty_that_cannot_be_used_is_skipped_and_named(tmp_path, suffix, kind):
+    record, why = BAD[kind]
+    file = tmp_path / f"a{suffix}"
+    content = bad_lines(20, record).encode()
+    file.write_bytes(gzip.compress(content) if suffix == ".jsonl.gz" else content)
+    with pytest.warns(UserWarning, match=says("CW61", n="1", of="20", reasons=f"line 1: {why}")):
+        answers = read_answers(file)
+    assert [answer.where for answer in answers] == [f"line {number}" for number in range(2, 21)]
+
+
+def test_more_than_one_bad_record_in_twenty_are_refused_and_the_first_three_named(tmp_path):
+    (tmp_path / "a.jsonl").write_text(bad_lines(79, *[BAD["a span of length 0"][0]] * 4))
+    reasons = "; ".join(f"line {number}: there is no word from 0 to 0" for number in (1, 2, 3))
+    with pytest.raises(CalibError, match=says("C790", n="4", of="79", reasons=reasons)):
+        read_answers(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text(bad_lines(80, *[BAD["a span of length 0"][0]] * 4))
+    with pytest.warns(UserWarning, match=says("CW61", n="4", of="80", reasons=reasons)):
+        assert len(read_answers(tmp_path / "a.jsonl")) == 76
+
+
+# Offsets of tools that do not say how they count
+
+LINES = ["Minutes\r\nAnna Kovac met Acme Corp\r\nin Paris.", "\U0001f600 Bob Lee\r\nleft \U0001f680 Rome, Italy."]
+NAMES = [["Anna Kovac", "Acme Corp", "Paris"], ["Bob Lee", "Rome", "Italy"]]
+COUNTS = {
+    "characters": str,
+    "UTF-16 units": lambda text: "".join(c * (1 + (c > "\uffff")) for c in text),
+    "characters, and each line end as one": lambda text: text.replace("\r\n", "\n"),
+    "UTF-16 units, and each line end as one": lambda text: "".join(
+        c * (1 + (c > "\uffff")) for c in text.replace("\r\n", "\n")
+    ),
+}
+
+
+def studio_of(text, spans):
+    regions = [{"type": "labels", "value": {"start": start, "end": end, "labels": ["X"]}} for start, end in spans]
+    return studio(regions, {"text": text})
+
+
+WITHOUT_WORDS = {
+    "Label Studio": studio_of,
+    "doccano": lambda text, spans: {"id": 1, "text": text, "label": [[start, end, "X"] for start, end in spans]},
+    "Argilla": lambda text, spans: argilla(text, [{"start": start, "end": end, "label": "X"} for start, end in spans]),
+}
+
+
+def counted(text, names, count):
+    """The places of names as a tool counts the text before them."""
+    places = [(text.index(name), text.index(name) + len(name)) for name in names]
+    return [tuple(len(count(text[:offset])) for offset in place) for place in places]
+
+
+@pytest.mark.parametrize("tool", WITHOUT_WORDS)
+@pytest.mark.parametrize("reading", COUNTS)
+def test_offsets_are_read_as_they_put_the_spans_on_words(tmp_path, reading, tool):
+    records = [
+        WITHOUT_WORDS[tool](text, counted(text, names, COUNTS[reading])) for text, names in zip(LINES, NAMES, strict=True)
+    ]
+    file = write(tmp_path / "x.jsonl", records)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answers = read_answers(file)
+    assert [[answer.text[start:end] for start, end, _ in answer.spans] for answer in answers] == NAMES
+    expected = [] if reading == "characters" else [says("CW63", path=file, reading=reading)]
+    assert len(caught) == len(expected)
+    assert all(pattern.search(str(warning.message)) for pattern, warning in zip(expected, caught, strict=True))
+
+
+def test_offsets_that_fit_in_no_way_are_refused_with_two_examples(tmp_path):
+    text = "\U0001f600 Anna Kovac met Acme Corp"
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"](text, [(5, 9), (16, 20), (2, 8)])])
+    examples = "line 1: 'a Ko' or 'na K'; line 1: ' Acm' or 't Ac'"
+    with pytest.raises(CalibError, match=says("C789", path=file, many="no", examples=examples)):
+        read_answers(file)
+
+
+def test_offsets_that_fit_in_two_ways_are_refused(tmp_path):
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"]("\U0001f600 a-b", [(3, 4)])])
+    with pytest.raises(CalibError, match=says("C789", path=file, many="several", examples="line 1: '-' or 'a'")):
+        read_answers(file)
+
+
+def test_where_all_ways_of_counting_agree_spans_may_cut_words(tmp_path):
+    file = write(tmp_path / "x.jsonl", [WITHOUT_WORDS["doccano"]("Anna \U0001f600", [(1, 3)])])
+    assert [*read_answers(file)[0].spans] == [TextSpan(1, 3, "X")]
+
+
+@pytest.mark.parametrize("key", ["entities", "spans"])
+def test_what_counts_characters_by_its_own_words_is_not_read_anew(tmp_path, key):
+    text = "\U0001f600 Anna Kovac left"
+    record = {"text": text, key: [{"start": 3, "end": 13, "label": "X"}], **({"answer": "accept"} if key == "spans" else {})}
+    assert [*read_answers(write(tmp_path / "x.jsonl", [record]))[0].spans] == [TextSpan(3, 13, "X")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import spacy
@@ -10,9 +12,12 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_calib.annotations import get_annotation
 from spacy_calib.annotations.span_events import span_hits
 from spacy_calib.cli.shared.examples import read_examples
+from spacy_calib.errors import CalibError
 from spacy_calib.gold.contradictions import merge_gold, reconcile
 from spacy_calib.gold.left_out import DroppedGold
+from spacy_calib.pipe.label_names import match_labels
 from tests.gold.contradictory_gold import ALONE, write_pair
+from tests.sentences import says
 
 NLP = spacy.blank("en")
 
@@ -129,3 +134,31 @@ def test_a_text_that_two_corpora_repeat_is_merged_once_and_each_keeps_its_docume
     assert {tuple((ent.text, ent.label_) for ent in doc.ents) for doc in first} == {(("Mira Olsen", "P"),)}
     counted = [doc.user_data.get("calib_conflicts") for doc in first]
     assert (counted[0]["copies"], counted[0]["differing"]["ner"], counted[1:]) == (3, 1, [None] * 4)
+
+
+def two_people(folder, labels, n=1):
+    """Texts that two people labelled: the label of each person for 'Anna', and one on which all agree if n is 2."""
+    texts = [
+        {"text": "Anna left", "_annotator_id": str(i), "spans": [{"start": 0, "end": 4, "label": label}]}
+        for i, label in enumerate(labels)
+    ]
+    texts += [{"text": "Rome fell", "spans": [{"start": 0, "end": 4, "label": "GPE"}]}] * (n - 1)
+    file = folder / "a.jsonl"
+    file.write_text("\n".join(json.dumps({**text, "answer": "accept", "_view_id": "ner_manual"}) for text in texts))
+    return file
+
+
+def test_a_file_whose_annotators_disagree_about_every_entity_is_named(tmp_path):
+    file = two_people(tmp_path, ["PERSON", "ORG"])
+    with pytest.raises(CalibError, match=says("C791", path=file, n="2")):
+        read_examples(NLP, file, False)
+
+
+def test_a_type_that_annotators_contradict_is_one_that_the_gold_uses(tmp_path):
+    examples = read_examples(NLP, two_people(tmp_path, ["PERSON", "ORG"], n=2), False)
+    nlp = spacy.blank("en")
+    ner = nlp.add_pipe("ner")
+    for label in ("PERSON", "ORG", "GPE", "DATE"):
+        ner.add_label(label)
+    pipe = nlp.add_pipe("calib", config={"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}})
+    assert match_labels(pipe, examples).unused_labels == ("DATE",)

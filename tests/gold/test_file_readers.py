@@ -26,7 +26,7 @@ def test_ours_come_first_and_are_not_replaced(added):
 
 
 def test_an_unknown_suffix_is_refused_with_those_that_are_read(added):
-    with pytest.raises(CalibError, match=r"does not end in \.spacy, \.conllu, \.tsv, \.jsonl or \.json"):
+    with pytest.raises(CalibError, match=r"does not end in \.spacy, \.conllu, \.tsv, \.jsonl, \.jsonl\.gz or \.json"):
         file_reader(Path("a.txt"))
 
 

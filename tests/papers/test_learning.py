@@ -84,16 +84,3 @@ def test_features_of_few_documents_are_counted_without_those_held_out():
     without = documents[0].antecedents(fit_weights(documents[1:], 1.0, 2))
     assert found.held_out[0].probabilities == pytest.approx(without.probabilities)
     assert known_features(documents[:1], 5).all()
-
-
-def test_one_document_has_nothing_held_out_and_takes_the_strongest_penalty():
-    found = learn([document(0)], [1.0, 10.0, 1000.0])
-    assert (found.penalty, found.held_out, found.losses) == (1000.0, [], {})
-    assert found.weights == pytest.approx(fit_weights([document(0)], 1000.0))
-
-
-def test_nothing_to_learn_from_is_said():
-    with pytest.raises(ValueError):
-        learn([])
-    with pytest.raises(ValueError):
-        learn([document(0)], [0.0])

@@ -78,28 +78,6 @@ def test_what_no_labelling_may_pass_is_named(made, seed):
                 ask(made.chains)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=30)
-@given(made=small_chains(), seed=st.integers(0, 1000))
-def test_paths_have_the_probability_of_the_labellings_that_take_them(way, made, seed):
-    rng = np.random.default_rng(seed)
-    found = sums_by(way, made.chains)
-    packed, start = found.chains.packing.packed_index, 0
-    places, labels, wanted = [], [], []
-    for scores in made.scores:
-        chances = probabilities(scores, made.potentials)
-        for _ in range(2):
-            first, last = np.sort(rng.integers(0, len(scores), 2))
-            own = rng.integers(0, made.potentials.n_labels, last + 1 - first)
-            wanted.append(sum(p for taken, p in chances.items() if list(taken[first : last + 1]) == own.tolist()))
-            places.append(packed[start + first : start + last + 1])
-            labels.append(own)
-        start += len(scores)
-    lengths = np.array([len(own) for own in labels])
-    assert found.paths(np.concatenate(places), np.concatenate(labels), lengths) == pytest.approx(wanted, abs=1e-9)
-    assert found.paths(np.zeros(0, dtype=int), np.zeros(0, dtype=int), lengths[:0]).tolist() == []
-
-
 @pytest.mark.parametrize(
     "scores",
     [
@@ -126,30 +104,6 @@ def test_scores_far_apart_are_summed_in_logarithms():
     assert found.joint(np.array([0]), np.array([1]))[0] == pytest.approx(np.eye(2) / 2)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_samples_agree_with_the_probabilities_of_labellings(way):
-    rng = np.random.default_rng(0)
-    potentials = Potentials(rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3))
-    potentials.transitions[1, 2] = -np.inf
-    scores = [rng.normal(size=(n, 3)) for n in (3, 1, 2)]
-    found = sums_by(way, Chains.from_scores(scores, potentials))
-    for drawn, own in zip(found.sample(40_000, seed=1), scores, strict=True):
-        for labels, chance in probabilities(own, potentials).items():
-            share = (drawn == labels).all(axis=1).mean()
-            assert share == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 40_000) + 1e-12)
-
-
-def test_samples_are_independent_of_how_many_are_drawn_together(monkeypatch):
-    rng = np.random.default_rng(0)
-    chains = Chains.from_scores(
-        [rng.normal(size=(n, 3)) for n in (3, 2)], Potentials(rng.normal(size=(3, 3)), np.zeros(3), np.zeros(3))
-    )
-    whole = sum_chains(chains).sample(20, seed=5)
-    monkeypatch.setattr("papers.chains.best._CELLS", 1)
-    for found in (sum_chains(chains), sums_by("_sum_logarithms", chains)):
-        assert [one.tolist() for one in found.sample(20, seed=5)] == [one.tolist() for one in whole]
-
-
 def test_marginals_of_many_labels_and_tokens_sum_to_one():
     rng = np.random.default_rng(0)
     potentials = Potentials(rng.normal(size=(600, 600)), rng.normal(size=600), rng.normal(size=600))
@@ -160,9 +114,9 @@ def test_marginals_of_many_labels_and_tokens_sum_to_one():
 
 
 def test_no_sequences():
-    chains = Chains.from_scores([], Potentials.zeros(3))
+    chains = Chains.from_scores([], Potentials(np.zeros((3, 3)), np.zeros(3), np.zeros(3)))
     found = sum_chains(chains)
-    assert found.by_sequence() == found.sample(3) == viterbi(chains) == k_best(chains, 2) == []
+    assert found.by_sequence() == viterbi(chains) == k_best(chains, 2) == []
     assert found.marginals.shape == best_through(chains).shape == (0, 3)
     assert len(found.log_z) == len(chains.scores_of([])) == 0
     assert (found.expected_transitions == 0).all()
@@ -195,7 +149,6 @@ def test_one_way_alone(way):
     assert found.log_z == pytest.approx([total])
     assert (found.by_sequence()[0] == np.eye(4)[path]).all()
     assert viterbi(chains)[0].tolist() == path
-    assert (found.sample(5)[0] == path).all()
     best = k_best(chains, 10)[0]
     assert best.labels.tolist() == [path]
     assert best.scores == pytest.approx([total])
@@ -227,20 +180,3 @@ def test_neighbours_in_a_batch_change_nothing(way):
         assert together.log_z[i] == pytest.approx(alone.log_z[0], rel=1e-13)
         assert best[i].tolist() == viterbi(alone.chains)[0].tolist()
         assert several[i].labels.tolist() == k_best(alone.chains, 3)[0].labels.tolist()
-
-
-@pytest.mark.parametrize(
-    ("scores", "potentials", "sentence"),
-    [
-        ([np.zeros((2, 3))], Potentials.zeros(2), "a score for each label"),
-        ([np.zeros((2, 0))], Potentials.zeros(0), "a score for each label"),
-        ([np.array([[0.0, 0.0], [np.nan, 0.0]])], Potentials.zeros(2), "NaN"),
-        ([np.array([[np.inf, 0.0]])], Potentials.zeros(2), "NaN or infinity"),
-        ([np.zeros((1, 2))], Potentials(np.array([[0, np.nan], [0, 0]]), np.zeros(2), np.zeros(2)), "NaN"),
-        ([np.zeros((1, 2))], Potentials(np.zeros((2, 2)), np.array([np.nan, 0]), np.zeros(2)), "NaN"),
-        ([np.zeros((2, 2))], Potentials(np.zeros((2, 2)), np.zeros(2), np.array([0, np.nan])), "NaN"),
-    ],
-)
-def test_bad_scores(scores, potentials, sentence):
-    with pytest.raises(ValueError, match="no allowed labelling"):
-        Chains.from_scores(scores, potentials)

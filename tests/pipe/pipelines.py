@@ -12,7 +12,7 @@ from tests.cli.conftest import entity_examples, revive_recognizer
 from tests.conftest import run_upstream, train_pipeline
 from tests.made import examples_before_calib
 
-_AUTO = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 2], "methods": ["platt", "isotonic"]}
+_AUTO = {"n_groups": [1, 2], "methods": ["platt", "isotonic"]}
 
 
 def isotonic() -> Language:
@@ -22,8 +22,7 @@ def isotonic() -> Language:
 
 def auto() -> Language:
     """A tagger with all that a token can be given."""
-    pooling = {"@calib_poolings": "spacy-calib.TagOffsets.v1"}
-    return _tagger({"selection": _AUTO, "pooling": pooling, "normalize": "other"})
+    return _tagger({"selection": _AUTO, "tag_offsets": True, "normalize": "other"})
 
 
 def context() -> Language:

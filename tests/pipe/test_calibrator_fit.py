@@ -10,9 +10,8 @@ import pytest
 import spacy
 
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
-from spacy_calib.calibration.recalibrators import Identity, Platt
+from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.calibration.recalibrators.logistic import log_odds
-from spacy_calib.calibration.selector import Selector
 from spacy_calib.context.features import NeighbourConfidence
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext
@@ -69,12 +68,11 @@ def test_entities_look_at_what_is_kept_where_the_context_of_tokens_is_refused(mo
     monkeypatch.setattr(calibrator_fit, "fit_span_context", watched)
     nlp, features = spacy.blank("xx"), [NeighbourConfidence()]
     examples = [one for _ in range(4) for one in draw_examples(nlp, "ner")]
-    selection = Selector({"platt": Platt()})
-    settings = {"grouping": make_shared_grouping(), "recalibrator": Identity(), "selection": selection}
+    settings = {"grouping": make_shared_grouping(), "recalibrator": Identity(), "selection": {"methods": ["platt"]}}
     calib = Calibrator(nlp, source=TooSure("ner"), context=TokenContext(features), **settings).fit(examples)
     assert len(learned) == 2
     assert calib.tokens.scaling is not None
     assert calib.spans.context is not None
-    new = calib.predict([eg.predicted for eg in examples]).batch.calibrated.view.tokens.top_log_odds[0]
+    new = calib.predict([eg.predicted for eg in examples]).calibrated.view.tokens.top_log_odds[0]
     assert new.max() < log_odds(np.array([0.9]))[0]
     assert seen[0] == pytest.approx(new, abs=0.1)

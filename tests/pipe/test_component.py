@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import pickle
 import sys
@@ -20,7 +21,6 @@ from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
-from tests.forked import alone
 from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -131,7 +131,7 @@ def test_running_again_replaces_the_block(fitted):
 def test_cache_sees_a_block_that_was_written_anew(fitted):
     doc = fitted(TEXT)
     old = doc[0]._.calib_score
-    block = dict(next(v for k, v in doc.user_data.items() if k[1] == "_calib"))
+    block = copy.copy(next(v for k, v in doc.user_data.items() if k[1] == "_calib"))
     block["calibrated"] = np.full_like(block["calibrated"], 0.123)
     delete_blocks(doc.user_data, "calib")
     add_block(doc.user_data, "calib", block)
@@ -479,7 +479,6 @@ def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
     monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
-    monkeypatch.setenv("PYTHONPATH", alone()["PYTHONPATH"])
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 

@@ -247,7 +247,7 @@ def test_worker_processes(nlp, monkeypatch):
 
 @pytest.mark.parametrize("scaling", [VECTOR, MATRIX, TEMPERATURE])
 def test_a_saved_pipeline_gives_the_same_bits(scaling, tmp_path):
-    settings = {"pooling": {"@calib_poolings": "spacy-calib.TagOffsets.v1"}}
+    settings = {"tag_offsets": True}
     nlp = pipeline({**EVERYTHING, **settings, "scaling": scaling}, n=200)
     expected = [values(doc) for doc in run(nlp, FRESH)]
     nlp.to_disk(tmp_path / "model")
@@ -307,7 +307,7 @@ def test_any_threshold_will_do(threshold):
 
 
 def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
-    selection = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1, 3], "methods": ["platt"]}
+    selection = {"n_groups": [1, 3], "methods": ["platt"]}
     nlp = pipeline({"selection": selection, "normalize": "other"}, n=1000)
     calib = nlp.get_pipe("calib")
     assert calib.fit_info.selection["chosen"] == "vector scaling"
@@ -378,7 +378,7 @@ def test_labels_that_may_overlap_cannot_be_scaled_or_normalized():
             calib.fit(examples)
         assert not calib.fitted
         nlp.remove_pipe("calib")
-    auto = {"@calib_selections": "spacy-calib.Auto.v1", "n_groups": [1], "methods": ["beta"]}
+    auto = {"n_groups": [1], "methods": ["beta"]}
     calib = nlp.add_pipe("calib", config={"source": source, "selection": auto}).fit(examples)
     tried = {trial["candidate"] for trial in calib.fit_info.selection["trials"]}
     assert tried == {"raw scores", "platt, 2 groups", "beta, 2 groups"}  # "O" has a map of its own

@@ -11,6 +11,7 @@ from confection import ConfigValidationError
 
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.factory import DEFAULT_CONFIG, PipeSettings, make_calib
+from tests.cli.conftest import revive_recognizer
 
 NAMES = [one.name for one in fields(PipeSettings)]
 
@@ -46,3 +47,16 @@ def test_the_source_must_be_given_outside_of_configs():
 
     with pytest.raises(TypeError, match="source"):
         Calibrator(spacy.blank("xx"))
+
+
+def test_a_pipe_of_entities_needs_no_settings(tmp_path):
+    """`add_pipe("calib_ent")` reads `ner` under its own prefix, and is saved and loaded so."""
+    nlp = revive_recognizer("ner")
+    pipe = nlp.add_pipe("calib_ent")
+    assert (pipe.attr, pipe.source.component, type(pipe.source).__name__) == ("calib_ent", "ner", "NerSource")
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved").get_pipe("calib_ent")
+    assert (again.attr, again.source.component) == ("calib_ent", "ner")
+    with pytest.warns(UserWarning, match="CW01"):
+        doc = nlp("Anna left")
+    assert all(0 <= ent._.calib_ent_score <= 1 for ent in doc.ents)

@@ -93,49 +93,41 @@ def tree_docs(n: int, seed: int) -> list[Doc]:
 @dataclass(frozen=True)
 class Kind:
     """pipeline (Callable): With the component. docs (Callable): (n, seed) -> gold. component (str): For --component; "" takes `source`.
-    source (str): The block of the source in the config. label (str): One that gold holds. method (str): Of the fit.
+    source (str): The block of the source in the config. method (str): Of the fit.
     """
 
     pipeline: Callable[[], Language]
     docs: Callable[[int, int], list[Doc]]
     component: str = ""
     source: str = ""
-    label: str = "NOUN"
     method: str = "isotonic"
 
 
 _SEVERAL = "textcat_multilabel"
 KINDS = {
     "tags": Kind(tagger, tag_docs, "tagger"),
-    "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner", label="PER"),
-    "spans": Kind(partial(revive_recognizer, "spancat"), partial(entity_docs, spans=True), "spancat", label="PER"),
-    "categories": Kind(revive_categorizer, category_docs, "textcat", label="film"),
-    "several categories": Kind(
-        partial(revive_categorizer, _SEVERAL), partial(category_docs, several=True), _SEVERAL, label="film"
-    ),
+    "entities": Kind(lambda: revive_recognizer("ner"), entity_docs, "ner"),
+    "spans": Kind(partial(revive_recognizer, "spancat"), partial(entity_docs, spans=True), "spancat"),
+    "categories": Kind(revive_categorizer, category_docs, "textcat"),
+    "several categories": Kind(partial(revive_categorizer, _SEVERAL), partial(category_docs, several=True), _SEVERAL),
     # The source learns the weights of its features itself; a map behind them is worse than none for so few links, and is refused.
-    "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", label="NIL", method="identity"),
+    "links": Kind(linking, lambda n, seed: link_docs(2 * n, seed), "entity_linker", method="identity"),
     # Of fewer trees a fit is worse than the raw scores where training took other turns, and is refused.
-    "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n if n == N_FIT else n, seed), "parser", label="nsubj"),
-    "span scores": Kind(
-        guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"]), label="PER"
-    ),
-    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n if n == N_FIT else n, seed), "names", label="PER"),
+    "arcs": Kind(trained_parser, lambda n, seed: tree_docs(3 * n if n == N_FIT else n, seed), "parser"),
+    "span scores": Kind(guessing, guessed_docs, source=source("SpanScores", spans_key=GUESSED, labels=["PER", "LOC", "ORG"])),
+    "answers": Kind(asking, lambda n, seed: gold_docs(8 * n if n == N_FIT else n, seed), "names"),
     "token scores": Kind(guessing, tag_docs, source=source("TokenScores", score="numbers", labels=TAGS)),
-    "document scores": Kind(
-        guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES)), label="film"
-    ),
+    "document scores": Kind(guessing, category_docs, source=source("DocScores", score="categories", labels=list(CATEGORIES))),
     "arrays": Kind(guessing, tag_docs, source=source("DocTensor", key="rows", labels=TAGS)),
 }
 
 
 @dataclass
 class Made:
-    """A kind in a folder: its pipeline before and after the fit, and gold. read_by (list): Options that say what is calibrated. label, method (str): See Kind."""
+    """A kind in a folder: its pipeline before and after the fit, and gold. read_by (list): Options that say what is calibrated. method (str): See Kind."""
 
     folder: Path
     read_by: list[str] = field(default_factory=list)
-    label: str = "NOUN"
     method: str = "isotonic"
 
     @property
@@ -149,7 +141,7 @@ class Made:
 
 def make(kind: Kind, folder: Path) -> Made:
     """Everything but `fitted`, which the first call of a command makes."""
-    made = Made(folder, [], kind.label, kind.method)
+    made = Made(folder, [], kind.method)
     kind.pipeline().to_disk(folder / "model")
     for name, n, seed in (("dev", N_FIT, 61), ("test", N_TEST, 62), ("few", 5, 63)):
         save_docs(folder / f"{name}.spacy", kind.docs(n, seed))

@@ -22,7 +22,7 @@ from spacy.training import Example
 
 from spacy_calib import TagCalibrator
 from spacy_calib.errors import CalibError
-from spacy_calib.pipe.component import fitted_pipes
+from spacy_calib.pipe.pipeline import fitted_pipes
 from tests.asked import asking, gold_docs
 from tests.cli.conftest import entity_docs
 from tests.conftest import examples_for, run_upstream

@@ -178,7 +178,7 @@ def test_five_hundred_labels_fit_and_apply():
             reference.cats = dict(zip(labels, hits.astype(float).tolist(), strict=True))
         return [Example(*pair) for pair in zip(*docs, strict=True)]
 
-    calib = calib_of(nlp, "textcat_multilabel", pooling={"@calib_poolings": "spacy-calib.TagOffsets.v1"})
+    calib = calib_of(nlp, "textcat_multilabel", tag_offsets=True)
     calib.fit(drawn())
     assert len(calib.groups) == 5
     assert calib.tokens.maps.offsets.describe()["strength"] is not None

@@ -274,7 +274,7 @@ def loss_of(calib: Any, examples: list[Example]) -> float:
     return float(np.mean(losses))
 
 
-AUTO = {"@calib_selections": "spacy-calib.Auto.v1"}
+AUTO: dict[str, list[int]] = {}
 
 
 @pytest.mark.parametrize(

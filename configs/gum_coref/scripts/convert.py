@@ -1,7 +1,7 @@
 """GUM's CoNLL-U with entities -> corpus/*.spacy: a Doc per document, every mention in doc.spans["coref_mentions"], the clusters of two or
 more in doc.spans["coref_clusters_1"] and so on, and who speaks, where anybody is said to, as the labels of doc.spans["speakers"].
 
-    python scripts/convert.py corpus [--data FOLDER]
+    python scripts/convert.py corpus [--data FOLDER] [--most DOCUMENTS]
 
 Reads {train,dev}.conllu.gz in the folder, which is gum_coref in $SPACY_CALIB_DATA where nothing is said.
 """
@@ -109,6 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--most", type=int, help="take no more documents of a split, at equal distances")
     given = parser.parse_args()
     if given.data is None and "SPACY_CALIB_DATA" not in os.environ:
         sys.exit("Name the folder with --data, or set SPACY_CALIB_DATA.")
@@ -117,7 +118,9 @@ def main() -> None:
     vocab = spacy.blank("en").vocab
     for part in ("train", "dev"):
         with gzip.open(folder / f"{part}.conllu.gz", "rt", encoding="utf8") as lines:
-            docs = [document.doc(vocab) for document in read(lines)]
+            documents = list(read(lines))
+        step = -(-len(documents) // given.most) if given.most else 1
+        docs = [document.doc(vocab) for document in documents[::step]]
         DocBin(docs=docs, store_user_data=True).to_disk(given.output / f"{part}.spacy")
         counts = [len(doc.spans["coref_mentions"]) for doc in docs]
         pairs = sum(count * (count - 1) // 2 for count in counts)

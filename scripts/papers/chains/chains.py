@@ -1,10 +1,4 @@
-"""Linear chains over label sequences, packed so that all sequences of a batch take each step together.
-
-Also a chain with given marginals that is nearest to another. Of all distributions of labellings with marginals q_t, the one
-nearest to a chain p (the least KL(q || p)) is a chain, too. With q_t fixed the divergence is a sum over neighbours, so each
-P(y_t, y_t+1) is fitted to the margins q_t and q_t+1 by itself, by iterative proportional fitting (Deming and Stephan 1940;
-Csiszár 1975), which keeps its odds ratios.
-"""
+"""Linear chains over label sequences, packed so that all sequences of a batch take each step together."""
 
 from __future__ import annotations
 
@@ -14,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from thinc.util import get_array_module
 
-from spacy_calib.types import Ints
+from spacy_calib.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,29 +23,6 @@ class Potentials:
     @property
     def n_labels(self) -> int:
         return len(self.starts)
-
-    @classmethod
-    def zeros(cls, n_labels: int) -> Potentials:
-        """Return potentials of 0, by which all sequences of labels are equally likely."""
-        return cls(np.zeros((n_labels, n_labels)), np.zeros(n_labels), np.zeros(n_labels))
-
-    def on(self, xp: Any) -> Potentials:
-        """Return the potentials in arrays of numpy or cupy; the device's copy is made once."""
-        if xp is np:
-            return self
-        if not self._copies:
-            self._copies.append(Potentials(*map(xp.asarray, (self.transitions, self.starts, self.ends))))
-        return self._copies[0]
-
-    @cached_property
-    def _copies(self) -> list[Potentials]:
-        return []
-
-    def add_constraints(self, constraints: Potentials) -> Potentials:
-        """Add constraints: potentials of 0, or -inf to forbid."""
-        return Potentials(
-            self.transitions + constraints.transitions, self.starts + constraints.starts, self.ends + constraints.ends
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +73,6 @@ class Packing:
         of_flat: Ints = np.repeat(np.arange(len(self.lengths)), self.lengths)
         return of_flat[self.flat_index]
 
-    def on(self, xp: Any, name: str) -> Any:
-        """Return an array of this class, or a pair, as arrays of numpy or cupy; the device's copy is made once."""
-        array = getattr(self, name)
-        if xp is np:
-            return array
-        if name not in self._copies:
-            self._copies[name] = tuple(map(xp.asarray, array)) if isinstance(array, tuple) else xp.asarray(array)
-        return self._copies[name]
-
-    @cached_property
-    def _copies(self) -> dict[str, Any]:
-        return {}
-
     def slice_at(self, time: int) -> slice:
         """Return the packed positions of a time."""
         return slice(int(self.begins[time]), int(self.begins[time + 1]))
@@ -146,67 +103,47 @@ class Chains:
     Potentials.
     """
 
-    scores: Any
-    transitions: Any
+    scores: Floats
+    transitions: Floats
     packing: Packing
 
     @classmethod
     def from_scores(cls, scores: Sequence[Any], potentials: Potentials) -> Chains:
-        """Pack scores of sequences, shape (length, K) each."""
-        xp = get_array_module(potentials.transitions)
-        width = potentials.n_labels
-        other_width = next((array.shape[1] for array in scores if array.shape[1] != width), width)
-        if not width or other_width != width:
-            raise ValueError("a chain needs a score for each label of its potentials")
+        """Pack the scores of sequences, shape (length, K) each."""
         packing = Packing(np.array([len(array) for array in scores], dtype=np.intp))
-        flat = xp.concatenate([*map(xp.asarray, scores)]) if len(scores) else xp.zeros((0, width))
-        packed_scores = flat[packing.on(xp, "flat_index")].astype("float64", copy=False)
+        flat = np.concatenate(scores) if len(scores) else np.zeros((0, potentials.n_labels))
+        packed_scores = flat[packing.flat_index].astype("float64", copy=False)
         if len(packed_scores):
-            packed_scores[packing.slice_at(0)] += xp.asarray(potentials.starts)
-            packed_scores[packing.on(xp, "lasts")] += xp.asarray(potentials.ends)
-        chains = cls(packed_scores, xp.asarray(potentials.transitions, dtype="float64"), packing)
-        if not (chains.greatest_step < np.inf and bool((chains.highest < np.inf).all())):
-            raise ValueError("the scores of a chain contain NaN or infinity")
-        return chains
-
-    @cached_property
-    def highest(self) -> Any:
-        """The highest score at each position, packed, shape (N,)."""
-        return self.scores.max(axis=1)
-
-    @cached_property
-    def greatest_step(self) -> float:
-        """The greatest score of a transition."""
-        return float(self.transitions.max())
+            packed_scores[packing.slice_at(0)] += potentials.starts
+            packed_scores[packing.lasts] += potentials.ends
+        return cls(packed_scores, np.asarray(potentials.transitions, dtype="float64"), packing)
 
     @property
     def n_labels(self) -> int:
         return int(self.transitions.shape[0])
 
-    @property
-    def xp(self) -> Any:
-        """The array module of the scores: numpy or cupy."""
-        return get_array_module(self.scores)
-
     def unpack(self, of_positions: Any) -> list[Any]:
         """Return values of packed positions, sequence by sequence in the order given."""
-        xp = get_array_module(of_positions)
-        flat = of_positions[self.packing.on(xp, "packed_index")]
-        return xp.split(flat, np.cumsum(self.packing.lengths)[:-1].tolist()) if len(self.packing.lengths) else []
+        lengths = self.packing.lengths
+        return np.split(of_positions[self.packing.packed_index], np.cumsum(lengths)[:-1]) if len(lengths) else []
 
-    def pack(self, labels: Sequence[Any]) -> Any:
+    def pack(self, labels: Sequence[Ints]) -> Ints:
         """Pack the labels of each sequence, shape (N,)."""
-        xp = self.xp
-        return xp.concatenate([xp.zeros(0, dtype="i"), *map(xp.asarray, labels)])[self.packing.on(xp, "flat_index")]
+        return np.concatenate([np.zeros(0, dtype=np.intp), *labels])[self.packing.flat_index]
 
-    def scores_of(self, labels: Sequence[Any]) -> Any:
+    def scores_of(self, labels: Sequence[Ints]) -> Floats:
         """Return the score of one labelling of each sequence, shape (B,). labels: Columns, shape (length,) each."""
-        flat, (previous, following) = self.pack(labels), self.packing.on(self.xp, "neighbours")
-        values = self.scores[self.xp.arange(len(flat)), flat]
+        flat, (previous, following) = self.pack(labels), self.packing.neighbours
+        values = self.scores[np.arange(len(flat)), flat]
         values[following] += self.transitions[flat[previous], flat[following]]
         return self.sum_by_sequence(values)
 
-    def sum_by_sequence(self, of_positions: Any) -> Any:
+    def sum_by_sequence(self, of_positions: Any) -> Floats:
         """Sum the values of each sequence's packed positions, shape (B,)."""
-        owner, n = self.packing.on(self.xp, "owner"), len(self.packing.lengths)
-        return self.xp.bincount(owner, weights=of_positions, minlength=n) if n else self.xp.zeros(0)
+        n = len(self.packing.lengths)
+        return np.bincount(self.packing.owner, weights=of_positions, minlength=n).astype(np.float64) if n else np.zeros(0)
+
+    def steps(self, labels: Ints) -> Ints:
+        """Return each transition as previous label * K + label, in the order of `neighbours`. labels: Packed, shape (N,)."""
+        previous, following = self.packing.neighbours
+        return labels[previous].astype("int64") * self.n_labels + labels[following]

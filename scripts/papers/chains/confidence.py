@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from spacy_calib.pairs.keyed import STEP, splitmix64
-from spacy_calib.sources.base import to_numpy
 from spacy_calib.types import Floats, Ints
 
 from .best import best_labels, best_through, k_best
@@ -28,7 +27,7 @@ def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
 
     labellings (array): Columns, shape (k, length). weights: Of each, shape (k,); equal if all are 0.
     """
-    columns = to_numpy(labellings)
+    columns = np.asarray(labellings)
     weight_array = np.asarray(weights, dtype=np.float64)
     weight_array = weight_array if weight_array.sum() > 0 else np.ones(len(columns))
     shares = np.zeros((columns.shape[1], n_labels))
@@ -37,15 +36,10 @@ def shares_of(labellings: Any, weights: Any, n_labels: int) -> Floats:
 
 
 def k_best_shares(chains: Chains, k: int, by_score: bool) -> list[Floats]:
-    """Return the share of the k best labellings that agree (KBV), or with the weights max(0, score) (WKBV).
-
-    RAISES ValueError: k is not at least 1. C323: a sequence has no labelling that is allowed.
-    """
+    """Return the share of the k best labellings that agree (KBV), or with the weights max(0, score) (WKBV)."""
     best_lists = k_best(chains, k)
     return [
-        shares_of(
-            best.labels, np.maximum(0.0, to_numpy(best.scores)) if by_score else np.ones(len(best.scores)), chains.n_labels
-        )
+        shares_of(best.labels, np.maximum(0.0, best.scores) if by_score else np.ones(len(best.scores)), chains.n_labels)
         for best in best_lists
     ]
 
@@ -55,7 +49,7 @@ def gaps(chains: Chains) -> list[Floats]:
 
     Other labels share the rest by the exponentials of their best labellings' scores.
     """
-    through = to_numpy(best_through(chains))
+    through = best_through(chains)
     if chains.n_labels == 1:
         return chains.unpack(np.ones_like(through))
     best = through.argmax(axis=1)
@@ -127,13 +121,10 @@ class WeightSamples:
         return np.split(counts / k, np.cumsum(lengths)[:-1]) if n else []
 
 
-def sample_learner(
-    learner: OnlineLearner, tokens: Sequence[SparseFeatures], variances: bool, seed: int, constraints: Potentials | None = None
-) -> WeightSamples:
+def sample_learner(learner: OnlineLearner, tokens: Sequence[SparseFeatures], variances: bool, seed: int) -> WeightSamples:
     """Sample the weights of an online learner that some sequences need, each by random numbers of its own.
 
-    tokens: Features of each sequence. variances (bool): From N(mu, s Sigma) (KD-PC), or from N(mu, s I) (KD-Fixed). An unseen
-    feature has mean 0 and the initial variance. constraints (Potentials | None): Added to the scores by the fitted weights.
+    tokens: Features of each sequence. variances (bool): From N(mu, s Sigma) (KD-PC), or from N(mu, s I) (KD-Fixed).
     """
     width = learner.n_labels
     used_rows, inverse = np.unique(
@@ -144,20 +135,15 @@ def sample_learner(
     local = [SparseFeatures(part, sequence.starts) for part, sequence in zip(parts, tokens, strict=True)]
     rows = np.concatenate([used_rows, learner.n_features + np.arange(width)])
     weight_codes = (rows[:, None] * width + np.arange(width)).reshape(-1)
-    is_known = rows < learner.n_features + width
-    mean, variance = np.zeros((len(rows), width)), np.full((len(rows), width), learner.rule.start if variances else 1.0)
-    mean[is_known] = learner.mean_rows(rows[is_known])
-    if variances:
-        variance[is_known] = learner.sigma.reshape(-1, width)[rows[is_known]]
-    spread = np.sqrt(variance)
+    mean = learner.mean_rows(rows)
+    spread = np.sqrt(learner.sigma.reshape(-1, width)[rows]) if variances else np.ones(mean.shape)
 
-    def score_chains(weights: Floats, limits: Potentials | None = None) -> Chains:
+    def score_chains(weights: Floats) -> Chains:
         table, zeros = weights[: len(used_rows)], np.zeros(width)
         scores = [np.add.reduceat(table[sequence.rows], sequence.starts[:-1], axis=0) for sequence in local]
-        potentials = Potentials(weights[len(used_rows) :], zeros, zeros)
-        return Chains.from_scores(scores, potentials if limits is None else potentials.add_constraints(limits))
+        return Chains.from_scores(scores, Potentials(weights[len(used_rows) :], zeros, zeros))
 
     return WeightSamples(
-        score_chains(mean, constraints),
+        score_chains(mean),
         lambda number: score_chains(spread * normals(weight_codes, number, seed).reshape(-1, width)),
     )

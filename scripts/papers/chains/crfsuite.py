@@ -1,6 +1,7 @@
-"""The component `calib_crfsuite`: CRFsuite's CRF (Okazaki 2007) over sparse features, with our inference."""
+"""CRFsuite (Okazaki 2007) over sparse features: training, and the weights of its model file."""
 
-# No `from __future__ import annotations` here: spaCy reads the types that `initialize` takes, and resolves no strings.
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def train_crfsuite(data: Sequence[tuple[SparseFeatures, Ints]], model: Path, c2:
 
 
 def crfsuite_items(tokens: SparseFeatures) -> list[list[str]]:
-    """Return the features of each token as CRFsuite takes them."""
+    """Return the features of each token in the form of CRFsuite."""
     rows, starts = list(map(str, tokens.rows.tolist())), tokens.starts.tolist()
     return [rows[start:end] for start, end in zip(starts[:-1], starts[1:], strict=True)]
 

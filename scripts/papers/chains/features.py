@@ -1,4 +1,4 @@
-"""Templates -> sparse features of tokens (Sha & Pereira 2003), and the labellers over them.
+"""Templates -> sparse features of tokens (Sha & Pereira 2003).
 
 A feature is a hash of the context of a token; the known ones are the rows of a model's table of weights.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,20 +61,10 @@ def read_templates(features: str | Sequence[str]) -> tuple[Template, ...]:
     return tuple(map(Template.parse, TEMPLATES[features] if isinstance(features, str) else features))
 
 
-def attributes_of(templates: Sequence[Template]) -> list[str]:
-    """Return the token attributes that templates read."""
-    return sorted({name for template in templates for name, _ in template.parts})
-
-
-def feature_hashes(doc: Doc, bounds: Sequence[tuple[int, int]], templates: Sequence[Template]) -> Hashes:
-    """Return the feature of each token by each template, shape (len(doc), n_templates). bounds: (start, end) of chains."""
-    return batch_hashes([doc], [bounds], templates)
-
-
 def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]], templates: Sequence[Template]) -> Hashes:
     """Return the features of the tokens of some Docs, shape (n_tokens, n_templates). bounds: (start, end) of each Doc's chains."""
-    names = attributes_of(templates)
-    tables = [doc.to_array(list(names)).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
+    names: list[Any] = sorted({name for template in templates for name, _ in template.parts})
+    tables = [doc.to_array(names).astype(np.uint64, copy=False).reshape(len(doc), len(names)) for doc in docs]
     table = np.concatenate([np.zeros((0, len(names)), dtype=np.uint64), *tables])
     tokens = np.arange(len(table))
     first, last = np.zeros(len(table), dtype=np.intp), np.zeros(len(table), dtype=np.intp)
@@ -100,10 +91,6 @@ def batch_hashes(docs: Sequence[Doc], bounds: Sequence[Sequence[tuple[int, int]]
                 column ^= column >> SHIFT
             hashes[:, number] = column
     return hashes
-
-
-# First row of unknown features, and the bits cut off their hashes, so that row times number of labels cannot overflow.
-_BEYOND, _KEPT = 1 << 40, np.uint64(20)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +120,14 @@ class FeatureIndex:
         hashes, counts = np.unique(flat, return_counts=True)
         return cls(hashes[counts >= minimum])
 
-    def rows(self, hashes: Hashes, unseen: bool = False) -> SparseFeatures:
-        """Return the known features of each token.
-
-        hashes (Hashes): Hash of each feature, shape (n_tokens, n_templates). unseen (bool): Whether to return unknown features,
-        too, each in a row beyond any table.
-        """
-        index = np.searchsorted(self.hashes, hashes.reshape(-1))
+    def rows(self, hashes: Hashes) -> SparseFeatures:
+        """Return the known features of each token. hashes (Hashes): Hash of each feature, shape (n_tokens, n_templates)."""
+        flat = hashes.reshape(-1)
+        index = np.searchsorted(self.hashes, flat)
         is_known = np.zeros(len(index), dtype=bool)
         in_range = index < len(self.hashes)
-        is_known[in_range] = self.hashes[index[in_range]] == hashes.reshape(-1)[in_range]
-        unknown_rows = _BEYOND + (hashes.reshape(-1) >> _KEPT).astype(np.intp) if unseen else -1
-        rows = np.where(is_known, index + 1, unknown_rows).reshape(hashes.shape)
+        is_known[in_range] = self.hashes[index[in_range]] == flat[in_range]
+        rows = np.where(is_known, index + 1, -1).reshape(hashes.shape)
         rows = np.concatenate([np.zeros((len(hashes), 1), dtype=np.intp), rows], axis=1)
         has_row = rows >= 0
         return SparseFeatures(rows[has_row], np.concatenate([[0], np.cumsum(has_row.sum(axis=1))]))

@@ -1,4 +1,4 @@
-"""Sums over all labellings of chains: partition function, marginals of labels and pairs, expected transitions, samples.
+"""Sums over all labellings of chains: partition function, marginals of labels and pairs and expected transitions.
 
 Forward-backward with probabilities rescaled at each position (Rabiner 1989, section V.A), so that each step is one product of
 matrices for the whole batch. Where a rescaled sum would vanish, the same is done with logarithms.
@@ -41,56 +41,6 @@ class ChainSums(ABC):
     def joint(self, first: Any, second: Any) -> Any:
         """Return P(labels at two neighbouring positions), shape (n, K, K). first, second (array): Packed, shape (n,)."""
 
-    def paths(self, positions: Any, labels: Any, lengths: Ints) -> Any:
-        """Return P(labels) of stretches of neighbouring positions (packed), one after the other. lengths (Ints): 1 or more."""
-        if not len(lengths):
-            return self.chains.xp.zeros(0)
-        xp = self.chains.xp
-        positions, labels = xp.asarray(positions), xp.asarray(labels)
-        ends = np.cumsum(lengths)
-        inner = np.ones(len(positions), dtype=bool)
-        inner[ends - lengths] = False
-        stretch, inner = xp.asarray(np.repeat(np.arange(len(lengths)), lengths)), xp.asarray(np.flatnonzero(inner))
-        first, last = xp.asarray(ends - lengths), xp.asarray(ends - 1)
-        with np.errstate(divide="ignore"):
-            steps = self._log_steps(positions[inner - 1], labels[inner - 1], positions[inner], labels[inner])
-            total = xp.bincount(stretch[inner], weights=steps, minlength=len(lengths))
-            return xp.exp(total + self._log_ends(positions[first], labels[first], positions[last], labels[last]))
-
-    @abstractmethod
-    def _log_steps(self, positions: Any, labels: Any, next_positions: Any, next_labels: Any) -> Any:
-        """Return the log of the factor that each transition within a stretch contributes to its probability."""
-
-    @abstractmethod
-    def _log_ends(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
-        """Return the log of the factor that the two ends of each stretch contribute to its probability."""
-
-    @abstractmethod
-    def _label_weights(self, positions: slice, next_labels: Any) -> Any:
-        """Return P(label | next label) at positions of one time, up to a factor, (b, n, K). next_labels: (at most b, n)."""
-
-    def sample(self, n: int, seed: int = 0) -> list[Any]:
-        """Sample n independent labellings of each sequence: columns, shape (n, length) each, in the order given."""
-        xp, packing = self.chains.xp, self.chains.packing
-        rng = xp.random.RandomState(seed)
-        samples = xp.zeros((len(self.marginals), n), dtype="i")
-        next_labels = samples[:0]
-        for time in reversed(range(packing.n_times)):
-            positions = packing.slice_at(time)
-            samples[positions] = self._draw(positions, next_labels, rng.random_sample((positions.stop - positions.start, n)))
-            next_labels = samples[positions]
-        return [labels.T for labels in self.chains.unpack(samples)]
-
-    def _draw(self, positions: slice, next_labels: Any, uniforms: Any) -> Any:
-        """Sample a label for each position of one time and each sample, (b, n). uniforms: Random numbers in [0, 1)."""
-        xp, width = self.chains.xp, self.chains.n_labels
-        labels = xp.empty(uniforms.shape, dtype="i")
-        for part in parts_of(uniforms.shape[1], len(uniforms) * width, xp):
-            sums = xp.cumsum(self._label_weights(positions, next_labels[:, part]), axis=-1)
-            columns = (sums <= (uniforms[:, part] * sums[..., -1])[..., None]).sum(axis=-1)
-            labels[:, part] = xp.minimum(columns, width - 1)
-        return labels
-
 
 @dataclass(frozen=True, eq=False)
 class ScaledSums(ChainSums):
@@ -106,26 +56,11 @@ class ScaledSums(ChainSums):
 
     @cached_property
     def expected_transitions(self) -> Any:
-        previous, following = self.chains.packing.on(self.chains.xp, "neighbours")
+        previous, following = self.chains.packing.neighbours
         return (self.forward[previous].T @ self.backward[following]) * self.step
 
     def joint(self, first: Any, second: Any) -> Any:
-        first, second = map(self.chains.xp.asarray, (first, second))
         return self.forward[first][:, :, None] * self.step * self.backward[second][:, None]
-
-    def _log_steps(self, positions: Any, labels: Any, next_positions: Any, next_labels: Any) -> Any:
-        xp = self.chains.xp
-        joint = self.forward[positions, labels] * self.step[labels, next_labels] * self.backward[next_positions, next_labels]
-        marginal = self.marginals[positions, labels]
-        return xp.log(joint / xp.where(marginal > 0, marginal, 1.0))
-
-    def _log_ends(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
-        return self.chains.xp.log(self.marginals[first, first_labels])
-
-    def _label_weights(self, positions: slice, next_labels: Any) -> Any:
-        weights = self.chains.xp.repeat(self.forward[positions][:, None], next_labels.shape[1], axis=1)
-        weights[: len(next_labels)] *= self.step.T[next_labels]
-        return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,31 +72,17 @@ class LogSums(ChainSums):
 
     @cached_property
     def expected_transitions(self) -> Any:
-        previous, following = self.chains.packing.on(self.chains.xp, "neighbours")
-        total = self.chains.xp.zeros_like(self.chains.transitions)
-        for part in parts_of(len(previous), total.size, self.chains.xp):
+        previous, following = self.chains.packing.neighbours
+        total = np.zeros_like(self.chains.transitions)
+        for part in parts_of(len(previous), total.size):
             total += self.joint(previous[part], following[part]).sum(axis=0)
         return total
 
     def joint(self, first: Any, second: Any) -> Any:
-        first, second = map(self.chains.xp.asarray, (first, second))
         next_labels = self.chains.scores[second] + self.future[second]
         joint = self.forward[first][:, :, None] + self.chains.transitions + next_labels[:, None]
-        weights = self.chains.xp.exp(joint - joint.max(axis=(1, 2), keepdims=True))
+        weights = np.exp(joint - joint.max(axis=(1, 2), keepdims=True))
         return weights / weights.sum(axis=(1, 2), keepdims=True)
-
-    def _log_steps(self, positions: Any, labels: Any, next_positions: Any, next_labels: Any) -> Any:
-        return self.chains.transitions[labels, next_labels] + self.chains.scores[next_positions, next_labels]
-
-    def _log_ends(self, first: Any, first_labels: Any, last: Any, last_labels: Any) -> Any:
-        total = _log_sum(self.forward[first] + self.future[first], self.chains.xp)  # over all labellings of the sequence
-        return self.forward[first, first_labels] + self.future[last, last_labels] - total
-
-    def _label_weights(self, positions: slice, next_labels: Any) -> Any:
-        xp = self.chains.xp
-        scores = xp.repeat(self.forward[positions][:, None], next_labels.shape[1], axis=1)
-        scores[: len(next_labels)] += self.chains.transitions.T[next_labels]
-        return xp.exp(scores - scores.max(axis=-1, keepdims=True))
 
 
 def sum_chains(chains: Chains) -> ChainSums:
@@ -181,18 +102,17 @@ def _sum_scaled(chains: Chains) -> ScaledSums | None:
     No label can vanish unseen: if P(label | before) underflows and P(label) does not, the following factors overflow, and a
     marginal is not finite.
     """
-    xp, packing, highest = chains.xp, chains.packing, chains.highest
-    top = chains.greatest_step
-    if not (np.isfinite(top) and bool(xp.isfinite(highest).all())):
+    packing, highest, top = chains.packing, chains.scores.max(axis=1), chains.transitions.max()
+    if not (np.isfinite(top) and np.isfinite(highest).all()):
         return None
-    step = xp.exp(chains.transitions - top)
+    step = np.exp(chains.transitions - top)
     odds = chains.scores - highest[:, None]
-    xp.exp(odds, out=odds)
-    forward, total = xp.empty_like(odds), xp.empty((len(odds), 1))
+    np.exp(odds, out=odds)
+    forward, total = np.empty_like(odds), np.empty((len(odds), 1))
     for time in range(packing.n_times):
         positions = packing.slice_at(time)
         if time:
-            xp.matmul(forward[packing.slice_before(time)], step, out=forward[positions])
+            np.matmul(forward[packing.slice_before(time)], step, out=forward[positions])
             forward[positions] *= odds[positions]
         else:
             forward[positions] = odds[positions]
@@ -207,47 +127,46 @@ def _sum_scaled(chains: Chains) -> ScaledSums | None:
         backward[previous] *= future
     backward[packing.slice_at(0) if packing.n_times else slice(0, 0)] = 0.0
     whole = marginals.sum(axis=1, keepdims=True)
-    if not bool((xp.isfinite(whole) & (total > 0)).all()):
+    if not (np.isfinite(whole) & (total > 0)).all():
         return None
     marginals /= whole
-    log_z = chains.sum_by_sequence(xp.log(total[:, 0]) + highest)
-    log_z += top * (packing.on(xp, "lengths") - 1)
+    log_z = chains.sum_by_sequence(np.log(total[:, 0]) + highest)
+    log_z += top * (packing.lengths - 1)
     return ScaledSums(chains, log_z, marginals, forward, step, backward)
 
 
 def _sum_logarithms(chains: Chains) -> LogSums:
     """Return the sums by logarithms: slower, but right for scores of any size."""
-    xp, packing, into = chains.xp, chains.packing, chains.transitions.T
+    packing, into = chains.packing, chains.transitions.T
     forward = chains.scores.copy()
     for time in range(1, packing.n_times):
-        forward[packing.slice_at(time)] += _log_product(forward[packing.slice_before(time)], into, xp)
-    log_z = _log_sum(forward[packing.on(xp, "lasts")], xp)
-    is_allowed = xp.isfinite(log_z)
-    if not bool(is_allowed.all()):
+        forward[packing.slice_at(time)] += _log_product(forward[packing.slice_before(time)], into)
+    log_z = _log_sum(forward[packing.lasts])
+    if not np.isfinite(log_z).all():
         raise ValueError("a sequence has no allowed labelling")
-    future = xp.zeros_like(forward)
+    future = np.zeros_like(forward)
     for time in reversed(range(1, packing.n_times)):
         positions = packing.slice_at(time)
-        future[packing.slice_before(time)] = _log_product(chains.scores[positions] + future[positions], chains.transitions, xp)
+        future[packing.slice_before(time)] = _log_product(chains.scores[positions] + future[positions], chains.transitions)
     joint = forward + future
-    marginals = xp.exp(joint - joint.max(axis=1, keepdims=True))
+    marginals = np.exp(joint - joint.max(axis=1, keepdims=True))
     marginals /= marginals.sum(axis=1, keepdims=True)
     return LogSums(chains, log_z, marginals, forward, future)
 
 
-def _log_product(scores: Any, steps: Any, xp: Any) -> Any:
+def _log_product(scores: Any, steps: Any) -> Any:
     """Return log(sum over i of exp(scores[:, i] + steps[j, i])) for each j: shape (b, K)."""
-    result = xp.empty((len(scores), len(steps)))
-    for part in parts_of(len(scores), steps.size, xp):
-        result[part] = _log_sum(scores[part][:, None] + steps, xp)
+    result = np.empty((len(scores), len(steps)))
+    for part in parts_of(len(scores), steps.size):
+        result[part] = _log_sum(scores[part][:, None] + steps)
     return result
 
 
-def _log_sum(values: Any, xp: Any) -> Any:
+def _log_sum(values: Any) -> Any:
     """Return log(sum(exp(values))) along the last axis; -inf where all are."""
     highest = values.max(axis=-1, keepdims=True)
-    shift = xp.where(xp.isfinite(highest), highest, 0.0)
-    return xp.log(xp.exp(values - shift).sum(axis=-1)) + shift[..., 0]
+    shift = np.where(np.isfinite(highest), highest, 0.0)
+    return np.log(np.exp(values - shift).sum(axis=-1)) + shift[..., 0]
 
 
 # How many probabilities are computed together.

@@ -18,7 +18,7 @@ from spacy_calib.types import Floats, Ints
 from .best import viterbi
 from .chains import Chains, Potentials
 from .crfsuite import read_weights, train_crfsuite
-from .features import FeatureIndex, SparseFeatures, batch_hashes, cut, feature_hashes, read_templates, row_sums
+from .features import FeatureIndex, Hashes, SparseFeatures, batch_hashes, cut, read_templates, row_sums
 
 
 def bounds_of(doc: Doc) -> list[tuple[int, int]]:
@@ -119,22 +119,23 @@ class Crf(Tagger):
     weights: Any = None
 
     def learn(self, docs: Sequence[Doc], gold: Sequence[Ints]) -> None:
-        templates = read_templates(self.features)
-        bare = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs]  # of a sentence, without its annotation
-        hashes = [feature_hashes(doc, bounds_of(doc), templates) for doc in bare]
+        hashes = np.split(self._hashes(docs), np.cumsum([len(doc) for doc in docs])[:-1])
         self.index = FeatureIndex.from_hashes(hashes)
         rows = [self.index.rows(part) for part in hashes]
-        data = [(cut(row, a, b), own[a:b]) for doc, row, own in zip(bare, rows, gold, strict=True) for a, b in bounds_of(doc)]
+        data = [(cut(row, a, b), own[a:b]) for doc, row, own in zip(docs, rows, gold, strict=True) for a, b in bounds_of(doc)]
         with tempfile.TemporaryDirectory() as folder:
             train_crfsuite(data, Path(folder) / "model", self.c2, self.max_iterations)
             self.weights = read_weights(Path(folder) / "model", len(self.index), len(self.labels)).reshape(-1, len(self.labels))
+
+    def _hashes(self, docs: Sequence[Doc]) -> Hashes:
+        return batch_hashes(docs, [bounds_of(doc) for doc in docs], read_templates(self.features))
 
     def potentials(self) -> Potentials:
         n = len(self.labels)
         return Potentials(self.weights[len(self.index) :], np.zeros(n), np.zeros(n))
 
     def label_scores(self, docs: Sequence[Doc]) -> list[Floats]:
-        tokens = self.index.rows(batch_hashes(docs, [bounds_of(doc) for doc in docs], read_templates(self.features)))
+        tokens = self.index.rows(self._hashes(docs))
         rows, inverse = np.unique(tokens.rows, return_inverse=True)
         scores = row_sums(self.weights[rows], SparseFeatures(inverse.reshape(-1), tokens.starts))
         return np.split(scores, np.cumsum([len(doc) for doc in docs])[:-1])

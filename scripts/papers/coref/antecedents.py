@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_calib.calibration.conditional_logit import softmax
-from spacy_calib.types import ROUNDING, Floats, Ints
+from spacy_calib.types import Floats, Ints
 
 # No antecedent: the mention begins a new cluster.
 NEW = -1
@@ -15,7 +15,7 @@ NEW = -1
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The earlier mentions that each mention may choose as its antecedent. RAISES C355: a wrong order.
+    """The earlier mentions that each mention may choose as its antecedent.
 
     starts (Ints): First candidate of each of the n mentions, and the end, shape (n + 1,). earlier (Ints): The candidates,
     ascending within a mention.
@@ -23,20 +23,6 @@ class Candidates:
 
     starts: Ints
     earlier: Ints
-
-    def __post_init__(self) -> None:
-        if (
-            len(self.starts) < 1
-            or self.starts[0] != 0
-            or self.starts[-1] != len(self.earlier)
-            or (np.diff(self.starts) < 0).any()
-        ):
-            raise ValueError("antecedents are not consistent")
-        mentions = self.mentions
-        if len(mentions) and (self.earlier.min() < 0 or (self.earlier >= mentions).any()):
-            raise ValueError("antecedents are not consistent")
-        if ((np.diff(self.earlier) <= 0) & (np.diff(mentions) == 0)).any():
-            raise ValueError("antecedents are not consistent")
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -56,20 +42,11 @@ class Candidates:
 class Antecedents:
     """P(a_j) of each mention j of a document, in text order.
 
-    probabilities (Floats): P(a_j = k) of each candidate; NEW has the rest. RAISES C355: no probabilities, or not one for each
-    candidate.
+    probabilities (Floats): P(a_j = k) of each candidate; NEW has the rest.
     """
 
     candidates: Candidates
     probabilities: Floats
-
-    def __post_init__(self) -> None:
-        if self.probabilities.shape != self.candidates.earlier.shape:
-            raise ValueError("antecedents are not consistent")
-        sums = np.bincount(self.candidates.mentions, weights=self.probabilities, minlength=len(self.candidates))
-        # NaN fails this too
-        if len(self.probabilities) and not (self.probabilities.min() >= 0 and sums.max() <= 1 + ROUNDING):
-            raise ValueError("antecedents are not consistent")
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -98,16 +75,7 @@ class Antecedents:
 
     def sample(self, n: int, seed: int) -> Ints:
         """Sample n clusterings: the first mention of each mention's cluster, (n, n_mentions)."""
-        if n < 0:
-            raise ValueError("a setting is out of range")
-        return self.sample_from_uniform(np.random.default_rng(seed).random((len(self), n)).T)
-
-    def sample_from_uniform(self, numbers: Floats) -> Ints:
-        """Return the n clusterings that random numbers in [0, 1) select: the first mention of each mention's cluster.
-
-        numbers (Floats): Shape (n, n_mentions). RETURNS (Ints): Shape (n, n_mentions).
-        """
-        n = len(numbers)
+        numbers = np.random.default_rng(seed).random((len(self), n)).T
         first_of_cluster = np.tile(np.arange(len(self)), (n, 1))
         rows = np.arange(n)
         for mention in range(len(self)):
@@ -125,8 +93,3 @@ def first_mentions(antecedents: Ints) -> Ints:
         if earlier != NEW:
             first[mention] = first[earlier]
     return first
-
-
-# Weights in the least squares, where pair probabilities weigh 1. The distance from the model's own probabilities decides
-# between antecedents in one cluster; the distance of a mention's sum from 1 is removed by scaling at the end.
-_HOLD, _WHOLE = 0.01, 100.0

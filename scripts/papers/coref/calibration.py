@@ -128,8 +128,6 @@ class PairCalibration:
         tags = np.concatenate([empty, *groups])
         hits = np.concatenate([empty.astype(bool), *(document.hits(*document.ends) for document in documents)])
         scores = np.concatenate([np.zeros(0), *(document.pairs.probabilities for document in documents)])
-        if len(scores) < max(2, prototype.min_pairs):
-            raise ValueError("too few pairs to calibrate")
         shares = shares_below(documents, tags, hits)
         model = fit_context([document.pairs for document in documents], groups, hits, len(_KINDS)) if context else None
         if model is not None:

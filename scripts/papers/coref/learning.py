@@ -106,12 +106,6 @@ def learn(
     documents: Sequence[Choices], penalties: Sequence[float] = PENALTIES, n_folds: int = _FOLDS, minimum: int = 1
 ) -> FittedWeights:
     """Fit with the penalty that cross-validation over documents chooses."""
-    if not documents or not any(choices.right.any() for choices in documents):
-        raise ValueError("no clusters of mentions to learn from")
-    if not penalties or not all(penalty > 0 for penalty in penalties):
-        raise ValueError("a setting is out of range")
-    if len(documents) == 1:
-        return FittedWeights(fit_weights(documents, penalties[-1]), penalties[-1], [], {})
     folds = folds_of(np.arange(len(documents)), min(n_folds, len(documents)))
     n_mentions = sum(len(choices.candidates) for choices in documents)
     losses: dict[float, float] = {}

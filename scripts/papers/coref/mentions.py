@@ -54,19 +54,8 @@ class Mentions:
 
 def mentions_of(doc: Doc, key: str) -> Mentions:
     """Return the mentions in `doc.spans[key]`, else entities, noun chunks and pronouns."""
-    spans = given_mentions(doc, key) if key and key in doc.spans else found_mentions(doc)
+    spans = {(span.start, span.end) for span in doc.spans[key]} if key in doc.spans else found_mentions(doc)
     return Mentions.on(doc, spans)
-
-
-def given_mentions(doc: Doc, key: str) -> set[tuple[int, int]]:
-    """Return the spans of a group; they may overlap and cross sentences."""
-    mentions: set[tuple[int, int]] = set()
-    for span in doc.spans[key]:
-        if (span.start, span.end) in mentions:
-            raise ValueError("a mention stands twice")
-        if len(span):
-            mentions.add((span.start, span.end))
-    return mentions
 
 
 def found_mentions(doc: Doc) -> set[tuple[int, int]]:
@@ -124,17 +113,8 @@ def aligned_gold(example: Example, prefix: str, key: str) -> dict[tuple[int, int
     cluster_of: dict[tuple[int, int], int] = {}
     for number, cluster in enumerate(gold_clusters(example.reference, prefix, key)):
         for span in example.get_aligned_spans_y2x(cluster, allow_overlap=True):
-            if (span.start, span.end) in cluster_of:
-                raise ValueError("a mention stands twice")
             cluster_of[span.start, span.end] = number
     return cluster_of
-
-
-def copy_speakers(example: Example, key: str, doc: Doc) -> None:
-    """Copy the speakers of a gold Doc to a copy of the predicted one, unless it has its own."""
-    if key in example.reference.spans and key not in doc.spans:
-        spans = example.get_aligned_spans_y2x(example.reference.spans[key])
-        doc.spans[key] = [Span(doc, span.start, span.end, span.label) for span in spans]
 
 
 def clusters_in(mentions: Mentions, gold: dict[tuple[int, int], int]) -> Ints:

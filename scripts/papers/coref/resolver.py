@@ -105,15 +105,19 @@ class Resolver:
     def _candidates(words: MentionWords) -> Candidates:
         return candidates_of(words.mentions, words.columns["head"], WINDOW)
 
-    def resolve(self, doc: Doc) -> Resolved:
-        """Resolve a Doc by the most probable antecedents."""
+    def antecedents(self, doc: Doc, mentions: Mentions) -> Antecedents:
+        """Return the antecedents of the mentions of an annotated Doc."""
         index: Any = self.index
-        assert self.calibration is not None
-        mentions = mentions_of(doc, MENTIONS)
         words = MentionWords.from_doc(doc, mentions, speakers_of(doc, SPEAKERS))
         candidates = self._candidates(words)
         rows = option_rows(index, words.new_hashes(), words.link_hashes(candidates), candidates)
-        antecedents = Antecedents.from_scores(rows @ self.weights, candidates)
+        return Antecedents.from_scores(rows @ self.weights, candidates)
+
+    def resolve(self, doc: Doc) -> Resolved:
+        """Resolve a Doc by the most probable antecedents."""
+        assert self.calibration is not None
+        mentions = mentions_of(doc, MENTIONS)
+        antecedents = self.antecedents(doc, mentions)
         pairs = pair_probabilities(antecedents, THRESHOLD)
         calibrated = self.calibration.predict(pairs, mentions.grouping)
         first = first_mentions(antecedents.best())

@@ -88,7 +88,8 @@ def show_precision(result: dict[str, Any]) -> None:
         msg.text(
             f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
             f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
-            f"Elsewhere: interval of the precision of as many {noun} accepted in other texts, with the same confidence."
+            f"Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, with the same confidence; by chance "
+            f"it may be below {target}."
         )
 
 

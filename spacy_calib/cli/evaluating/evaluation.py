@@ -1,4 +1,4 @@
-"""`Evaluation` of a pipeline on gold: the tables of each pipe, slices of the data, and the comparison with another pipeline."""
+"""`Evaluation` of a pipeline on gold: the tables of each pipe, slices of the data, and further sections."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from ...annotations import plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.pipeline import check_readable
 from ..shared.command import check_option
-from ..shared.evidence import check_bins
 from ..shared.run import evaluate_pipes, pipes_to_run
-from .against import check_other, compare, score_pipeline, scores_of_pipe, show_against
 from .outputs import Section
 from .raw_scores import evaluate_raw, fit_command, verdict_on_raw, without_calibrated
 from .tables import show_slices
@@ -57,7 +55,7 @@ class PipeEvaluation:
         from ...pipe.scorer import scorer_like
 
         scores, corpus = self.gold_scores, self.corpus
-        scorer = scorer_like(scores.scorer, self.run.bins, self.run.groups)
+        scorer = scorer_like(scores.scorer, self.run.groups)
         options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
         spans, token_options = {}, {**options, "labels": scores.labels, "groups": scorer.judging(scores.groups, scores.labels)}
         if scores.spans is not None and scores.span_groups is not None:
@@ -70,11 +68,9 @@ class PipeEvaluation:
         return {**spans, tokens.kind: tokens}
 
     def table(self) -> dict[str, Any]:
-        """Return the table of the pipe for `evaluate`; without a fit only raw scores. RAISES C005: fewer pairs than bins."""
-        scores, bins = self.gold_scores, self.run.bins
+        """Return the table of the pipe for `evaluate`; without a fit only raw scores."""
+        scores = self.gold_scores
         *spans, tokens = self.units.values()
-        if len(tokens):
-            check_bins(len(tokens), bins, scores.threshold)
         table = {
             "component": scores.component,
             "layer": plain_name(scores.layer),
@@ -131,7 +127,7 @@ class Evaluation:
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Pipe name -> its table with all sections, as `evaluate` returns them. RAISES C005: fewer pairs than bins."""
+        """Pipe name -> its table with all sections, as `evaluate` returns them."""
         return {pipe.gold_scores.name: pipe.table() for pipe in self.pipes}
 
     def add(self, sections: Iterable[Section]) -> None:
@@ -173,16 +169,6 @@ class Evaluation:
             for unit, view in evaluation.units.items()
         ]
 
-    def against(self, model: str) -> list[Section]:
-        """Return sections about another pipeline; rows: `PipelineComparison`. RAISES C615 to C618: nothing to compare."""
-        run, all_scores = self.run, [scores_of_pipe(pipe, corpus, self.examples) for pipe, corpus, _ in self.fitted_pipes()]
-        values = None if run.by is None else self.values_of(run.by)
-        return [
-            Section(scores.name, unit, "against", rows, show_against)
-            for scores in all_scores or [score_pipeline(run, run.model, self.pipes[0].gold_scores.component)]
-            for unit, rows in compare(scores, score_pipeline(run, model, scores.component), run, values).items()
-        ]
-
 
 def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | None]) -> SliceTable:
     from ...metrics.judged_view import predicted_units
@@ -193,12 +179,10 @@ def _slice_table(corpus: ScoredCorpus, view: JudgedView, values: Sequence[str | 
 
 
 def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation:
-    """Evaluate a pipeline on gold, with slices and comparison; write no files.
+    """Evaluate a pipeline on gold, with slices; write no files.
 
     fitted_only (bool): Whether raw scores are refused. RAISES CalibError: any error in the input.
     """
-    if run.against is not None:
-        check_other(run.against)
     nlp = run.begin(run.files())
     fitted_only |= run.by is not None or bool(run.pages) or run.has_pictures
     name, version = f"{nlp.meta['lang']}_{nlp.meta['name']}", nlp.meta["version"]
@@ -207,22 +191,20 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
         _evaluate_fitted(evaluation, nlp, sentences=fitted_only)
     else:
         evaluation = Evaluation(run=run, name=name, version=version, pipes=[PipeEvaluation(run, *evaluate_raw(run, nlp))])
-    slices = [] if run.by is None else evaluation.slices(run.by)
-    evaluation.add([] if run.against is None else evaluation.against(run.against))
-    evaluation.add(slices)
+    evaluation.add([] if run.by is None else evaluation.slices(run.by))
     return evaluation
 
 
 def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> None:
     """Evaluate the fitted pipes. sentences (bool): Whether the pipes that set sentences must run, for outputs with examples."""
-    from ...pipe.component import fitted_pipes
+    from ...pipe.pipeline import fitted_pipes
 
     run = evaluation.run
     examples = run.read(nlp)
     pipes = run.pipes(nlp, examples, allow_many=True)
     last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
     all_scores, corpora, evaluation.examples = evaluate_pipes(run, nlp, pipes, examples, also=last_pipes)
-    if run.attr is None and run.component is None:
+    if run.component is None:
         without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
         reason = "Not evaluated: pipe {}. The data has no gold for '{}'."
         evaluation.notes += [reason.format(pipe.name, pipe.source.component) for pipe in without_gold]
@@ -246,10 +228,11 @@ def _evaluate_pipe(
 
 def _has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
     """Whether fitted pipes are evaluated, not raw scores. RAISES C027, C056: there is none, though an output needs one."""
-    from ...pipe.component import Calibrator, fitted_pipes
+    from ...pipe.component import Calibrator
+    from ...pipe.pipeline import fitted_pipes
 
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]
-    if run.attr is not None or any(run.component in (None, pipe.source.component) for pipe in fitted_calibs):
+    if any(run.component in (None, pipe.source.component, pipe.attr) for pipe in fitted_calibs):
         return True
     if fitted_only:
         fitted_pipes(nlp)

@@ -16,7 +16,7 @@ from .outputs import kind_of
 class EvaluateRun(GoldRun):
     """The options of a run of `evaluate`.
 
-    everything (bool): Whether the printed tables have all columns. kind, tags, unit: Of pictures.
+    everything (bool): Whether the printed tables have all columns. kind, tags: Of pictures.
 
     RAISES C056: an output of another suffix. CalibError: options and files that do not fit together.
     """
@@ -24,9 +24,6 @@ class EvaluateRun(GoldRun):
     output: list[Path] = field(default_factory=list)
     kind: str | None = None
     tags: list[str] | None = None
-    unit: str | None = None
-    bins: int | None = None
-    against: str | None = None
     groups: int | None = None
     everything: bool = False
     format: str = "table"

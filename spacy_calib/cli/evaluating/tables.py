@@ -51,7 +51,7 @@ def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], d
         show_seen(table["seen"])
     else:
         _show_units(table, unit, details)
-        _show_sections(sorted((section for section in sections if section.unit != "entities"), key=_is_last), f"{unit}s")
+        _show_sections((section for section in sections if section.unit != "entities"), f"{unit}s")
     if entities is not None:
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
         _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only, details)
@@ -68,10 +68,9 @@ def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_on
     share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
     msg.text(f"{entities['pairs']:,} predicted {plural}, {share} % right, {entities['bins']} bins")
     _show_errors(entities, "ECE", "tags", raw_only, details)
-    _show_sections((section for section in sections if not _is_last(section)), plural)
+    _show_sections(sections, plural)
     _show_accepted(entities["accepted"], plural)
     _show_flagged(entities["flagged"])
-    _show_sections(filter(_is_last, sections), plural)
 
 
 def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
@@ -88,11 +87,6 @@ def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
     share = number(None if table["accuracy"] is None else 100 * table["accuracy"], 2)
     msg.text(f"{table['tokens']:,} {unit}s, {table['pairs']:,} pairs, {table['accuracy_is']} {share} %, {table['bins']} bins")
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None, details)
-
-
-def _is_last(section: Section) -> bool:
-    """Whether a section is printed last, after the cut-offs: the comparison with another pipeline."""
-    return section.key == "against"
 
 
 def _show_sections(sections: Iterable[Section], units: str) -> None:

@@ -47,19 +47,17 @@ class PresentPipe:
             return None
         return cls(pipe, model, unreadable)
 
-    def compare(
-        self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool, all_types: bool
-    ) -> FitOutcome:
+    def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
         """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event or new sets.
 
-        examples: Of the fit, processed by the pipes before the source. event, always, all_types: Values of the options.
+        examples: Of the fit, processed by the pipes before the source. event, always: Values of the options.
         """
         from spacy.training import Example
 
         from ...pipe.adapting import compare_with_present
 
         gold = [Example(example.predicted, example.reference.copy()) for example in examples]
-        match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}], all_types=all_types)
+        match_labels(self.pipe, gold, further_maps=[fit.fit_info.label_map or {}])
         comparison = compare_with_present(fit, self.pipe, gold)
         is_other_event = event is not None and self.pipe.fit_info.span_event != fit.fit_info.span_event
         return FitOutcome(self, comparison, FIT if always or is_other_event else comparison.winner)

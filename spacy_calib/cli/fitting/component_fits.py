@@ -13,7 +13,7 @@ from ...pipe.label_names import maps_on
 from ..shared.command import check_option
 from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
-from ..shared.screen import inform, msg, shell_line, warn
+from ..shared.screen import inform, msg, shell_line
 from ..shared.which import names_with_gold
 from ..shared.writing import print_exact, print_json
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
@@ -169,23 +169,22 @@ def show_output(
 
     gold_options (Mapping): Options that other gold needs, too, as for `shell_line`.
     """
-    states: dict[str, dict[str, Any]] = {}
-    for component_fit in fits:
-        calib: Any = nlp.get_pipe(component_fit.name)
-        component, outcome = calib.source.component, component_fit.outcome
-        if component and component not in nlp.pipe_names:
-            warn(
-                f"Component '{component}' is disabled in this pipeline, so {calib.fit_info.row_unit}s get no score; enable it with nlp.enable_pipe."
-            )
-        comparison_fields = {} if outcome is None else {"comparison": outcome.to_dict()}
-        states[calib.name] = {"pipe": calib.name, **calib.fit_info.state(), **comparison_fields}
     if format == "json":
-        print_json({"output": str(output), **({"pipes": states} if len(fits) > 1 else states[fits[0].name])})
+        states = [_state_of(nlp, component_fit) for component_fit in fits]
+        pipes = {state["pipe"]: state for state in states}
+        print_json({"output": str(output), **({"pipes": pipes} if len(pipes) > 1 else states[0])})
         return
     for component_fit in fits:
         _show_fit(nlp, component_fit, output)
     msg.text("Next, evaluate it on GOLD that is not in this fit:")
     print_exact([f"{shell_line('evaluate', output, 'GOLD', options=gold_options)}\n"], json=False)
+
+
+def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
+    calib: Any = nlp.get_pipe(component_fit.name)
+    outcome = component_fit.outcome
+    comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
+    return {"pipe": calib.name, **calib.fit_info.state(), **comparison}
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:

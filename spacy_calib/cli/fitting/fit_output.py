@@ -76,7 +76,7 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Warn that tag offsets were requested and are all 0."""
     has_bias = scaling is not None and scaling["biased"]
     why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
-    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting pooling")
+    msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting tag_offsets")
 
 
 def name_tags(tags: list[str]) -> str:
@@ -112,7 +112,7 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(f"Scores: {calib.source.settings_summary}")
     if info.unknown is not None:
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
-    if info.pooling and info.pooling["strength"] is info.pooling["group_strength"] is None:
+    if info.tag_offsets and info.tag_offsets["strength"] is info.tag_offsets["group_strength"] is None:
         warn_of_offsets(info.scaling)
     if info.held_out is not None and info.held_out.verdict == "unclear":
         msg.warn(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
-from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, load_pipeline, load_with_factories, reason
+from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, check_readable, load_pipeline, load_with_factories, reason
 from ...sources.find import no_component_error, registered_sources, source_block
 from ..shared.command import check_option
 from ..shared.evidence import check_has_gold, check_whole_documents
@@ -261,6 +261,7 @@ def insert_calib(
     if not second_pass:
         nlp = with_inline_recognizers(nlp, model, [settings["source"].get("component", "")], unreadable)
     calib = add_calib(nlp, name, settings, label_map)
+    check_readable(nlp, calib)
     annotation = calib.source.annotation(calib.lookup.component())
     expected = "left out for a component that finds sentences"
     check_option("--gold-preproc", not (gold_preproc and annotation.name == "sent"), expected, "it")

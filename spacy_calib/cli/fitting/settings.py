@@ -26,7 +26,7 @@ _SECTION = "components"
 DEFAULTS: dict[str, Any] = {
     **_PIPE_DEFAULTS,
     "source": {"component": _PIPE_DEFAULTS["source"]["component"]},
-    "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
+    "selection": {"methods": ["isotonic"], "n_groups": [1, 5]},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1", "when": "no_worse"},
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
 }
@@ -35,8 +35,6 @@ MAX_UNKNOWN = 0.2
 # Registered function, and its settings, of a block that is given without a function.
 _FUNCTIONS: dict[str, dict[str, Any]] = {
     "grouping": {BLOCKS["grouping"]: "spacy-calib.TFG.v1"},
-    "pooling": {BLOCKS["pooling"]: "spacy-calib.TagOffsets.v1"},
-    "selection": {BLOCKS["selection"]: "spacy-calib.Auto.v1"},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1"},
 }
 # Option -> the setting that it sets. --groups also sets the function of its block; --method auto sets a selection instead.
@@ -48,7 +46,7 @@ ALIASES: dict[str, SettingPath] = {
     "method": ("recalibrator", BLOCKS["recalibrator"]),
 }
 # Blocks that --method auto chooses by itself.
-_AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "pooling")
+_AUTO_BLOCKS = ("grouping", "recalibrator", "scaling", "tag_offsets")
 
 
 def pipe_settings(base: Block | None, options: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Block:
@@ -114,7 +112,6 @@ def translate_options(options: Mapping[str, Any]) -> dict[SettingPath, Any]:
         paths |= {("grouping", key): value for key, value in _FUNCTIONS["grouping"].items()}
     if options.get("method") == "auto":
         del paths[ALIASES["method"]]
-        paths |= {("selection", key): value for key, value in _FUNCTIONS["selection"].items()}
     elif "method" in options:
         paths[ALIASES["method"]] = method_name(options["method"])
     return paths
@@ -165,6 +162,8 @@ def _resolve_selection(
     drops = not is_auto and settings.get("selection") is not None and ("method" in options or parts)
     if drops:
         settings["selection"] = None
+    if is_auto and settings.get("selection") is None:
+        settings["selection"] = copy.deepcopy(DEFAULTS["selection"])
     if "context" in blocks:
         return
     context = settings.get("context")

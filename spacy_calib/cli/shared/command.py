@@ -1,20 +1,18 @@
-"""`@command`: a plain function with annotated parameters becomes a command of typer; Python calls the function directly."""
+"""`@command` and the declarations of arguments and options: plain typer, with errors as sentences."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand
-from typer.models import ArgumentInfo, OptionInfo
+from typer.models import OptionInfo
 
 from ...errors import calib_error
 from ...pairs.bins import MOST_COUNTED
@@ -26,89 +24,13 @@ RANGES = {
     "n_process": (1, 1024),
     "gpu_id": (-1, 1023),
     "port": (1, 65535),
-    "min_words": (0, MOST_COUNTED),
 }
-
 COUNT = (1, MOST_COUNTED)
 # Placeholder in the help of an option: the short names of all recalibrators.
 METHODS = "{methods}"
-P = ParamSpec("P")
-R = TypeVar("R")
 # Key in the `meta` of a click context: options that typer does not read, as parameter -> function that reads its value.
 MORE_OPTIONS = "spacy_calib.more_options"
-
-
-class CommandParameter(NamedTuple):
-    """An argument or option of a command.
-
-    name (str): Of the Python parameter. word (str): What the user types or sees in the usage: "--n-process", "DATA".
-    kind (Any): Type of its value, without None. optional (bool): Whether it may be None. info (OptionInfo | ArgumentInfo): For
-    typer. default (Any): In Python; `MISSING` for none.
-    """
-
-    name: str
-    word: str
-    kind: Any
-    optional: bool
-    info: OptionInfo | ArgumentInfo
-    default: Any
-
-    @property
-    def names_a_path(self) -> bool:
-        """Whether its value names files or folders; a pipeline may be a folder."""
-        return self.kind in (Path, list[Path]) or self.word == "MODEL"
-
-    @property
-    def typer_parameter(self) -> inspect.Parameter:
-        """The parameter for typer. A flag that is on by default in Python is off by default there."""
-        default = False if self.kind is bool and not self.optional else self.default
-        kind = Union[self.kind, None] if self.optional else self.kind  # noqa: UP007  (typer before 0.10 does not know `X | None`)
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if default is MISSING else default,
-            # The extra word makes this annotation differ from the parameter's own, which the cache of typing would return for it.
-            annotation=Annotated[kind, self.info, "for typer"],
-        )
-
-    def check(self, value: Any) -> Any:
-        """Return a value with its type; texts become paths. RAISES C056: out of range, or the system refuses the path."""
-        if self.kind is Path and isinstance(value, str):
-            value = Path(value)
-        if self.names_a_path:
-            for path in value if isinstance(value, (list, tuple)) else [value]:
-                check_path(self.word, path)
-        if self.kind is int and value is not None:
-            minimum, maximum = RANGES.get(self.name, COUNT)
-            expected = f"at least {minimum}" if value < minimum else f"at most {maximum:,}"
-            check_option(self.word, minimum <= value <= maximum, expected, value)
-        words = getattr(self.info, "words", ())
-        if words and value is not None:
-            check_option(self.word, value in words, f"one of {', '.join(words)}", repr(value))
-        return value
-
-
-def read_parameter(name: str, annotation: Any, default: Any) -> CommandParameter:
-    """Read a parameter of a command. annotation (Any): `Annotated[type, argument(...)]` or `Annotated[type, option(...)]`."""
-    kind, info = get_args(annotation)
-    kinds = [part for part in get_args(kind) if part is not type(None)] if get_origin(kind) in (Union, UnionType) else [kind]
-    info = _with_flag(name, info)
-    flags = (info.default, *(info.param_decls or ()))
-    word = info.metavar if isinstance(info, ArgumentInfo) else next(flag for flag in flags if str(flag).startswith("--"))
-    return CommandParameter(name, str(word), kind=kinds[0], optional=kinds[0] is not kind, info=info, default=default)
-
-
-@functools.cache
-def read_parameters(run: Callable[..., Any]) -> tuple[CommandParameter, ...]:
-    """Read the arguments and options of a plain function from its annotations; its other parameters are for Python only."""
-    parameters = []
-    for name, parameter in inspect.signature(run).parameters.items():
-        annotation = parameter.annotation
-        annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
-        if get_origin(annotation) is Annotated:
-            default = MISSING if parameter.default is inspect.Parameter.empty else parameter.default
-            parameters.append(read_parameter(name, annotation, default))
-    return tuple(parameters)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def argument(word: str, help: str) -> Any:
@@ -120,7 +42,7 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
     """Declare an option with its help. Its flag is the name of its parameter, unless `flags` has a long one.
 
     flags (str): Its letter, or all its flags. words (Sequence[str]): The allowed values: shown in the help, completed by the
-    shell, and checked when the command is called. settings: Further arguments of typer.Option.
+    shell, and checked. settings: Further arguments of typer.Option.
     """
     if words:
         settings |= {
@@ -132,20 +54,13 @@ def option(help: str, *flags: str, words: Sequence[str] = (), **settings: Any) -
     return declaration
 
 
-def _with_flag(name: str, info: Any) -> Any:
-    """Return the declaration of an option with --NAME among its flags, unless it has a long flag; an argument as it is."""
-    flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
-    if isinstance(info, ArgumentInfo) or any(flag.startswith("--") for flag in flags):
-        return info
-    declaration = copy.copy(info)
-    declaration.default, declaration.param_decls = f"--{name.replace('_', '-')}", tuple(flags)
-    return declaration
-
-
 class CalibCommand(TyperCommand):
-    """A command whose help lists registered names. headings (Mapping): Heading in the help -> options; others come first."""
+    """A command whose help lists registered names.
 
-    headings: Mapping[str, Sequence[str]] = {}
+    more_options (Sequence[str]): Beginnings of options that no parameter of the function declares.
+    """
+
+    more_options: Sequence[str] = ()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -153,99 +68,86 @@ class CalibCommand(TyperCommand):
                 parameter.help = with_names(parameter.help)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of options under the headings of the command."""
-        if not self.headings:
-            super().format_options(ctx, formatter)
-            return
-        heading_of = {name: heading for heading, names in self.headings.items() for name in names}
-        sections: dict[str, list[Any]] = {heading: [] for heading in ("Arguments", "Options", *self.headings)}
-        for parameter in self.get_params(ctx):
-            is_argument = parameter.param_type_name == "argument"
-            heading = "Arguments" if is_argument else heading_of.get(str(parameter.name), "Options")
-            sections[heading].append(parameter.get_help_record(ctx))
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([record for record in records if record is not None])
 
+def command(*, example: str, kind: type[CalibCommand] = CalibCommand) -> Callable[[_Function], _Function]:
+    """Decorate a function to make it a command; Python calls it as it is.
 
-@dataclass(eq=False)
-class Command(Generic[P, R]):
-    """A plain function as a command. Python calls the function; its values are checked first, as on the command line.
+    The parameters with `argument` or `option` in their annotations are those of the command line; the others are for Python,
+    and for `kind` (`MORE_OPTIONS`). The help is the docstring up to its sections RETURNS and RAISES.
 
-    run (Callable): The function. Parameters without `argument` or `option` are for Python, and for `kind` (`MORE_OPTIONS`).
-    example (str): The end of a command line that works. kind (type): The class that parses its command line. exit_code
-    (Callable | None): (values of the command line by name, result) -> exit code; None always ends with 0.
+    example (str): The end of a command line that works. kind (type): The class that parses the command line.
     """
 
-    run: Callable[..., R]
-    example: str
-    kind: type[CalibCommand]
-    exit_code: Callable[[Any, Any], int] | None
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.run(**self.check_arguments(*args, **kwargs))
-
-    def check_arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the arguments of a call by name. RAISES C056: a value is out of range. TypeError: an unknown argument."""
-        arguments = inspect.signature(self.run).bind(*args, **kwargs).arguments
-        parameters = {parameter.name: parameter for parameter in self.parameters}
-        return {name: parameters[name].check(value) if name in parameters else value for name, value in arguments.items()}
-
-    @property
-    def parameters(self) -> tuple[CommandParameter, ...]:
-        """The arguments and options of its command line, in their order."""
-        return read_parameters(self.run)
-
-    @property
-    def help(self) -> str:
-        """The docstring of the function up to its sections RETURNS and RAISES."""
-        return (inspect.getdoc(self.run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
-
-    def typer_function(self) -> Callable[..., None]:
-        """Build the function that typer calls, with a parameter for each argument and option."""
-
-        def run(ctx: typer.Context, **values: Any) -> None:
-            with user_errors():
-                extra_options = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
-                result = self.run(**self.check_arguments(**values, **extra_options))
-                code = 0 if self.exit_code is None else self.exit_code(values, result)
-            if code:
-                raise typer.Exit(code)
-
-        parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-        parameters += [parameter.typer_parameter for parameter in self.parameters]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        run.__doc__ = self.help
+    def declare(run: _Function) -> _Function:
+        vars(run).update(example=example, kind=kind)
         return run
 
+    return declare
 
-def command(
-    *,
-    example: str,
-    kind: type[CalibCommand] = CalibCommand,
-    exit_code: Callable[[Any, Any], int] | None = None,
-) -> Callable[[Callable[P, R]], Command[P, R]]:
-    """Decorate a plain function to make it a command. The arguments are the fields of `Command`."""
 
-    def make(run: Callable[P, R]) -> Command[P, R]:
-        result: Command[P, R] = Command(run, example, kind, exit_code)
-        result.__doc__ = run.__doc__
-        return result
+def typer_function(run: Callable[..., Any]) -> Callable[..., None]:
+    """Return what typer calls: the function with the annotations that typer reads, and errors as sentences."""
 
-    return make
+    def call(ctx: typer.Context, **values: Any) -> None:
+        options = {flag for parameter in ctx.command.params for flag in parameter.opts}
+        with user_errors(options | set(getattr(ctx.command, "more_options", ()))):
+            check_values(ctx.command.params, values, words)
+            more = {name: read() for name, read in ctx.meta.get(MORE_OPTIONS, {}).items()}
+            run(**values, **more)
+
+    declared = [_for_typer(parameter, run) for parameter in inspect.signature(run).parameters.values()]
+    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    parameters += [parameter for parameter in declared if parameter is not None]
+    words = {parameter.name: getattr(get_args(parameter.annotation)[1], "words", ()) for parameter in parameters[1:]}
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    call.__doc__ = (inspect.getdoc(run) or "").split("\n\nRETURNS")[0].split("\n\nRAISES")[0]
+    return call
+
+
+def _for_typer(parameter: inspect.Parameter, run: Any) -> inspect.Parameter | None:
+    """Return a parameter as typer reads it; None for one without a declaration. A flag is off unless it is given."""
+    annotation = parameter.annotation
+    annotation = eval(annotation, run.__globals__) if isinstance(annotation, str) else annotation
+    if get_origin(annotation) is not Annotated:
+        return None
+    kind, declared = get_args(annotation)
+    info = copy.copy(declared)
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    if isinstance(info, OptionInfo):
+        flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
+        if not any(flag.startswith("--") for flag in flags):
+            info.default, info.param_decls = f"--{parameter.name.replace('_', '-')}", tuple(flags)
+        if int in kinds:
+            info.min, info.max = RANGES.get(parameter.name, COUNT)
+    return parameter.replace(
+        kind=inspect.Parameter.KEYWORD_ONLY,
+        default=False if kind is bool else parameter.default,
+        # `Union` for typer before 0.10; the extra word keeps the cache of typing from returning the parameter's own annotation.
+        annotation=Annotated[Union[kinds], info, "for typer"],  # noqa: UP007
+    )
+
+
+def check_values(parameters: Sequence[Any], values: Mapping[str, Any], words: Mapping[str, Sequence[str]]) -> None:
+    """Check what typer does not: one of some words, and paths that the system accepts; a pipeline may be a folder.
+
+    parameters (Sequence): Of click. values, words (Mapping): Name of a parameter -> its value, its allowed words. RAISES C056.
+    """
+    for parameter in parameters:
+        value = values.get(parameter.name)
+        word = parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[0]
+        if words.get(parameter.name) and value is not None:
+            allowed = words[parameter.name]
+            check_option(word, value in allowed, f"one of {', '.join(allowed)}", repr(value))
+        for path in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(path, Path) or (parameter.name == "model" and path):
+                check_path(word, path)
 
 
 def check_option(option: str, is_valid: bool, expected: str, value: Any) -> None:
     """Check the value of an option. RAISES C056: it is not valid."""
     if not is_valid:
         raise calib_error("C056", option=option, wanted=expected, given=value)
-
-
-def check_raw_cells(raw_cells: bool, as_csv: bool) -> None:
-    """Check --raw-cells. RAISES C056: it is given, but no CSV is written."""
-    check_option("--raw-cells", as_csv or not raw_cells, "left out where no CSV is written", "it")
 
 
 def check_path(option: str, path: Path | str | None) -> None:
@@ -278,7 +180,7 @@ def check_confidence(confidence: float) -> None:
 
 def check_registered(setting: str, registry: str, name: object) -> None:
     """Check that a registry has a function of this name. RAISES C195: it has none."""
-    from ...calibration.registered import REGISTRIES
+    from ...registry import REGISTRIES
 
     if name not in REGISTRIES[registry]:
         names = ", ".join(sorted(REGISTRIES[registry].get_all()))
@@ -287,14 +189,14 @@ def check_registered(setting: str, registry: str, name: object) -> None:
 
 def with_names(help: str) -> str:
     """Fill the placeholder METHODS in the help of an option; only `--help` needs these names."""
-    from ...calibration.registered import recalibrators
+    from ...registry import recalibrators
 
     return help.replace(METHODS, ", ".join(recalibrators())) if METHODS in help else help
 
 
 def method_name(method: str) -> str:
     """Return the registered name of a recalibrator, also from its short name. RAISES C056: unknown. C185: ambiguous."""
-    from ...calibration.registered import REGISTRIES, recalibrators
+    from ...registry import REGISTRIES, recalibrators
 
     by_short_name, registry = recalibrators(), REGISTRIES["calib_recalibrators"]
     if method in by_short_name and method not in registry:

@@ -268,7 +268,7 @@ def check_whole_documents(unit: str, gold_preproc: bool) -> None:
 
 
 def check_bins(n_pairs: int, bins: int | None, threshold: float) -> None:
-    """Check --bins. RAISES C005: there are fewer pairs than bins."""
+    """RAISES C005: there are fewer pairs than bins."""
     if bins is not None and n_pairs < bins:
         raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=bins)
 
@@ -328,22 +328,3 @@ def show_other_weights(has_changed: bool | None) -> None:
 def differences_in(drift: dict[str, Any]) -> str:
     """List the checks by which texts differ from the fit data."""
     return ", ".join(check["name"] for check in drift["checks"] if check["differs"])
-
-
-def show_drift_of_counts(drift: dict[str, Any], plain_counts: Sequence[dict[str, Any]]) -> None:
-    """Warn if texts differ from the fit data, or are too few. plain_counts: Queries with intervals around the plain count."""
-    from ...pipe.record.drift import DIFFERENT, TOO_FEW
-
-    if drift["verdict"] == TOO_FEW:
-        msg.warn(TOO_FEW_TO_TELL)
-    elif drift["verdict"] == DIFFERENT and plain_counts:
-        n = max(query["effects"]["n_sources"] for query in plain_counts)
-        sources = "one source of gold" if n == 1 else f"{n:,} sources of gold"
-        msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): the intervals are centred on the plain counts, since on other kinds of text the expected "
-            f"number can be worse. Their width is estimated from {sources}. Label a few of these texts: `count --gold` corrects the counts."
-        )
-    elif drift["verdict"] == DIFFERENT:
-        msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected numbers. Label a few of these texts: `count --gold` corrects the counts."
-        )

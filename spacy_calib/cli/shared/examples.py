@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 Step = TypeVar("Step")
 
+# Number of texts in a memory zone, at least a batch of the pipeline; with worker processes as many zones are one.
+TEXTS_PER_ZONE, _ZONES_PER_START = 1000, 16
+
 
 @dataclass(frozen=True)
 class RunSettings:
     """Settings of one run of a pipeline over texts.
 
     n_process (int): Worker processes. silent (bool): Show no progress bar. title (str): Of the progress bar. gold (bool):
-        Whether the texts may have gold: all Docs are then kept in memory until the end (`doc.zones.in_zones`).
+        Whether the texts may have gold: all Docs are then kept in memory until the end (`read_through`).
     """
 
     n_process: int = 1
@@ -66,17 +69,18 @@ def data_files(path: Path) -> list[Path]:
 
 
 def read_examples(
-    nlp: Language, path: Path, gold_preproc: bool, doc_key: str | None = None, *, more: Sequence[Path] = (), silent: bool = True
+    nlp: Language, path: Path, gold_preproc: bool, *, more: Sequence[Path] = (), silent: bool = True
 ) -> list[Example]:
     """Read the examples of a gold file, or of a folder of them, as `spacy evaluate` does.
 
     Annotations of one text in several files, or by several people, are merged at the end (`gold.contradictions`).
 
     more (Sequence[Path]): Further gold. silent (bool): Show no progress bar.
-    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C160, C161, C692 to C696: as
-        `read_gold`. C690: texts were chosen for labelling by their scores, not at random.
+    RAISES C051 to C053, C081: as `data_files`; or a file is no DocBin, or contains no documents. C161, C692 to C696: as
+        `read_gold`. C791: annotators disagree about every entity. C690: texts were chosen for labelling by their scores, not at
+        random.
     """
-    from ...gold.contradictions import reconcile
+    from ...gold.contradictions import check_agreement, reconcile
     from ...gold.keys import DRAWN_KEY
     from ...gold.reading import from_files
     from ...gold.tool_exports import BY_DOUBT
@@ -93,17 +97,24 @@ def read_examples(
             raise calib_error("C690", n=f"{n_doubtful:,}", of=f"{len(path_docs):,}", path=folder)
     by_path: list[list[Example]] = [[] for _ in paths]
     for (number, file), references in zip(files, reconcile(docs), strict=True):
-        by_path[number] += _make_examples(nlp, references, file, gold_preproc, doc_key)
+        check_agreement(file, references)
+        by_path[number] += _make_examples(nlp, references, file, gold_preproc)
     return list(from_files(by_path)) if more else by_path[0]
 
 
-def read_gold(nlp: Language, file: Path, gold_preproc: bool, doc_key: str | None) -> Iterator[Example]:
+def read_gold(nlp: Language, file: Path, gold_preproc: bool) -> Iterator[Example]:
     """Yield the examples of one gold file, with the arrays that the calib pipes of the pipeline read from `Doc.user_data`.
 
-    RAISES C053, C747: the file cannot be read. C160: a Doc names no document under the key. C161: no CoNLL-U.
+    RAISES C053, C747: the file cannot be read. C161: no CoNLL-U.
         C692 to C696: no answers of people. C105, C748: the reader of a plug-in cannot be imported, or fails.
     """
-    return _make_examples(nlp, _stream_docs(nlp, file), file, gold_preproc, doc_key)
+    from ...gold.contradictions import reconcile
+    from ...gold.file_readers import ANSWER_READERS
+
+    docs: Iterable[Doc | None] = _stream_docs(nlp, file)
+    if file.name.endswith((*ANSWER_READERS,)):
+        docs = reconcile([[*_stream_docs(nlp, file)]])[0]
+    return _make_examples(nlp, docs, file, gold_preproc)
 
 
 def _read_docs(nlp: Language, file: Path, silent: bool) -> list[Doc]:
@@ -121,16 +132,14 @@ def _stream_docs(nlp: Language, file: Path) -> Iterator[Doc]:
         yield from (check_entities(doc, file) for doc in file_reader(file)(nlp, file))
 
 
-def _make_examples(
-    nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool, doc_key: str | None
-) -> Iterator[Example]:
+def _make_examples(nlp: Language, references: Iterable[Doc | None], file: Path, gold_preproc: bool) -> Iterator[Example]:
     from ...gold.reading import GoldReader
     from ...pipe.component import Calibrator
 
     sources = [pipe.source for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
     arrays = tuple(dict.fromkeys(key for source in sources for key in source.user_data_keys))
     with _reader_errors(file):
-        yield from GoldReader(gold_preproc, doc_key, arrays).examples_of(nlp, references, file)
+        yield from GoldReader(gold_preproc, arrays).examples_of(nlp, references, file)
 
 
 @contextmanager
@@ -203,22 +212,29 @@ def read_through(
     read: Callable[[Iterator[Example]], Read],
     settings: RunSettings,
 ) -> Iterator[Read]:
-    """Run the named pipes over any number of texts in constant memory; yield the result of `read` for each batch of examples.
+    """Run the named pipes over texts, and yield the result of `read` for each batch of examples, whose Docs are then freed.
 
-    After each batch its Docs are freed, with the words that only they added to the vocab.
+    Gold is one batch, as its Docs are in memory already.
     examples (Iterable[Example]): An iterator that makes Docs on demand. read (Callable): Reads examples; must return strings
         and numbers, no part of a Doc.
     """
-    from ...doc.zones import in_zones
+    from ...doc.zones import memory_zone
 
+    remaining = iter(examples)
+    # Whole batches, as a score's last digit may depend on the rest of its batch; worker processes start anew in each zone.
+    n_batches = max(1, TEXTS_PER_ZONE // nlp.batch_size) * (1 if settings.n_process == 1 else _ZONES_PER_START)
     with progress_bar(settings.title, settings.silent) as bar:
-        yield from in_zones(
-            nlp,
-            examples,
-            lambda batch: read(_run(nlp, batch, names, bar, settings.n_process)),
-            n_process=settings.n_process,
-            whole=settings.gold,
-        )
+        if settings.gold:
+            yield read(_run(nlp, remaining, names, bar, settings.n_process))
+            return
+        while True:
+            with memory_zone(nlp):
+                batch = list(itertools.islice(remaining, n_batches * nlp.batch_size))
+                if not batch:
+                    return
+                result = read(_run(nlp, batch, names, bar, settings.n_process))
+                del batch
+            yield result
 
 
 @folder_errors()
@@ -235,7 +251,7 @@ def text_files(path: Path, fields: Fields = FIELDS) -> list[Path]:
     if not path.is_dir():
         files = [path] if suffix_of(path) in readable_suffixes() else []
     else:
-        files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, *TEXT_SUFFIXES)])
+        files = sorted([*filter(is_gold, gold_files(path)), *visible_files(path, ".json", *TEXT_SUFFIXES)])
     if not files:
         raise calib_error("C073", path=path, suffixes=", ".join(readable_suffixes()))
     if not any(suffix_of(file) in KEYED for file in files):
@@ -254,7 +270,6 @@ def stream_examples(
     path: Path,
     *,
     gold_preproc: bool = False,
-    doc_key: str | None = None,
     must_have_docs: bool = True,
     key: str | None = None,
     fields: Fields = FIELDS,
@@ -265,7 +280,7 @@ def stream_examples(
     must_have_docs (bool): Whether a path without documents is an error. key (str | None): A key of JSON Lines, whose value the
         origin of a text keeps (`gold.keys`). fields (Fields): Names of text and id in JSON Lines and Parquet. numbers
         (Container[int] | None): Numbers of the texts to yield, from 0; no Docs are made of the others. None yields all.
-    RAISES C051, C073: as `text_files`. C053, C074, C160, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
+    RAISES C051, C073: as `text_files`. C053, C074, C161, C304, C440 to C442: a file cannot be read. C052: no documents.
     """
     n_examples = 0
     files = text_files(path)
@@ -274,7 +289,7 @@ def stream_examples(
     for file in files:
         file_name = {"file": shown_path(file.relative_to(path))} if len(files) > 1 else {}
         has_gold = is_gold(file)
-        items: Iterator[Any] = read_gold(nlp, file, gold_preproc, doc_key) if has_gold else read_texts(file, key, fields)
+        items: Iterator[Any] = read_gold(nlp, file, gold_preproc) if has_gold else read_texts(file, key, fields)
         for item in items:
             if numbers is None or n_examples in numbers:
                 yield item if has_gold else _example_without_gold(nlp, file, item[0], {**file_name, **item[1]})
@@ -320,20 +335,6 @@ def read_texts(file: Path, key: str | None = None, fields: Fields = FIELDS) -> I
     for number, record in read_records(file, fields, key):
         if record["text"].strip():
             yield record["text"], origin_of(number, record, key)
-
-
-def values_in(path: Path, key: str, fields: Fields = FIELDS) -> Iterator[tuple[Path, int, Any]]:
-    """Yield (file, line, value under a key) of all plain texts at a path, to check the values before the work begins.
-
-    Left out are gold, a FIFO, and all texts if the key is a registered function. RAISES C074: as `read_texts`.
-    """
-    from ...calibration.registered import REGISTRIES
-    from ...gold.keys import IN_LINE
-
-    for file in text_files(path):
-        if not is_gold(file) and file.is_file() and key not in REGISTRIES["calib_keys"]:
-            for _, origin in read_texts(file, key, fields):
-                yield file, origin["line"], origin[IN_LINE]
 
 
 def origin_of(number: int, record: dict[str, Any], key: str | None = None) -> dict[str, Any]:

@@ -24,15 +24,17 @@ Texts = Annotated[
     Path,
     argument(
         "DATA",
-        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .parquet (a column text), .txt '
+        'Texts: .spacy (with or without gold), .conllu, .jsonl (one {"text": ...} per line; also .jsonl.gz), .csv or .parquet (a column text), .txt '
         "(one text per line), or a folder of them",
     ),
 ]
 _DEFAULT_PIPE = "the one that the gold, or --unit, is about"
-ChosenComponent = Annotated[str | None, option("Calibrated component to use", "--component", "-C", show_default=_DEFAULT_PIPE)]
-ChosenAttr = Annotated[str | None, option("Prefix of the calib pipe to use", "--attr", show_default=_DEFAULT_PIPE)]
-OnlyComponent = Annotated[str | None, option("Use only this calibrated component (default: all)", "--component", "-C")]
-OnlyAttr = Annotated[str | None, option("Use only the calib pipe with this prefix (default: all)", "--attr")]
+ChosenComponent = Annotated[
+    str | None, option("Calibrated component to use, or prefix of its pipe", "--component", "-C", show_default=_DEFAULT_PIPE)
+]
+OnlyComponent = Annotated[
+    str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")
+]
 Components = Annotated[
     list[str] | None,
     option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger"),
@@ -58,10 +60,6 @@ Format = Annotated[str, option("Format of the printed result", "--format", words
 GoldPreproc = Annotated[
     bool, option("Use the tokens and sentences of the gold, not those of the pipeline", "--gold-preproc", "-G")
 ]
-DocKey = Annotated[
-    str | None,
-    option("Key of Doc.user_data with the document that a Doc is part of", "--doc-key", show_default="calib_document"),
-]
 NProcess = Annotated[int, option("Worker processes", "--n-process")]
 Columns = Annotated[
     str | None,
@@ -71,13 +69,6 @@ Columns = Annotated[
         metavar="text=NAME,id=NAME",
         show_default="text=text,id=id",
     ),
-]
-RawCells = Annotated[
-    bool,
-    option("In CSV, do not put an apostrophe before cells that a spreadsheet takes for formulas", "--raw-cells"),
-]
-AllTypes = Annotated[
-    bool, option("Count predictions of types that the gold never uses as wrong (default: leave them out)", "--all-types")
 ]
 AllowUnknown = Annotated[bool, option("Continue even if the component knows few of the gold labels")]
 GpuId = Annotated[int, option("GPU ID or -1 for CPU", "--gpu-id", "-g")]
@@ -92,6 +83,8 @@ _DOTTED = re.compile(r"--[^=\s]+\.[^=\s]+(=.*)?", re.DOTALL)
 
 class WithOverrides(CalibCommand):
     """A command that accepts dotted settings anywhere. Other unknown options stay an error, unlike in `spacy train`."""
+
+    more_options = ("--components",)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take `--components.calib.KEY VALUE` out of the arguments, and leave the other ones to typer."""

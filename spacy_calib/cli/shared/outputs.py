@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import itertools
 import os
@@ -15,6 +16,21 @@ from .command import check_option
 from .records import readable_suffixes, suffix_of
 
 PICTURES = (".png", ".svg", ".pdf")
+# Names of files and folders that spaCy's components and those of this package write into their folders.
+_COMPONENT_FILES = {
+    "calibration.msgpack", "cfg", "key2row", "lexemes.bin", "lookups", "lookups.bin", "model", "moves", "patterns",
+    "patterns.jsonl", "strings.json", "trees", "vectors", "vectors.cfg", "vocab"
+}  # fmt: skip
+# The factories of these components; those of other components may write any file.
+_KNOWN_FACTORIES = {
+    "attribute_ruler", "beam_ner", "beam_parser", "calib", "calib_beam_ner", "calib_ner", "calib_parser",
+    "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer", "senter",
+    "span_ruler", "spancat", "spancat_singlelabel", "tagger", "textcat", "textcat_multilabel", "tok2vec",
+    "trainable_lemmatizer"
+}  # fmt: skip
+# What spaCy, `spacy package`, git and model hubs put beside the components. What nobody can write anew is kept.
+_WRITTEN = ("config.cfg", "meta.json", "tokenizer", "vocab", "accuracy.json", ".cache", ".DS_Store", "*-py3-none-any.whl")
+_KEPT = ("README*", "LICENSE*", ".git*")
 
 
 class Output(NamedTuple):
@@ -77,16 +93,25 @@ def _check_file(output: Output, force: bool, inputs: Sequence[Path], model: str)
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Check a folder that is created or replaced. RAISES C054: it exists. C055: it is no pipeline. C100: it is inside one."""
+    """Check a folder that is created or replaced.
+
+    RAISES C054: it exists. C055: it is no pipeline, or has files that are no part of one. C100: it is inside a pipeline.
+    """
     with path_errors(target):
+        restore_folder(_resolve(target))
         _check_outside_pipelines(target)
         _check_writable(_resolve(target))
         if not os.path.lexists(target):
             return
+        is_whole = is_pipeline(target)
+        foreign = foreign_files(target) if is_whole else []
+        if foreign:
+            named = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else "")
+            raise calib_error("C070", path=target, names=named)
         if not force:
             raise calib_error("C054", path=target)
         is_empty = target.is_dir() and not any(target.iterdir())
-        if not is_empty and not is_pipeline(target):
+        if not is_empty and not is_whole:
             raise calib_error(
                 "C055", path=target, why="it contains something that is not a spaCy pipeline, which --force would delete"
             )
@@ -104,10 +129,9 @@ def check_pipeline_folder(
 ) -> None:
     """Check that a pipeline can be written to a folder, also to that of the loaded one. inputs, model: As for `check_files`.
 
-    RAISES C054, C055, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded
+    RAISES C054, C055, C070, C100: as `check_folder`. C056: it is inside the folder of the data. C100: it is inside the loaded
     pipeline. C101: an input is inside it.
     """
-    check_folder(target, force)
     folder = _resolve(target)
     for input_path in filter(None, inputs):
         if input_path.is_dir():
@@ -120,6 +144,7 @@ def check_pipeline_folder(
         raise calib_error("C100", path=target, folder=loaded_folder)
     if loaded_folder is not None and folder in loaded_folder.parents:
         raise calib_error("C101", path=target, given=loaded_folder)
+    check_folder(target, force)
 
 
 def _check_outside_pipelines(path: Path, model: str = "") -> None:
@@ -179,6 +204,55 @@ def is_pipeline(folder: Path) -> bool:
         return has_nlp and isinstance(meta["lang"], str) and (not meta["pipeline"] or not names.isdisjoint(meta["pipeline"]))
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """Return the files and folders in a pipeline that are no part of it, by paths relative to it, sorted.
+
+    Its part is what the components wrote, and what spaCy, `spacy package`, git and model hubs put there.
+    """
+    import srsly
+    from confection import Config
+
+    names = {*srsly.read_json(folder / "meta.json")["pipeline"]}
+    factories = {}
+    with contextlib.suppress(ValueError):
+        config = Config().from_disk(folder / "config.cfg", interpolate=False)
+        factories = {name: block.get("factory") for name, block in config.get("components", {}).items()}
+    foreign = []
+    for path in folder.iterdir():
+        is_component = path.name in names | factories.keys()
+        stem = path.name if is_component else path.stem
+        is_known = path.name == "vocab" or factories.get(stem) in _KNOWN_FACTORIES
+        is_file_of_component = stem in names | factories.keys() and (not is_known or path.suffix in (".json", ".jsonl"))
+        if not (is_component or is_file_of_component or is_named(path, (*_WRITTEN, *_KEPT))):
+            foreign.append(path)
+        elif is_known and path.is_dir():
+            foreign += [file for file in path.rglob("*") if file.name not in _COMPONENT_FILES]
+    return sorted(f"{path.relative_to(folder)}{os.sep if path.is_dir() else ''}" for path in foreign)
+
+
+def kept_files(folder: Path) -> list[Path]:
+    """Return the files and folders of git and the texts about a pipeline, which a new pipeline in its place keeps."""
+    return [path for path in folder.iterdir() if is_named(path, _KEPT)]
+
+
+def is_named(path: Path, patterns: Iterable[str]) -> bool:
+    """Whether the name of a path matches one of these patterns."""
+    return any(path.match(pattern) for pattern in patterns)
+
+
+def hidden_path(target: Path, ending: str) -> Path:
+    """Return a path next to the target for its unfinished or old form, the same in each run."""
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
+    return target.with_name(f".calib-{name}.{ending}")
+
+
+def restore_folder(target: Path) -> None:
+    """Put an old pipeline back that a run moved aside before it was killed."""
+    old = hidden_path(target, "old")
+    if old.is_dir() and not os.path.lexists(target):
+        old.rename(target)
 
 
 def has_pipeline_files(folder: Path) -> bool:

@@ -1,10 +1,12 @@
-"""Readers of files of texts (plain lines, JSON Lines, Parquet), as records {"text": ..., "id": ..., "meta": ...}."""
+"""Readers of files of texts (plain lines, JSON Lines, CSV, Parquet), as records {"text": ..., "id": ..., "meta": ...}."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
+import json
 import math
 import re
 import zlib
@@ -15,13 +17,14 @@ from typing import Any, TextIO
 
 from ...errors import CalibError, calib_error
 from ...errors.nesting import MAX_DEPTH, nested_values
+from ...errors.visible import unguard_cell
 from ...pipe.pipeline import reason
 from .command import check_option
 from .screen import shorten
 
 PARQUET = ".parquet"
 # Files whose records have further fields.
-KEYED = (".jsonl", ".jsonl.gz", ".jsonl.zst", PARQUET)
+KEYED = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", PARQUET)
 # Suffixes of files of texts without gold: one text per line; one {"text": ...} per line, also compressed; one text per row.
 TEXT_SUFFIXES = (".txt", *KEYED)
 _ROWS = 1_000
@@ -55,17 +58,25 @@ def suffix_of(path: Path) -> str:
 
 
 def is_gold(file: Path) -> bool:
-    """Whether a file among texts is read as gold. A suffix of texts stays one even if a plug-in reads gold of that suffix."""
+    """Whether a file among texts is read as gold. A suffix of texts stays one even if a plug-in reads gold of that suffix.
+
+    JSON Lines are gold if the first line is an answer without a "text" of its own.
+    """
+    from ...gold.answer_files import tool_of
     from ...gold.file_readers import gold_suffixes
 
-    return file.name.endswith(gold_suffixes()) and suffix_of(file) not in TEXT_SUFFIXES
+    if suffix_of(file) in (".jsonl", ".jsonl.gz") and file.is_file():
+        with contextlib.suppress(OSError, EOFError, ValueError, RecursionError, zlib.error), _open_lines(file) as lines:
+            record = json.loads(lines.readline())
+            return isinstance(record, dict) and "text" not in record and bool(tool_of(record))
+    return file.name.endswith((*gold_suffixes(), ".json")) and suffix_of(file) not in TEXT_SUFFIXES
 
 
 def readable_suffixes() -> tuple[str, ...]:
     """Return all suffixes of files of texts, with or without gold."""
     from ...gold.file_readers import gold_suffixes
 
-    return (*(suffix for suffix in gold_suffixes() if suffix not in TEXT_SUFFIXES), *TEXT_SUFFIXES)
+    return (*(suffix for suffix in (*gold_suffixes(), ".json") if suffix not in TEXT_SUFFIXES), *TEXT_SUFFIXES)
 
 
 def unreadable(file: Path, why: str) -> CalibError:
@@ -88,13 +99,31 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
     try:
         if suffix_of(file) == PARQUET:
             yield from _parquet_records(file, fields, also)
+        elif suffix_of(file) == ".csv":
+            yield from _csv_records(file, fields)
         else:
             with _open_lines(file) as lines:
                 for number, line in enumerate(lines, 1):
                     is_text = suffix_of(file) == ".txt"
                     yield number, {"text": line.rstrip("\r\n")} if is_text else _json_record(file, number, line, fields)
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
+    except (OSError, UnicodeDecodeError, EOFError, csv.Error, zlib.error) as error:
         raise unreadable(file, reason(error)) from None
+
+
+# CSV
+
+
+def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
+    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: its header has no such column."""
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        header = lines.readline()
+        lines.seek(0)
+        rows = csv.DictReader(lines, delimiter=max(",;\t", key=header.count))
+        if fields.text not in (rows.fieldnames or ()):
+            raise calib_error("C441", path=file, name=fields.text, known=", ".join(rows.fieldnames or ()) or "none")
+        for number, row in enumerate(rows, 1):
+            record = {name: unguard_cell(value) for name, value in row.items() if isinstance(value, str)}
+            yield number, check_record(file, f"row {number}", _standard_keys({fields.text: "", **record}, fields))
 
 
 # JSON Lines

@@ -113,19 +113,16 @@ class Run:
     model: str
     data: Path
     _: KW_ONLY
-    attr: str | None = None
     component: str | None = None
     columns: str | None = None
     by: str | None = None
     gold_preproc: bool = False
-    doc_key: str | None = None
     n_process: int = 1
     gpu_id: int = -1
     code: Path | None = None
     force: bool = False
     silent: bool = True
     label_map: str | None = None
-    all_types: bool = False
 
     @property
     def fields(self) -> Fields:
@@ -159,13 +156,13 @@ class Run:
 
         examples: Of DATA, if they have been read; else the first texts of DATA are searched for gold if that decides.
         """
-        from ...pipe.component import fitted_pipes
+        from ...pipe.pipeline import fitted_pipes
 
-        is_open = self.attr is None and self.component is None and len(fitted_pipes(nlp)) > 1
+        is_open = self.component is None and len(fitted_pipes(nlp)) > 1
         if examples is None and is_open and not allow_many and holds_gold(self.data):
             examples = list(islice(self.stream(nlp), FIRST_TEXTS))
         options |= {"gold": examples, "needs_gold": self.needs_gold, "allow_many": allow_many, "silent": self.silent}
-        return choose_pipes(nlp, self.component, self.attr, **options)
+        return choose_pipes(nlp, self.component, **options)
 
     def pipe(self, nlp: Language, examples: Sequence[Example] | None = None, **options: Any) -> Calibrator:
         """Return the only pipe that `pipes` finds. RAISES C077: several. C021, C069: its component is missing or disabled."""
@@ -175,16 +172,14 @@ class Run:
 
     def read(self, nlp: Language) -> list[Example]:
         """Read the gold examples of DATA. RAISES: as `read_examples`."""
-        return read_examples(nlp, self.data, self.gold_preproc, self.doc_key)
+        return read_examples(nlp, self.data, self.gold_preproc)
 
-    def match(self, pipes: Sequence[Calibrator], examples: list[Example], *, silent: bool | None = None) -> list[Example]:
+    def match(self, pipes: Sequence[Calibrator], examples: list[Example]) -> list[Example]:
         """Rename the labels of the gold to those of these pipes, in place; return the examples."""
         from ...pairs.label_map import read_map
 
         label_map = None if self.label_map is None else read_map(self.label_map)
-        return match_gold(
-            pipes, examples, self.silent if silent is None else silent, gold_names=label_map, all_types=self.all_types
-        )
+        return match_gold(pipes, examples, self.silent, gold_names=label_map)
 
     def annotate(
         self,
@@ -216,23 +211,19 @@ class Run:
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
         return annotated_examples
 
-    def stream(
-        self, nlp: Language, path: Path | None = None, gold: bool = False, pipes: Sequence[Calibrator] = ()
-    ) -> Iterator[Example]:
-        """Yield the examples of DATA, or of another path; their origins have the values under the key of --by.
+    def stream(self, nlp: Language, pipes: Sequence[Calibrator] = ()) -> Iterator[Example]:
+        """Yield the examples of DATA; their origins have the values under the key of --by.
 
-        gold (bool): Whether the path has to be gold. pipes (Sequence): The labels of gold are renamed to theirs.
+        pipes (Sequence): The labels of gold are renamed to theirs.
         """
-        if gold or self.needs_gold:  # .json and .jsonl are answers of people here, not texts
-            return iter(self.match(pipes, read_examples(nlp, path or self.data, self.gold_preproc, self.doc_key)))
-        examples = stream_examples(
-            nlp, path or self.data, gold_preproc=self.gold_preproc, doc_key=self.doc_key, key=self.by, fields=self.fields
-        )
-        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(path or self.data) else examples
+        if self.needs_gold:  # .json and .jsonl are answers of people here, not texts
+            return iter(self.match(pipes, self.read(nlp)))
+        examples = stream_examples(nlp, self.data, gold_preproc=self.gold_preproc, key=self.by, fields=self.fields)
+        return iter(self.match(pipes, list(examples))) if pipes and holds_gold(self.data) else examples
 
-    def make_settings(self, title: str, path: Path | None = None, gold: bool = False) -> RunSettings:
-        """Return the settings of a run over DATA, or over another path. title (str): Of the progress bar."""
-        return RunSettings(self.n_process, self.silent, title, gold=gold or self.needs_gold or holds_gold(path or self.data))
+    def make_settings(self, title: str) -> RunSettings:
+        """Return the settings of a run over DATA. title (str): Of the progress bar."""
+        return RunSettings(self.n_process, self.silent, title, gold=self.needs_gold or holds_gold(self.data))
 
     def score(
         self,
@@ -243,7 +234,7 @@ class Run:
         title: str = "Scoring",
         also: Callable[[Iterable[Example]], Iterable[Example]] = iter,
     ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-        """Score DATA in constant memory; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
+        """Score DATA, freeing the Docs; return the scores, and the overlap with the fit data (`TrainTestOverlap`) or None.
 
         sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
         Wraps the stream of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -38,14 +39,23 @@ msg = Screen()
 _WIDTH = 100
 
 
+# What a message says in parentheses of an option: other commands have other options.
+_OPTION_NOTE = re.compile(r" \((--[\w-]+)[^()]*\)")
+
+
+def with_own_options(message: str, options: Collection[str]) -> str:
+    """Return a message without notes in parentheses on options that a command lacks. options: Those of the command."""
+    return _OPTION_NOTE.sub(lambda note: note[0] if note[1] in options else "", message)
+
+
 @contextlib.contextmanager
-def user_errors() -> Iterator[None]:
-    """Print a CalibError of a block as one sentence on the standard error, and exit with 1."""
+def user_errors(options: Collection[str] = ()) -> Iterator[None]:
+    """Print a CalibError of a block as one sentence on the standard error, and exit with 1. options: Those of the command."""
     try:
         yield
     except CalibError as error:
         with contextlib.redirect_stdout(sys.stderr):
-            msg.fail(error.message)
+            msg.fail(with_own_options(error.message, options))
         raise SystemExit(1) from None
 
 
@@ -119,7 +129,7 @@ def shell_line(command: str, *arguments: object, options: Mapping[str, Any]) -> 
     options (Mapping): Flag -> value; True is a flag without a value, and None, False and "" are left out.
 
     EXAMPLE:
-        >>> shell_line("evaluate", "./my model", "GOLD", options={"--map": "PERSON=PER", "--all-types": False})
+        >>> shell_line("evaluate", "./my model", "GOLD", options={"--map": "PERSON=PER", "--gold-preproc": False})
         "python -m spacy calib evaluate './my model' GOLD --map PERSON=PER"
     """
     words = ["python", "-m", "spacy", "calib", command, *map(str, arguments)]

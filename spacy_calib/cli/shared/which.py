@@ -27,9 +27,9 @@ class Candidate:
     gold: str = "tag"
 
     def option(self, pipes: Iterable[Candidate]) -> str:
-        """Return the option that chooses this one of the pipes: --component if no other pipe reads that, else --attr."""
+        """Return the option that chooses this one of the pipes: by its component if no other pipe reads that, else by prefix."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
-        return f"--attr {self.attr}" if is_ambiguous else f"--component {self.component}"
+        return f"--component {self.attr if is_ambiguous else self.component}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Choice:
 def choose(
     pipes: Sequence[Candidate],
     component: str | None = None,
-    attr: str | None = None,
     *,
     with_gold: Collection[str] | None = None,
     unit: str | None = None,
@@ -52,18 +51,16 @@ def choose(
 ) -> Choice:
     """Choose by the options, else by the gold and the unit.
 
-    with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
+    component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
     The requested unit. flag (str): The option that requests it. allow_many (bool): Whether several pipes may be returned.
-    RAISES C068: no pipe with this prefix. C079: none of this component. C077: several are possible. C078: no gold for any.
+    RAISES C079: none of this component or prefix. C077: several are possible. C078: no gold for any.
     """
-    candidates = [pipe for pipe in pipes if attr in (None, pipe.attr)]
-    if not candidates:
-        raise calib_error("C068", attr=attr, available=", ".join(pipe.attr for pipe in pipes))
-    matches = [pipe for pipe in candidates if component in (None, pipe.component)]
+    matches = [pipe for pipe in pipes if component in (None, pipe.component)] or [
+        pipe for pipe in pipes if pipe.attr == component
+    ]
     if not matches:
-        owner = "" if attr is None else f" with the prefix '{attr}'"
-        components = ", ".join(pipe.component or "the source" for pipe in candidates)
-        raise calib_error("C079", component=component, owner=owner, available=components)
+        available = ", ".join(f"{pipe.component or 'the source'} ({pipe.attr})" for pipe in pipes)
+        raise calib_error("C079", component=component, available=available)
     if len(matches) == 1:
         return Choice(matches)
     possible, reasons = matches, []
@@ -98,7 +95,6 @@ def choose(
 def choose_pipes(
     nlp: Language,
     component: str | None = None,
-    attr: str | None = None,
     *,
     gold: Sequence[Example] | None = None,
     needs_gold: bool = False,
@@ -111,13 +107,13 @@ def choose_pipes(
     """Choose among the fitted pipes of a pipeline, and print the reason in one line. unit, flag, allow_many: As for `choose`.
 
     gold (Sequence[Example] | None): Of DATA. needs_gold (bool): Whether DATA has to be gold. is_useful (Callable): Whether the
-    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C068, C077 to C079.
+    command can use a pipe; without options only those are candidates. RAISES C027: no fitted pipe. C077 to C079.
     """
     from ...annotations import plain_name
-    from ...pipe.component import fitted_pipes, units_of
+    from ...pipe.pipeline import fitted_pipes, units_of
 
     all_pipes = fitted_pipes(nlp)
-    useful = [pipe for pipe in all_pipes if is_useful(pipe)] if is_useful is not None and component is attr is None else []
+    useful = [pipe for pipe in all_pipes if is_useful(pipe)] if is_useful is not None and component is None else []
     pipes = {pipe.name: pipe for pipe in useful or all_pipes}
     candidates = [
         Candidate(name, pipe.attr, pipe.source.component, units_of(pipe), plain_name(pipe.fit_info.layer))
@@ -126,7 +122,7 @@ def choose_pipes(
     with_gold = None if gold is None or len(pipes) == 1 else names_with_gold(pipes.values(), gold)
     if not needs_gold:
         with_gold = with_gold or None
-    choice = choose(candidates, component, attr, with_gold=with_gold, unit=unit, flag=flag, allow_many=allow_many)
+    choice = choose(candidates, component, with_gold=with_gold, unit=unit, flag=flag, allow_many=allow_many)
     if choice.why and not silent:
         inform(f"{choice.why}.")
     return [pipes[candidate.name] for candidate in choice.pipes]

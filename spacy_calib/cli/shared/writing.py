@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import ctypes
 import json
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import CalibError, calib_error
 from ...errors.visible import visible
-from .outputs import check_folder, is_stream, path_errors
+from .outputs import check_folder, hidden_path, is_stream, kept_files, path_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -48,8 +50,8 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
     """Let `write` fill a new folder next to the target, then put it in place of the target.
 
     target (Path): The folder to create. write (Callable): Gets the path of an existing empty folder.
-    force (bool): Whether a pipeline at the target may be replaced.
-    RAISES C054, C055, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
+    force (bool): Whether a pipeline at the target may be replaced; its README, LICENSE and .git* are kept.
+    RAISES C054, C055, C070, C100: as `outputs.check_folder`; or the disk is full, or the folder not writable.
     """
     check_folder(target, force)
     target = target.resolve()
@@ -57,22 +59,40 @@ def write_folder(target: Path, write: Callable[[Path], None], force: bool = Fals
         partial.mkdir()
         write(partial)
         check_folder(target, force)
-        with _partial(target, "old") as old:
-            if target.exists():
-                target.rename(old)
-            try:
-                partial.rename(target)
-            except OSError:
-                if old.exists():
-                    old.rename(target)
-                raise
+        if not target.exists():
+            partial.rename(target)
+            return
+        for path in kept_files(target):
+            if path.is_dir() and not path.is_symlink():
+                shutil.copytree(path, partial / path.name, symlinks=True)
+            else:
+                shutil.copy2(path, partial / path.name, follow_symlinks=False)
+        _exchange(partial, target)
+
+
+def _exchange(new: Path, old: Path) -> None:
+    """Swap two folders: in one step on Linux, else by three renames, of which `outputs.restore_folder` finishes the first."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):
+            in_working_folder, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            paths = (in_working_folder, os.fsencode(new), in_working_folder, os.fsencode(old))
+            if ctypes.CDLL(None).renameat2(*paths, exchange) == 0:
+                return
+    aside = hidden_path(old, "old")
+    _remove(aside)
+    old.rename(aside)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    aside.rename(new)
 
 
 @contextlib.contextmanager
-def _partial(target: Path, ending: str = "partial") -> Iterator[Path]:
+def _partial(target: Path) -> Iterator[Path]:
     """Give a path next to the target, the same in each run, so that a run removes what a killed one left there."""
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]
-    partial = target.with_name(f".calib-{name}.{ending}")
+    partial = hidden_path(target, "partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
     try:
@@ -90,14 +110,41 @@ def _remove(path: Path) -> None:
 # Pipelines, without the words that they read since they were loaded
 
 _STRINGS = Path("vocab", "strings.json")
+# What each written pipeline scores before its folder is put in place.
+_TRIAL = "Anna Kovac joined Acme Corp in Paris in 2019."
 
 
 def write_pipeline(nlp: Language, target: Path, force: bool = False) -> None:
     """Write a pipeline as `write_folder` does, with only the strings of `loaded_strings`; its vocab in memory stays as it is.
 
-    RAISES C054, C055, C100: as `write_folder`. C815: the saved pipeline could not be loaded.
+    RAISES C054, C055, C070, C100: as `write_folder`. C815: the saved pipeline could not be loaded, or gives no scores.
     """
-    write_folder(target, lambda folder: _save_without_new_strings(nlp, folder), force)
+
+    def write(folder: Path) -> None:
+        _save_without_new_strings(nlp, folder)
+        _check_scores(folder)
+
+    write_folder(target, write, force)
+
+
+def _check_scores(folder: Path) -> None:
+    """Load a written pipeline and score one text. RAISES C815: it fails, or a pipe that reads a component gives no scores."""
+    from ...pipe.component import Calibrator
+    from ...pipe.pipeline import component_faults, load_pipeline
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nlp = load_pipeline(str(folder))
+            with component_faults(nlp, nlp.pipe_names):
+                nlp(_TRIAL)
+    except CalibError as error:
+        raise calib_error("C815", why=error.message.replace(str(folder), "its folder")) from None
+    pipes = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, Calibrator)]
+    readers = [pipe.name for pipe in pipes if pipe.source.component and not pipe.source.reads_doc_only]
+    for message in (str(warning.message) for warning in caught):
+        if any(message.startswith(f"[CW02] The pipe '{name}' ") for name in readers):
+            raise calib_error("C815", why=message.removeprefix("[CW02] ").rstrip("."))
 
 
 def loaded_strings(nlp: Language) -> StringStore:
@@ -120,17 +167,13 @@ def _save_without_new_strings(nlp: Language, folder: Path) -> None:
     """Save a pipeline so that no word of the gold is stored.
 
     Every strings.json (the vocab's, and a knowledge base's copy) gets only the strings that the pipeline was loaded with.
-    RAISES C815: the saved state of a pipe of this package cannot be read. C490: another component cannot be saved.
+    RAISES C490: a component cannot be saved.
     """
-    from ...pipe.annotating import AnnotatingPipe
     from ...pipe.pipeline import component_faults
 
     strings = loaded_strings(nlp)
     with component_faults(nlp, passing=(OSError,)):
         nlp.to_disk(folder)
-    for name, pipe in nlp.components:
-        if isinstance(pipe, AnnotatingPipe):
-            pipe.check_on_disk(folder / name)
     all_strings = (folder / _STRINGS).read_bytes()
     for file in folder.rglob(_STRINGS.name):
         if file.read_bytes() == all_strings:

@@ -1,4 +1,8 @@
-"""Compares new documents with the fit data of a pipe: by scores, labels and expected accuracy."""
+"""Compares new documents with the fit data of a pipe: by scores, labels and expected accuracy.
+
+A profile of the fit data holds means over all documents and their variances, never a value of one document: scores of a short
+text would betray it to anybody who guesses texts and scores the guesses.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...pairs.bins import assign
 from ...pairs.scored_corpus import ScoredCorpus
-from ...schema import Serializable, floats, lengths, saved_field, text, tuple_of, whole
+from ...schema import Serializable, floats, lengths, number, saved_field, text, tuple_of, whole
 from ...types import FieldwiseSum, Floats, Ints
 from .estimates import cross_sums, sum_by
 
@@ -22,23 +25,22 @@ OTHER_WEIGHTS_SENTENCE = (
     "Fit the pipe again."
 )
 
-# A difference of scores or labels that matters: one token in twenty. It also bounds the change of the mean of any quantity in
-# [0, 1] that rises with the score.
-_LIMIT = 0.05
-# The same for entities, which are fewer and have scores that vary more.
-_ENTITY_LIMIT = 0.1
+# Fewer documents are not compared, as their means are not normally distributed. A mean over fewer is not saved either.
+MIN_DOCUMENTS = 20
+# Differences that matter: of the mean score, of the labels of tokens, of the mean score of entities (fewer, and more varied).
+_SCORE_LIMIT, _LABEL_LIMIT, _ENTITY_LIMIT = 0.05, 0.05, 0.1
 # A difference of expected accuracy that matters: this share of the fit data's error rate, within these bounds.
 _ERROR_SHARE, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT = 0.25, 0.005, 0.02
-# Maximum number of documents in a profile; bins of their scores; maximum number of labels with a column of their own.
-_MAX_DOCS, _BINS, _MAX_LABELS = 1000, 20, 30
-# Number of samples that simulate the differences between documents of one source, and the quantile of these.
-_N_SAMPLES, _NOISE_QUANTILE = 500, 0.99
 # If sampling alone causes differences this many times larger than one that matters, that one would be hidden.
 MAX_NOISE_RATIO = 2.0
+# Maximum number of labels with a share of their own; significant digits of what is saved.
+_MAX_LABELS, _DIGITS = 30, 4
 # Number of consecutive parts of the fit data, whose differences raise the limits.
 _PARTS = 5
-# Long documents, if they are few (at least _MIN_FEW, fewer than _MAX_FEW), are replaced by stretches of this many tokens.
-_MIN_FEW, _MAX_FEW, _STRETCH_LENGTH = 10, 100, 100
+# Number of samples of normal differences, and the quantile of these that chance explains; with four checks, one in fifty alarms.
+_N_SAMPLES, _QUANTILE = 10_000, 0.995
+# Names of the checks, in the order of all arrays.
+_CHECKS = ("scores", "labels", "expected accuracy", "entity scores")
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,8 @@ class UnitScores:
 class Check:
     """One comparison with the fit data: "scores", "labels", "expected accuracy" or "entity scores".
 
-    value (float): The difference. limit (float): The smallest difference that matters. chance (float): 99 % quantile of the
-        differences that sampling alone causes, with as many fit documents as there are new ones.
+    value (float): The difference. limit (float): The smallest difference that matters. chance (float): 99.5 % quantile of the
+        differences that sampling alone causes, by a normal approximation.
     """
 
     name: str
@@ -110,11 +112,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Drift:
-    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. stretch (int): As in DriftProfile."""
+    """Verdict on new documents: LIKE, DIFFERENT, TOO_FEW or OTHER_WEIGHTS. checks (tuple): () if they are not compared."""
 
     verdict: str
-    checks: tuple[Check, ...]
-    stretch: int = 0
+    checks: tuple[Check, ...] = ()
 
     @property
     def is_trusted(self) -> bool:
@@ -122,225 +123,148 @@ class Drift:
         return self.verdict == LIKE
 
 
-def totals(tables: dict[str, Floats], weights: Any) -> dict[str, Floats]:
-    """Sum each table over documents, with weights of shape (n_weightings, n_documents)."""
-    return {name: weights @ table for name, table in tables.items()}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DriftSums(FieldwiseSum):
-    """Sums over new documents. totals (dict): Column sums of `DriftProfile.tables`. documents, tokens (int): Their numbers.
+    """Sums over documents, in the columns of a profile and two more: the numbers of tokens and of entities.
 
-    stretch_sums (DriftSums | None): The same with documents cut into stretches; None if there are many documents.
+    documents (int): Number of documents with tokens. totals (Floats): Sums, shape (K + 2,). moments (Floats): Sums of the
+    products of two columns, (K + 2, K + 2); a fit does not save them.
     """
 
-    totals: dict[str, Floats]
     documents: int
-    tokens: int
-    stretch_sums: DriftSums | None = None
+    totals: Floats
+    moments: Floats
 
     @classmethod
-    def from_tables(cls, tables: dict[str, Floats], tokens: int, stretch_sums: DriftSums | None = None) -> DriftSums:
-        """Sum the tables of some documents. tokens (int): Number of their tokens."""
-        with_tokens = int((tables["scores"].sum(axis=1) > 0).sum())
-        return cls(totals(tables, np.ones((1, len(tables["scores"])))), with_tokens, tokens, stretch_sums)
+    def from_tables(cls, table: Floats) -> DriftSums:
+        """Sum over documents. table (Floats): From `_table`."""
+        return cls(int((table[:, -2] > 0).sum()), table.sum(axis=0), table.T @ table)
+
+    @property
+    def sizes(self) -> Floats:
+        """The number of tokens or entities that each column is a sum over, shape (K,)."""
+        return np.append(np.full(len(self.totals) - 3, self.totals[-2]), self.totals[-1])
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column, 0 without entities, shape (K,)."""
+        return np.asarray(self.totals[:-2] / np.maximum(self.sizes, 1))
+
+    def chances(self) -> Floats:
+        """Return the quantile of each check's difference between these means and those of their source, shape (4,)."""
+        from scipy.stats import norm, t
+
+        n_columns = len(self.means)
+        # A document's residual is its sum minus its size times the mean.
+        to_residuals = np.eye(n_columns, n_columns + 2)
+        to_residuals[:-1, -2], to_residuals[-1, -1] = -self.means[:-1], -self.means[-1]
+        to_residuals /= np.maximum(self.sizes, 1)[:, None]
+        scales, axes = np.linalg.eigh(to_residuals @ self.moments @ to_residuals.T * self.documents / (self.documents - 1))
+        noise = np.random.default_rng(0).standard_normal((_N_SAMPLES, n_columns)) * np.sqrt(np.maximum(scales, 0.0)) @ axes.T
+        # Documents of unequal length are worth fewer of equal length (Kish 1965), and few widen the limits as in Student's t.
+        tail, freedom = (1 + _QUANTILE) / 2, max(1.0, self.totals[-2] ** 2 / self.moments[-2, -2] - 1)
+        return np.asarray(np.quantile(_differences(noise), _QUANTILE, axis=0) * t.ppf(tail, freedom) / norm.ppf(tail))
 
 
 @dataclass(frozen=True, eq=False)
 class DriftProfile(Serializable):
-    """Counts in D fit documents, with which new documents are compared; an even selection if there are more than _MAX_DOCS.
+    """Means over the fit documents, with which new documents are compared.
 
-    edges (Floats): Edges of the bins of raw scores. labels (tuple[str, ...]): The most frequent labels.
-    scores (Floats): Tokens of each document in each bin, shape (D, n_bins). label_counts (Floats): Tokens with each label, in
-        the last column with any other one, (D, n_labels + 1). calibrated (Floats): Sum of the calibrated scores, (D,).
-    span_edges, spans (Floats): The same as `edges` and `scores`, of entities.
-    stretch (int): Length of the stretches of tokens that few and long documents are cut into; 0 if they are whole.
+    documents (int): Number of documents with tokens. tokens, entities (float): Their numbers; no
+        entities if fewer than MIN_DOCUMENTS documents have some.
+    labels (tuple[str, ...]): The L labels with a share of their own: the most frequent of MIN_DOCUMENTS documents or more.
+    means (Floats): Mean raw and calibrated score, share of each label and of all others, mean raw score of entities, (K,).
+    chances (Floats): 99.5 % quantile of each check's difference between these means and those of their source, (4,).
+    limits (Floats): As in Check, (4,).
     """
 
-    edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
+    documents: int = saved_field(whole(MIN_DOCUMENTS))
+    tokens: float = saved_field(number(1.0))
+    entities: float = saved_field(number(0.0))
     labels: tuple[str, ...] = saved_field(tuple_of(text))
-    scores: Floats = saved_field(floats(0.0, ndim=2))
-    label_counts: Floats = saved_field(floats(0.0, ndim=2))
-    calibrated: Floats = saved_field(floats(0.0))
-    span_edges: Floats = saved_field(floats(0.0, 1.0, rising="rises"))
-    spans: Floats = saved_field(floats(0.0, ndim=2))
-    stretch: int = saved_field(whole(), 0)
+    means: Floats = saved_field(floats(0.0, 1.0))
+    chances: Floats = saved_field(floats(0.0))
+    limits: Floats = saved_field(floats(0.0))
 
     @classmethod
     def find_contradiction(cls, fields: dict[str, Any]) -> str:
         """Return a sentence about arrays whose lengths contradict each other, "" if none do."""
-        n, bins = len(fields["calibrated"]), len(fields["span_edges"])
-        sizes = {
-            "scores": (n, len(fields["edges"]) + 1),
-            "label_counts": (n, len(fields["labels"]) + 1),
-            "spans": (n, bins + 1 if bins else 0),
-        }
-        without_tokens = not n or fields["scores"].sum(axis=1).min() <= 0
-        return lengths(sizes, fields) or ("a document has no tokens" if without_tokens else "")
+        return lengths({"means": len(fields["labels"]) + 4, "chances": 4, "limits": 4}, fields)
 
     @classmethod
-    def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile:
-        """Build the profile from out-of-fold scores of the fit data. spans (UnitScores | None): Entities, without labels."""
-        long = few_and_long(len(np.unique(tokens.documents)), len(tokens.raw), _STRETCH_LENGTH)
-        stretch = _STRETCH_LENGTH if long else 0
-        if stretch:
-            tokens, spans = _in_stretches(tokens, spans, stretch)
-        names, counts = np.unique(np.array(tokens.labels or (), dtype=str), return_counts=True)
-        labels = tuple(str(name) for name in names[np.argsort(-counts, kind="stable")][:_MAX_LABELS])
-        # Distinct edges of bins of about equal counts.
-        edges, span_edges = (
-            np.unique(np.quantile(units.raw, np.linspace(0, 1, _BINS + 1)[1:-1]))
-            if units is not None and len(units.raw)
-            else np.zeros(0)
-            for units in (tokens, spans)
-        )
-        profile = cls(edges, labels, *(np.zeros((0, 0)),) * 2, np.zeros(0), span_edges, np.zeros((0, 0)))
-        table = profile.tables(tokens, spans)
-        with_tokens = np.flatnonzero(table["scores"].sum(axis=1) > 0)
-        index = with_tokens[np.unique(np.linspace(0, len(with_tokens) - 1, min(len(with_tokens), _MAX_DOCS)).astype(np.intp))]
-        return cls(edges, labels, span_edges=span_edges, stretch=stretch, **{name: table[name][index] for name in table})
+    def from_units(cls, tokens: UnitScores, spans: UnitScores | None = None) -> DriftProfile | None:
+        """Build the profile from out-of-fold scores of the fit data; None for fewer than MIN_DOCUMENTS documents with tokens.
 
-    def tables(self, tokens: UnitScores, spans: UnitScores | None) -> dict[str, Floats]:
-        """Return the table of each attribute, with a row for each document."""
-        n_docs = tokens.n_docs
-        names, of_token = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
-        column = {label: i for i, label in enumerate(self.labels)}
-        columns = np.array([column.get(str(name), len(self.labels)) for name in names], dtype=np.intp)[of_token.reshape(-1)]
-        spans_by_bin = np.zeros((n_docs, 0))
-        if spans is not None and len(self.span_edges):
-            shape = (n_docs, len(self.span_edges) + 1)
-            spans_by_bin = cross_sums(spans.documents, assign(spans.raw, self.span_edges), shape)
-        return {
-            "scores": cross_sums(tokens.documents, assign(tokens.raw, self.edges), (n_docs, len(self.edges) + 1)),
-            "label_counts": cross_sums(tokens.documents, columns, (n_docs, len(self.labels) + 1)),
-            "calibrated": sum_by(tokens.documents, tokens.calibrated, n_docs),
-            "spans": spans_by_bin,
-        }
-
-    def compare(self, tokens: UnitScores, spans: UnitScores | None = None, seed: int = 0) -> Drift:
-        """Compare new documents with the fit data. seed (int): Seed of the simulated sampling."""
-        return self.compare_sums(self.sums_of(tokens, spans), seed)
+        spans (UnitScores | None): Entities, without labels.
+        """
+        if len(np.unique(tokens.documents)) < MIN_DOCUMENTS:
+            return None
+        if spans is not None and len(np.unique(spans.documents)) < MIN_DOCUMENTS:
+            spans = None
+        labels = _common_labels(tokens)
+        table = _table(tokens, spans, labels)[np.unique(tokens.documents)]
+        sums = DriftSums.from_tables(table)
+        accuracy_limit = np.clip(_ERROR_SHARE * (1 - sums.means[1]), _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT)
+        limits, chances = np.array([_SCORE_LIMIT, _LABEL_LIMIT, accuracy_limit, _ENTITY_LIMIT]), sums.chances()
+        for part in np.array_split(np.arange(len(table)), _PARTS):
+            inside, outside = (DriftSums.from_tables(rows) for rows in (table[part], np.delete(table, part, axis=0)))
+            if not sums.totals[-1] or (inside.totals[-1] and outside.totals[-1]):
+                share = (inside.sizes / np.maximum(sums.sizes, 1))[[0, 0, 0, -1]]
+                changes = _differences(inside.means - outside.means)
+                is_larger = changes > chances / np.sqrt(np.maximum(share * (1 - share), 1e-12))
+                limits = np.where(is_larger, np.maximum(limits, changes), limits)
+        numbers = (_rounded(values) for values in (sums.means, chances, limits))
+        return cls(sums.documents, float(sums.totals[-2]), float(sums.totals[-1]), labels, *numbers)
 
     def sums_of(self, tokens: UnitScores, spans: UnitScores | None = None) -> DriftSums:
         """Return the sums over new documents that a comparison needs."""
-        stretch_sums = None
-        if len(np.unique(tokens.documents)) < _MAX_FEW:
-            stretch_sums = DriftSums.from_tables(self.tables(*_in_stretches(tokens, spans, self.mean_length)), len(tokens.raw))
-        return DriftSums.from_tables(self.tables(tokens, spans), len(tokens.raw), stretch_sums)
+        return DriftSums.from_tables(_table(tokens, spans if self.entities else None, self.labels))
 
-    def compare_sums(self, new: DriftSums, seed: int = 0) -> Drift:
-        """Compare the sums over new documents with the fit data. seed (int): Seed of the simulated sampling."""
-        mean_length, stretch = self.mean_length, self.stretch
-        if new.stretch_sums is not None and few_and_long(new.documents, new.tokens, mean_length):
-            new, stretch = new.stretch_sums, mean_length
-        noise = self._sampling_noise(self.fit_tables, self.n_equivalent(new.documents, float(new.tokens)), seed)
-        checks = self.checks(new.totals, self.limits(seed), noise)
+    def compare(self, new: DriftSums) -> Drift:
+        """Compare new documents with the fit data; fewer than MIN_DOCUMENTS are not compared."""
+        if new.documents < MIN_DOCUMENTS:
+            return Drift(TOO_FEW)
+        values, chances = _differences(new.means - self.means), np.hypot(self.chances, new.chances())
+        rows = zip(_CHECKS, values.tolist(), self.limits.tolist(), chances.tolist(), strict=True)
+        checks = tuple(Check(*row) for row in rows)[: None if new.totals[-1] else -1]
         is_undecided = any(check.is_undecided for check in checks)
         verdict = DIFFERENT if any(check.differs for check in checks) else TOO_FEW if is_undecided else LIKE
-        return Drift(verdict, checks, stretch)
-
-    def checks(self, new: dict[str, Floats], limits: dict[str, float], noise: dict[str, float]) -> tuple[Check, ...]:
-        """Return each comparison with the new documents, whose column sums are in `new`."""
-        values_by_name = differences(new, totals(self.fit_tables, np.ones((1, len(self.scores)))))
-        values = ((name, float(value[0])) for name, value in values_by_name.items())
-        return tuple(Check(name, value, limits[name], noise[name]) for name, value in values if not np.isnan(value))
-
-    @property
-    def fit_tables(self) -> dict[str, Floats]:
-        """Tables of the fit documents, by attribute."""
-        return {name: getattr(self, name) for name in ("scores", "label_counts", "calibrated", "spans")}
-
-    @property
-    def mean_length(self) -> int:
-        """Mean number of tokens of a fit document, rounded up."""
-        return int(np.ceil(self.scores.sum() / len(self.scores)))
-
-    def n_equivalent(self, documents: int, tokens: float) -> int:
-        """Return the number of fit documents that are as informative as the new ones: as many, but with no more tokens."""
-        return max(1, min(documents, int(np.ceil(tokens / (self.scores.sum() / len(self.scores))))))
-
-    def _sampling_noise(self, fit: dict[str, Floats], worth: int, seed: int) -> dict[str, float]:
-        """Return, by check, the quantile of simulated differences between `worth` fit documents and resampled fit data."""
-        rng = np.random.default_rng(seed)
-        n = len(self.scores)
-        even = np.full(n, 1 / n)
-        sampled_differences = differences(
-            totals(fit, rng.multinomial(worth, even, size=_N_SAMPLES)), totals(fit, rng.multinomial(n, even, size=_N_SAMPLES))
-        )
-        return {
-            name: float(np.quantile(np.nan_to_num(values, nan=1.0), _NOISE_QUANTILE))
-            for name, values in sampled_differences.items()
-        }
-
-    def limits(self, seed: int = 0) -> dict[str, float]:
-        """Return the smallest difference that matters, by check; larger if parts of the fit data themselves differ by more."""
-        fit, n = self.fit_tables, len(self.scores)
-        part = np.arange(n) * _PARTS // n
-        in_part = (part == np.arange(_PARTS)[:, None]).astype(float)
-        in_part = in_part[(in_part.sum(axis=1) > 0) & (in_part.sum(axis=1) < n)]
-        part_differences = differences(totals(fit, in_part), totals(fit, 1 - in_part))
-        errors = 1 - fit["calibrated"].sum() / fit["scores"].sum()
-        accuracy_limit = float(np.clip(_ERROR_SHARE * errors, _MIN_ERROR_LIMIT, _MAX_ERROR_LIMIT))
-        matters = {"scores": _LIMIT, "labels": _LIMIT, "expected accuracy": accuracy_limit, "entity scores": _ENTITY_LIMIT}
-        noise = self._sampling_noise(fit, max(1, n // _PARTS), seed)
-        between_parts = {name: float(np.nanmax(values, initial=0.0)) for name, values in part_differences.items()}
-        return {
-            name: max(matters[name], between_parts[name] if between_parts[name] > noise[name] else 0.0)
-            for name in part_differences
-        }
-
-    def state(self) -> dict[str, Any]:
-        """Return the saved fields, with counts in float32: half the size."""
-        counts = {name: getattr(self, name).astype(np.float32) for name in ("scores", "label_counts", "spans")}
-        return super().state() | counts
+        return Drift(verdict, checks)
 
 
-def few_and_long(documents: int, tokens: int, stretch: int) -> bool:
-    """Return whether documents are few, but enough to compare, and on average at least two stretches long."""
-    return _MIN_FEW <= documents < _MAX_FEW and tokens >= 2 * stretch * documents
+def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
+    """Return the labels with a share of their own: those that a few documents have would tell of these, so they are pooled."""
+    names, columns = np.unique(np.array(tokens.labels or (), dtype=str), return_inverse=True)
+    columns = columns.reshape(-1)
+    counts = cross_sums(columns, tokens.documents, (len(names), tokens.n_docs))
+    has_many = (counts > 0).sum(axis=1) >= MIN_DOCUMENTS
+    order = np.argsort(-counts.sum(axis=1), kind="stable")
+    kept = order[has_many[order]][:_MAX_LABELS].tolist()
+    # All others together must not be those of a few documents either.
+    while kept and 0 < (np.delete(counts, kept, axis=0).sum(axis=0) > 0).sum() < MIN_DOCUMENTS:
+        kept.pop()
+    return tuple(str(names[i]) for i in kept)
 
 
-def _in_stretches(tokens: UnitScores, spans: UnitScores | None, stretch: int) -> tuple[UnitScores, UnitScores | None]:
-    """Replace documents by stretches of `stretch` tokens. An entity's position is its index among the document's entities."""
-    sizes = np.bincount(tokens.documents, minlength=tokens.n_docs)
-    parts = np.maximum(1, sizes // stretch)
-    first = np.cumsum(parts) - parts
-    n = int(parts.sum())
-
-    def cut(units: UnitScores) -> UnitScores:
-        """Return the units with long documents cut into stretches of equal length."""
-        order = np.argsort(units.documents, kind="stable")
-        document = units.documents[order]
-        begins = np.searchsorted(document, document)
-        offset = (np.arange(len(order)) - begins) * parts[document] // np.bincount(document, minlength=tokens.n_docs)[document]
-        stretches = np.empty(len(order), dtype=np.intp)
-        stretches[order] = first[document] + offset
-        return replace(units, documents=stretches, n_docs=n)
-
-    return cut(tokens), None if spans is None else cut(spans)
+def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
+    """Return each document's sums in the columns of a profile, and its numbers of tokens and entities, shape (n_docs, K + 2)."""
+    n_docs, n_labels = tokens.n_docs, len(labels)
+    column_by_label = {label: i for i, label in enumerate(labels)}
+    columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
+    documents, raw = ((), ()) if spans is None else (spans.documents, spans.raw)
+    units = (tokens.documents, tokens.documents, np.asarray(documents, dtype=np.intp))
+    scores = [sum_by(*pair, n_docs) for pair in zip(units, (tokens.raw, tokens.calibrated, raw), strict=True)]
+    counts = cross_sums(columns, tokens.documents, (n_labels + 1, n_docs))
+    sizes = [sum_by(documents, None, n_docs) for documents in units[1:]]
+    return np.stack([*scores[:2], *counts, scores[2], *sizes], axis=1)
 
 
-def differences(a: dict[str, Floats], b: dict[str, Floats]) -> dict[str, Floats]:
-    """Return the differences between the totals of two sets of documents; NaN for an empty set.
-
-    "scores", "entity scores": Kolmogorov-Smirnov distance. "labels": total variation distance.
-    "expected accuracy": difference of the mean calibrated scores.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = {
-            name: (a[name] / a[name].sum(axis=1, keepdims=True), b[name] / b[name].sum(axis=1, keepdims=True))
-            for name in ("scores", "label_counts", "spans")
-        }
-        means = [totals["calibrated"] / totals["scores"].sum(axis=1) for totals in (a, b)]
-    by_name = {
-        "scores": _kolmogorov_smirnov(*shares["scores"]),
-        "labels": np.abs(shares["label_counts"][0] - shares["label_counts"][1]).sum(axis=1) / 2,
-        "expected accuracy": np.abs(means[0] - means[1]),
-    }
-    if a["spans"].shape[1]:
-        by_name["entity scores"] = _kolmogorov_smirnov(*shares["spans"])
-    return by_name
+def _differences(changes: Floats) -> Floats:
+    """Return the difference of each check, shape (..., 4), from changes of the means, (..., K); of labels the total variation."""
+    raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
+    return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 
 
-def _kolmogorov_smirnov(a: Floats, b: Floats) -> Floats:
-    return np.abs(np.cumsum(a - b, axis=1)).max(axis=1)
+def _rounded(values: Floats) -> Floats:
+    """Round to _DIGITS significant digits: exact sums would betray which guessed texts they are the sums of."""
+    return np.array([float(f"{value:.{_DIGITS}g}") for value in values])

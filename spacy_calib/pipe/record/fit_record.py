@@ -12,21 +12,11 @@ from numpy.typing import NDArray
 
 from ...calibration.span_fit import SpanData, SpanFit
 from ...pairs.build import JudgedPairs, interleave, top_pairs
-from ...schema import Serializable, dict_of, maybe, number, saved_field
+from ...schema import Serializable, maybe, number, saved_field
 from ...types import OUTSIDE, Floats, Ints
 from ..saved import FITTED, dump, read
 from .drift import DriftProfile, UnitScores
-from .effects import (
-    Effects,
-    LabelCells,
-    learn_effects,
-    source_sums,
-    variance_between_sources,
-    widening,
-    with_missed,
-    with_widths,
-)
-from .estimates import EntityModel, EntitySums, EventSums, Residuals, sum_by, token_sums
+from .estimates import EntityModel, EntitySums, EventSums, Residuals, sum_by, token_sums, variance_between_sources
 
 if TYPE_CHECKING:
     from ..component import Calibrator
@@ -39,16 +29,15 @@ class FitRecord(Serializable):
     """What a pipe keeps about its fit documents.
 
     tokens (Residuals): Residuals of the number of right tokens. accuracy (float): Accuracy on the fit data.
-    entities (EntityModel | None): None for a source without spans. profile (DriftProfile): To compare new documents with.
-    effects (dict): Label -> how its counts vary between documents and sources.
+    entities (EntityModel | None): None for a source without spans. profile (DriftProfile | None): To compare new documents with;
+    None for a fit on too few.
     source_variance (float): Variance of the shift of log-odds of right tokens in an unknown source; 0 if fitted on one source.
     """
 
     tokens: Residuals = saved_field(Residuals.of_kinds(1))
     accuracy: float = saved_field(number(0.0, 1.0))
     entities: EntityModel | None = saved_field(maybe(EntityModel.read))
-    profile: DriftProfile = saved_field(DriftProfile.read)
-    effects: dict[str, Effects] = saved_field(dict_of(Effects.read), dict)
+    profile: DriftProfile | None = saved_field(maybe(DriftProfile.read))
     source_variance: float = saved_field(number(0.0), 0.0)
 
     def to_bytes(self) -> bytes:
@@ -81,7 +70,6 @@ def record_fit(
     labels: Sequence[str],
     span_fit: SpanFit | None = None,
     unlabelled_pairs: JudgedPairs | None = None,
-    gold: Ints | None = None,
     sources: Ints | None = None,
 ) -> FitRecord | None:
     """Summarize the out-of-fold scores of the fit data.
@@ -89,7 +77,6 @@ def record_fit(
     judged_pairs (JudgedPairs): Pairs of tokens with gold. n_docs (int): Number of documents, including those without tokens.
     labels (Sequence[str]): The tags. span_fit (SpanFit | None): None for a source without spans.
     unlabelled_pairs (JudgedPairs | None): Pairs of tokens without gold, since drift compares all tokens.
-    gold (Ints | None): Column of each token's gold label, negative for none; None leaves out tokens without a score of it.
     sources (Ints | None): Source of each document's gold, -1 without a name; None for one source.
     RETURNS (FitRecord | None): None if fewer than two documents have tokens: their variation is unknown.
     """
@@ -106,9 +93,6 @@ def record_fit(
         accuracy=float(judged_pairs.pairs.hits[top].mean()),
         entities=None if span_fit is None else _fit_entities(tokens, span_fit, n_docs),
         profile=DriftProfile.from_units(all_tokens, None if span_fit is None else _spans_on_docs(span_fit.data, n_docs)),
-        effects=_learn_effects(
-            judged_pairs, top, labels, gold, np.zeros(n_docs, dtype=np.intp) if sources is None else sources
-        ),
         source_variance=0.0 if sources is None else _source_variance(residuals, right[:, 0], sums, sources),
     )
 
@@ -128,32 +112,13 @@ def _merge_pairs(judged_pairs: JudgedPairs, unlabelled_pairs: JudgedPairs) -> Ju
     return JudgedPairs(pairs, scores, np.concatenate([judged_pairs.documents, unlabelled_pairs.documents])[order])
 
 
-def _learn_effects(
-    judged_pairs: JudgedPairs, top: Ints, labels: Sequence[str], gold: Ints | None, sources: Ints
-) -> dict[str, Effects]:
-    """Learn the effects of each label. top (Ints): Index of each token's top pair. sources (Ints): Source of each document."""
-    pairs = judged_pairs.pairs
-    cells = LabelCells.from_pairs(judged_pairs.calibrated, pairs.hits.astype(np.float64), judged_pairs.documents, pairs.tags)
-    effects = learn_effects(cells, labels)
-    if gold is None:
-        return effects
-    rows, first = np.unique(pairs.rows, return_index=True)
-    documents, columns = judged_pairs.documents[first], gold[rows]
-    has_label = (columns >= 0) & (columns < len(labels))
-    is_missed = has_label & ~np.isin(rows, pairs.rows[pairs.hits])
-    sizes = sum_by(documents, None, len(sources))
-    effects = with_missed(effects, columns[is_missed], documents[is_missed], sizes, labels)
-    predicted_labels, gold_labels = (judged_pairs.documents[top], pairs.tags[top]), (documents[has_label], columns[has_label])
-    return with_widths(effects, source_sums(cells, predicted_labels, gold_labels, sources, len(labels)), labels)
-
-
 def _source_variance(residuals: Residuals, right: Floats, sums: EventSums, sources: Ints) -> float:
     """Estimate the variance between sources. right (Floats): Right tokens of each document. sources (Ints): Source of each."""
     names, source_indices = np.unique(sources, return_inverse=True)
     columns = (right - sums.expected[:, 0], sums.independent[:, 0], np.square(sums.units))
     errors, variances, squares = (sum_by(source_indices, values, len(names)) for values in columns)
     noise = variances + residuals.shift_variance(np.ones(1)) * squares
-    return variance_between_sources(errors, variances, noise) * widening(len(names)) ** 2
+    return variance_between_sources(errors, variances, noise)
 
 
 def _spans_on_docs(data: SpanData, n_docs: int) -> UnitScores:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ...calibration.grouping.tag_frequency import tag_frequency_groups
 from ...calibration.recalibrators import IsotonicRegression, Recalibrator
-from ...calibration.registered import recalibrators, scalings
 from ...calibration.scaling import Scaling
 from ...calibration.selector import Selector
 from ...calibration.tag_offsets import TagOffsets
@@ -21,6 +20,7 @@ from ...calibration.token_fit import FitData
 from ...pairs.bins import check_count
 from ...pairs.build import DenseScores, Scores, SparseScores, check_threshold, find_top, from_sparse, pair_up
 from ...pairs.label_map import shorten_list
+from ...registry import recalibrators, scalings
 from ...types import ROUNDING, Floats, Grouping, Ints, Marginals
 from .messages import calib_error
 
@@ -169,17 +169,33 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     return columns
 
 
-def normalize_rows(dense: Floats, scores: Scores) -> Floats:
+def default_threshold(n_classes: int) -> float:
+    """Return the threshold for this many classes: below .01 are only labels that a tagger of hundreds of tags rules out."""
+    return 0.0 if n_classes <= 20 else 0.01
+
+
+def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
+    """Return the scores of all tags of all units; those that sparse scores leave out are 0."""
+    if isinstance(scores, DenseScores):
+        return scores
+    entries = scores.marginals_above(0.0)
+    dense = np.zeros((entries.n_tokens, n_tags))
+    dense[entries.rows, entries.tags] = entries.scores
+    return DenseScores(dense)
+
+
+def normalize_rows(dense: Floats, scores: Scores, lowest: float, threshold: float) -> Floats:
     """Divide each row of calibrated scores by its sum. A row of zeros gets its raw scores, or equal shares.
 
-    dense (Floats): Calibrated scores, shape (n_units, n_tags); rows of zeros are overwritten. scores (Scores): The raw ones.
+    dense (Floats): Calibrated scores, shape (n_units, n_tags); overwritten. scores (Scores): The raw ones. lowest (float):
+    Scores of tags are at least this; with a threshold above 0 at least their raw scores, if these are lower.
     """
-    is_zero = dense.sum(axis=1) == 0
-    if is_zero.any():
-        entries = scores.marginals_above(0.0)
-        index = is_zero[entries.rows]
-        dense[entries.rows[index], entries.tags[index]] = entries.scores[index]
-        dense[dense.sum(axis=1) == 0] = 1.0
+    entries = scores.marginals_above(0.0)
+    is_zero = (dense.sum(axis=1) == 0)[entries.rows]
+    least = np.minimum(entries.scores, lowest) if threshold else lowest
+    floors = np.where(is_zero, entries.scores, least)
+    dense[entries.rows, entries.tags] = np.maximum(dense[entries.rows, entries.tags], floors)
+    dense[dense.sum(axis=1) == 0] = 1.0
     return dense / dense.sum(axis=1, keepdims=True)
 
 
@@ -228,29 +244,28 @@ class ArraySteps:
     grouping: Grouping
     scaling: Scaling | None
     recalibrator: Recalibrator
-    pooling: TagOffsets | None  # a correction for each tag
-    selection: Selector | None  # the comparison of method "auto"
+    tag_offsets: TagOffsets | bool | None  # a correction for each tag
+    selector: Selector | None  # the comparison of method "auto"
 
 
 def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
     """Build the steps from parameters of `TagCalibrator`. RAISES C001: one out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
-    pooling = tag_offsets if isinstance(tag_offsets, TagOffsets) else TagOffsets() if tag_offsets else None
     scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
-    selection = None
+    selector = None
     if isinstance(method, str) and method == AUTO:
-        for name, step in (("scaling", scaler), ("tag_offsets", pooling)):
-            if step is not None:
+        for name, step in (("scaling", scaler), ("tag_offsets", tag_offsets)):
+            if step:
                 raise calib_error("C293", setting=name)
-        selection = Selector({IsotonicRegression.short: IsotonicRegression()})
+        selector = Selector({IsotonicRegression.short: IsotonicRegression()})
         method = IsotonicRegression()
     return ArraySteps(
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
         recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
-        pooling=pooling,
-        selection=selection,
+        tag_offsets=tag_offsets,
+        selector=selector,
     )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...calibration.fit_summaries import SELECTION, HeldOut
 from ...calibration.recalibrators import Recalibrator
-from ...calibration.registered import registered_maker
 from ...calibration.saved import FORMAT_VERSION, KINDS, MissingPart, OtherVersion, UnreadableState, make_part, pack, unpack
 from ...calibration.scaling import Scaling
 from ...calibration.tag_offsets import TagOffsets
 from ...calibration.tokens import TOKENS, TokenCalibration, check_normalize
 from ...errors import CalibError, brief
-from ...schema import InvalidState, dict_of, list_of, maybe, number, record, text, whole
+from ...registry import registered_maker
+from ...schema import InvalidState, dict_of, flag, list_of, maybe, number, record, text, whole
 from ...types import Groups
 from .inputs import STEP_PARAMETERS, make_steps
 from .messages import calib_error
@@ -29,7 +29,6 @@ FORMAT = "spacy-calib-arrays"
 _KIND_OF = {
     "@calib_recalibrators": Recalibrator,
     "@calib_scalings": Scaling,
-    "@calib_poolings": TagOffsets,
 }
 
 
@@ -40,6 +39,11 @@ def _setting(value: Any, where: str) -> Any:
     if not isinstance(value, dict) or not any(kind in value for kind in KINDS):
         raise InvalidState(where, "a setting")
     return value
+
+
+def _offsets(value: Any, where: str) -> TagOffsets | bool | None:
+    """Check a saved parameter tag_offsets. RAISES InvalidState: it is none."""
+    return TagOffsets.read(value, where) if isinstance(value, dict) else maybe(flag)(value, where)
 
 
 def _label(value: Any, where: str) -> Any:
@@ -60,8 +64,8 @@ _PARAMETERS = record(
         "method": _setting,
         "n_groups": whole(1),
         "scaling": _setting,
-        "tag_offsets": _setting,
-        "threshold": number(0.0, 1.0),
+        "tag_offsets": _offsets,
+        "threshold": maybe(number(0.0, 1.0)),
         "normalize": _setting,
         "classes": maybe(list_of(_label)),
         "tag_counts": maybe(list_of(list_of(_label, 2, 2))),
@@ -72,6 +76,8 @@ STATE = record(
         "parameters": _PARAMETERS,
         "classes": list_of(_label, 1),
         "columns": maybe(list_of(text)),
+        "threshold": number(0.0, 1.0),
+        "units": whole(1),
         "judged_by": Groups.read,
         "selection": maybe(SELECTION),
         "unknown_gold": dict_of(whole()),
@@ -85,7 +91,7 @@ STATE = record(
 def dump(calibrator: TagCalibrator) -> bytes:
     """Convert a fitted estimator into bytes, which `read` reads."""
     parameters = {name: _as_plain_data(value) for name, value in calibrator.get_params(deep=False).items()}
-    parameters["threshold"] = float(calibrator.threshold)
+    parameters["threshold"] = None if calibrator.threshold is None else float(calibrator.threshold)
     parameters["classes"] = None if calibrator.classes is None else np.asarray(calibrator.classes).tolist()
     tag_counts = calibrator.tag_counts
     parameters["tag_counts"] = None if tag_counts is None else [[tag, int(n)] for tag, n in tag_counts.items()]
@@ -94,6 +100,8 @@ def dump(calibrator: TagCalibrator) -> bytes:
         "parameters": parameters,
         "classes": calibrator.classes_.tolist(),
         "columns": None if names is None else list(names),
+        "threshold": float(calibrator.threshold_),
+        "units": calibrator.n_units_,
         "judged_by": calibrator.groups_.state(),
         "selection": calibrator.selection_ or None,
         "unknown_gold": calibrator.unknown_gold_,
@@ -105,6 +113,8 @@ def dump(calibrator: TagCalibrator) -> bytes:
 
 def _as_plain_data(value: Any) -> Any:
     """Return a parameter as plain data; a part becomes its name and settings, without what it has learned."""
+    if isinstance(value, TagOffsets):
+        return value.clone().state()
     kind = next((kind for kind, base in _KIND_OF.items() if isinstance(value, base)), None)
     if kind is not None:
         return {kind: value.registered, "settings": value.settings(), "learned": {}}
@@ -142,13 +152,15 @@ def _make_estimator(estimator_class: type[Estimator], state: dict[str, Any]) -> 
     if parameters["tag_counts"] is not None:
         parameters["tag_counts"] = dict(parameters["tag_counts"])
     calibrator = estimator_class(**parameters)
-    make_steps(**{name: parameters[name] for name in STEP_PARAMETERS})  # raises if a parameter is out of range
+    steps = {name: parameters[name] for name in STEP_PARAMETERS}
+    make_steps(**{**steps, "threshold": state["threshold"]})  # raises if a parameter is out of range
     calibrator.calibration_ = TokenCalibration.from_state(state, check_normalize(calibrator.normalize), load)
     calibrator.classes_ = np.array(state["classes"])
     calibrator.n_features_in_ = len(state["classes"])
     if state["columns"] is not None:
         calibrator.feature_names_in_ = np.array(state["columns"], dtype=object)
     calibrator.groups_ = state["judged_by"]
+    calibrator.threshold_, calibrator.n_units_ = state["threshold"], state["units"]
     calibrator.selection_ = state["selection"] or {}
     calibrator.unknown_gold_ = state["unknown_gold"]
     calibrator.held_out_ = state["held_out"]

@@ -19,7 +19,7 @@ from ...calibration.grouping.tag_frequency import regroup_by_frequency
 from ...calibration.sufficiency import evaluate_held_out
 from ...calibration.token_fit import fit_tokens, score_held_out
 from ...calibration.tokens import CalibratedEntries, TokenCalibration, check_normalize
-from ...metrics.proper import PROPER, log_losses
+from ...metrics.proper import PROPER
 from ...metrics.smooth_error import SmoothCalibrationError
 from ...metrics.table import calibration_table
 from ...pairs.build import JudgedPairs, Scores, pair_up
@@ -45,7 +45,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     n_groups (int): Number of tag frequency groups, each with its own map; "auto" only evaluates by them.
     scaling (str | Scaling | None): Scaling of a unit's scores before the maps: temperature, vector or matrix.
     tag_offsets (bool | TagOffsets): Whether each tag gets a correction of its own, shrunk towards that of its group.
-    threshold (float): Lower scores are 0 after calibration. Kranzlein et al. (2021, section 3.1) take .01.
+    threshold (float | None): Lower scores take no part in the calibration. None is 0 for at most 20 classes, else .01, which
+        Kranzlein et al. (2021, section 3.1) take for hundreds of tags.
     normalize (bool | str): True divides a unit's scores by their sum; "other" leaves room for tags below the threshold.
     classes (Sequence | None): Label of each column. None takes a data frame's names; else the sorted labels of y, if
         there is one for each column; else numbers.
@@ -53,7 +54,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     classes_ (NDArray): Label of each column. calibration_ (TokenCalibration): The fitted steps. groups_ (Groups): Tag
     frequency groups of the evaluation. selection_ (dict): The methods that "auto" compared, else {}. held_out_ (HeldOut):
-    Cross-validated log loss, raw and calibrated. unknown_gold_ (dict): Gold label without a column -> frequency.
+    Cross-validated log loss, raw and calibrated. threshold_ (float): The threshold used. unknown_gold_ (dict): Gold label without a column -> frequency.
     n_features_in_ (int), feature_names_in_ (NDArray): As in scikit-learn.
 
     >>> import numpy as np
@@ -72,7 +73,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         n_groups: int = 5,
         scaling: Any = None,
         tag_offsets: Any = False,
-        threshold: float = 0.01,
+        threshold: float | None = None,
         normalize: bool | str = False,
         classes: Sequence[Any] | None = None,
         tag_counts: Mapping[Any, int] | None = None,
@@ -97,9 +98,11 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         RAISES C001: a parameter, or scores, out of range. C002: lengths differ. C003, C006: too few pairs. C071: no
             gold. C293: a parameter with "auto". C294: an unknown tag. C295: columns without names. C296: no known gold.
         """
-        steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS})
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
+        self.threshold_ = inputs.default_threshold(len(labels)) if self.threshold is None else self.threshold
+        steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS} | {"threshold": self.threshold_})
+        scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
         self.classes_ = np.array(labels)
         gold = inputs.read_gold(_check_length(gold_labels, scores), labels)
         if gold.unknown:
@@ -115,21 +118,23 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self.selection_: dict[str, Any] = plan.table
         self.held_out_: HeldOut = evaluate_held_out(predictions)
         self.unknown_gold_: dict[str, int] = dict(gold.unknown.most_common())
+        self.n_units_: int = int(np.count_nonzero(gold.columns != -2))
         return self
 
     # Applying
 
     def predict_proba(self, P: Any, normalize: bool = True) -> Floats:
-        """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`; 0 below the threshold.
+        """Return the calibrated probability of each tag, shape (n, k), columns as in `classes_`.
 
-        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects (a row of zeros gets its raw
-            scores). False returns the scores of `transform`, which `score` and `calibration_report` evaluate.
+        normalize (bool): Whether rows are divided by their sums, as scikit-learn expects. A possible tag then never gets 0, as
+            its log loss would be infinite, but at least half a unit of the fit (or its raw score, if that is less and there is
+            a threshold). False returns the scores of `transform`, 0 below the threshold, which `calibration_report` evaluates.
         RAISES C001: scores out of range. C294: an unknown tag.
         """
         scores = self._read(P)
-        entries = self.calibration_.calibrate(scores, self.threshold)
+        entries = self.calibration_.calibrate(scores, self.threshold_)
         dense = _fill_array(self, entries, entries.scores)
-        return inputs.normalize_rows(dense, scores) if normalize else dense
+        return inputs.normalize_rows(dense, scores, 0.5 / self.n_units_, self.threshold_) if normalize else dense
 
     def transform(self, P: Any) -> Any:
         """Return the calibrated scores, shape (n, k): a sparse matrix if P is one or a tuple, else an array.
@@ -148,7 +153,7 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def predict(self, P: Any) -> NDArray[Any]:
         """Return the top label of each unit after calibration, shape (n,); the raw one if all its calibrated scores are 0."""
         scores = self._read(P)
-        entries = self.calibration_.calibrate(scores, self.threshold)
+        entries = self.calibration_.calibrate(scores, self.threshold_)
         columns = inputs.find_top_columns(entries.marginals, entries.scores)
         without_score = np.flatnonzero(np.bincount(entries.marginals.rows, entries.scores, entries.marginals.n_tokens) == 0)
         if len(without_score):
@@ -159,13 +164,15 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _read(self, P: Any) -> Scores:
         check_is_fitted(self)
         if inputs.is_triple(P):
-            return inputs.read_triple(P, self.classes_.tolist(), None)
-        return _read_matrix(_validate(self, P, reset=False))
+            scores: Scores = inputs.read_triple(P, self.classes_.tolist(), None)
+        else:
+            scores = _read_matrix(_validate(self, P, reset=False))
+        return inputs.with_zeros(scores, len(self.classes_)) if self.threshold_ == 0 else scores
 
     def calibrate(self, P: Any) -> CalibratedEntries:
         """Calibrate the entries that reach the threshold. RAISES C001: scores out of range. C294: an unknown tag."""
         scores = self._read(P)
-        return self.calibration_.calibrate(scores, self.threshold)
+        return self.calibration_.calibrate(scores, self.threshold_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the labels, which name the columns of `set_output`."""
@@ -175,15 +182,16 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     # Evaluation
 
     def score(self, P: Any, y: ArrayLike) -> float:
-        """Return minus the mean log loss of the calibrated pairs of unit and tag; higher is better, as `GridSearchCV` expects.
+        """Return minus the log loss of `predict_proba`, as `sklearn.metrics.log_loss` has it; higher is better.
 
-        It is not the accuracy, which calibration hardly changes. y: As in `fit`.
-        RAISES C003: no pair reaches the threshold. C001, C002, C071, C294, C296: as `fit`.
+        It is not the accuracy, which calibration hardly changes. y: As in `fit`; a gold label without a column has the
+        probability 0, which counts as 1e-6. RAISES C001, C002, C071, C294, C296: as `fit`.
         """
-        predictions = self.judge(P, y)
-        if not len(predictions):
-            raise calib_error("C003", what="TagCalibrator", threshold=self.threshold)
-        return -float(log_losses(predictions.calibrated, predictions.pairs.hits).mean())
+        probabilities = self.predict_proba(P)
+        columns = inputs.read_gold(_check_length(_as_labels(y), self._read(P)), self.classes_.tolist()).columns
+        units = np.flatnonzero(columns != -2)
+        gold = np.where(columns[units] < 0, 0.0, probabilities[units, columns[units]])
+        return float(np.log(np.maximum(gold, 1e-6)).mean())
 
     def calibration_report(
         self,

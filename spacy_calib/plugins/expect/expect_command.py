@@ -5,30 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.evidence import FitOverlap, GoldCheck, check_gold_of_corpus
-from ...cli.shared.examples import data_files, holds_gold
+from ...cli.shared.evidence import GoldCheck
+from ...cli.shared.examples import holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
     Code,
     Columns,
-    DocKey,
     ForceFile,
     Format,
-    GoldPreproc,
     GpuId,
     NProcess,
-    OnlyAttr,
     OnlyComponent,
     Silent,
     Texts,
 )
 from ...cli.shared.outputs import output_files
-from ...cli.shared.run import Run, score
+from ...cli.shared.run import Run
 from ...cli.shared.screen import msg
 from ...cli.shared.writing import deliver
 from ...errors import CalibError, calib_error
@@ -39,12 +36,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
-    from ...annotations import Annotation
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .few_labels import ScoredTexts
 
-GOLD_HELP = "A few labelled documents, picked at random from texts like DATA, to correct the estimates"
 BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or of the lines of .jsonl, or a function registered under calib_keys)"
 
 
@@ -64,10 +58,10 @@ def failing_verdicts(fail_on: str | None) -> list[str | None]:
     return [verdict for name in names for verdict in verdicts[name]]
 
 
-def exit_code(values: Mapping[str, Any], result: dict[str, Any]) -> int:
-    """Return 1 if --fail-on names the verdict of a pipe, else 0."""
+def is_failure(fail_on: str | None, result: dict[str, Any]) -> bool:
+    """Return whether --fail-on names the verdict of a pipe."""
     verdicts = [(pipe_result["drift"] or {"verdict": None})["verdict"] for pipe_result in list_results(result)]
-    return int(any(verdict in failing_verdicts(values["fail_on"]) for verdict in verdicts))
+    return any(verdict in failing_verdicts(fail_on) for verdict in verdicts)
 
 
 def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -75,15 +69,13 @@ def list_results(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [result, *result.get("others", {}).values()]
 
 
-@command(example="./calibrated texts.jsonl --per-doc", exit_code=exit_code)
+@command(example="./calibrated texts.jsonl --per-doc")
 def expect(
     model: CalibratedModel,
     data: Texts,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     columns: Columns = None,
-    gold: Annotated[Path | None, option(GOLD_HELP)] = None,
     confidence: Annotated[float, option("Confidence level of the intervals")] = 0.95,
     by: Annotated[str | None, option(BY_HELP, metavar="KEY")] = None,
     per_doc: Annotated[bool, option("Also estimate the accuracy of each document")] = False,
@@ -91,8 +83,6 @@ def expect(
     fail_on: FailOn = None,
     output: Annotated[Path | None, option("JSON file for the result", "-o")] = None,
     format: Format = "table",
-    gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -103,29 +93,24 @@ def expect(
     Estimate the accuracy (and precision, recall and F of entities) on texts without gold, with intervals, and check whether the
     texts are like those that the pipe was fitted on: if they are not, the estimates cannot be trusted.
 
-    With --gold, a few labelled documents measure the error of the scores (prediction-powered inference): the estimates then
-    hold for other texts too, and are compared with estimates from the labelled documents alone.
-
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
         that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`; with --gold also those of `few_labels.correct_by_gold`, and "seen" in "gold". On request
-        "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
+        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
         "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
         `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
         the same; "skipped": why others have no result.
-    RAISES C030: there is no gold to check against, or none in --gold. C226: a single document of --gold has labels.
-        CalibError: every other fault of the input.
+    RAISES C030: there is no gold to check against. SystemExit: --fail-on names the verdict. CalibError: every other fault of
+        the input.
     """
     check_confidence(confidence)
-    check_option("--by", by is None or gold is None, "left out beside --gold, which corrects all texts together", by)
     failing_verdicts(fail_on)
-    run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "doc_key": doc_key, "n_process": n_process, "gpu_id": gpu_id}
+    run_options: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id}
     run_options |= {"code": code, "force": force, "silent": silent}
-    run = Run(model, data, attr=attr, component=component, columns=columns, by=by, **run_options)
-    nlp = run.begin(output_files(output), read=[] if gold is None else data_files(gold))
+    run = Run(model, data, component=component, columns=columns, by=by, **run_options)
+    nlp = run.begin(output_files(output))
     pipes = run.pipes(nlp, allow_many=True)
-    result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, gold, confidence, check, per_doc))
+    result = estimate_pipes(nlp, pipes, lambda pipe: estimate_pipe(run, nlp, pipe, confidence, check, per_doc))
 
     def show_all() -> None:
         for pipe_result in list_results(result):
@@ -134,6 +119,8 @@ def expect(
             msg.warn(sentence)
 
     deliver(result, show_all, output=output, format=format, silent=silent)
+    if is_failure(fail_on, result):
+        raise SystemExit(1)
     return result
 
 
@@ -158,26 +145,20 @@ def estimate_pipes(
     return {**results[0], "others": {other["pipe"]: other for other in results[1:]}, "skipped": warnings}
 
 
-def estimate_pipe(
-    run: Run, nlp: Language, pipe: Calibrator, gold: Path | None, confidence: float, check: bool, per_doc: bool
-) -> dict[str, Any]:
-    """Return the result of `expect` for one pipe. gold (Path | None): Labelled documents. check (bool): Compare with DATA."""
+def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, check: bool, per_doc: bool) -> dict[str, Any]:
+    """Return the result of `expect` for one pipe. check (bool): Compare with the gold in DATA."""
     from ...annotations import get_annotation
     from ...gold.keys import Names
     from ...gold.reading import GoldSpanCounter
     from ...pipe.record.fit_record import read_record
-    from .few_labels import ScoredTexts, SurveyBuilder, correct_by_gold
-    from .summary import CorpusSummary, compare_with_gold, correct_rows, count_checked, mark_untrusted
+    from .summary import CorpusSummary, compare_with_gold, count_checked, mark_untrusted
 
     annotation, event = get_annotation(pipe.fit_info.layer), pipe.fit_info.span_event
     record, labels = read_record(pipe), pipe.lookup.labels()
     gold_spans, names, summary = GoldSpanCounter(annotation), Names(run.by), CorpusSummary(labels, record)
-    builder, overlap = None, None
+    overlap = None
     if check and not holds_gold(run.data):
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    if gold is not None:
-        sample, sample_overlap = score_sample(run, gold, nlp, pipe, annotation)
-        builder = SurveyBuilder(sample, labels, None if record is None else record.entities)
     corpora: Iterable[ScoredCorpus]
     if check:
         corpus, overlap = score_gold(run, nlp, pipe, lambda examples: names.watch(gold_spans.watch(examples)))
@@ -185,12 +166,9 @@ def estimate_pipe(
     else:
         corpora = run.score_blocks(nlp, pipe, sentences=False, also=lambda examples: names.watch(gold_spans.watch(examples)))
     for corpus in corpora:
-        if per_doc:  # with labelled documents, their correction takes the place of the record's
-            summary.add_documents(corpus, record if builder is None else None, confidence, check)
+        if per_doc:
+            summary.add_documents(corpus, record, confidence, check)
         summary.add(corpus, names.take())
-        n_gold, digests = gold_spans.take()  # also adds up the total for the check
-        if builder is not None:
-            builder.add(ScoredTexts(corpus, n_gold, digests))
     if check and not corpus.has_gold:
         raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
     same_weights = not pipe.lookup.weights_changed()
@@ -205,9 +183,6 @@ def estimate_pipe(
         **summary.estimate(event, confidence),
     }
     result = result if same_weights else mark_untrusted(result)
-    if builder is not None:
-        result = correct_by_gold(result, builder, confidence)
-        result["gold"]["seen"], result["trusted"] = sample_overlap, not (sample_overlap and sample_overlap["many"])
     if check:
         result |= {"seen": overlap, **count_checked(corpus)}
         result["true"] = compare_with_gold(corpus, gold_spans.n_gold, result)
@@ -215,8 +190,7 @@ def estimate_pipe(
         names.check()
         result["slices"] = {"by": run.by, "rows": summary.estimate_slices(event, confidence, same_weights)}
     if per_doc:
-        rows = summary.document_rows
-        result["per_doc"] = rows if builder is None else correct_rows(rows, result["gold"]["correction"])
+        result["per_doc"] = summary.document_rows
     return result
 
 
@@ -240,25 +214,3 @@ def score_gold(
     corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.watch(also(examples)))
     gold_check.check(corpus, run.silent, EXPECTED)
     return corpus, overlap
-
-
-def score_sample(
-    run: Run, gold: Path, nlp: Language, pipe: Calibrator, annotation: Annotation
-) -> tuple[ScoredTexts, dict[str, Any] | None]:
-    """Return the labelled documents of --gold with scores, and their overlap with the fit data.
-
-    RAISES C030: they have no labels of the component. C690: they were chosen by their scores, not at random. C075, C151: no
-    token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
-    """
-    from ...gold.checks import EXPECTED
-    from ...gold.reading import GoldSpanCounter
-    from .few_labels import ScoredTexts
-
-    gold_spans, overlap, gold_check = GoldSpanCounter(annotation), FitOverlap(pipe), GoldCheck(pipe)
-    examples = gold_check.watch(overlap.watch(gold_spans.watch(run.stream(nlp, gold, True, [pipe]))))
-    corpus = score(nlp, pipe, examples, run.make_settings("Scoring --gold", gold, True))
-    if not corpus.has_gold:
-        raise calib_error("C030", layer=annotation.gold.name, component=pipe.source.component)
-    check_gold_of_corpus(pipe, corpus, run.silent)
-    gold_check.check(corpus, run.silent, EXPECTED)
-    return ScoredTexts(corpus, *gold_spans.take()), overlap.to_dict()

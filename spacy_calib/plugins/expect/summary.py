@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...pairs.scored_corpus import RIGHT, UNKNOWN, ScoredCorpus
-from ...pipe.record.drift import OTHER_WEIGHTS, Drift, DriftSums, UnitScores
+from ...pipe.record.drift import OTHER_WEIGHTS, TOO_FEW, Drift, DriftSums, UnitScores
 from ...pipe.record.estimates import EntityModel, EventSums, ShareEstimate, entity_estimates, expected_accuracy, token_sums
 from ...pipe.record.fit_record import FitRecord, entity_sums
 from ...types import FieldwiseSum
@@ -26,8 +26,7 @@ class TextSums(FieldwiseSum):
 
     tokens (int): Number of tokens with a score. scores (float): Sum of their calibrated scores. With a record of the fit also
     right (EventSums): Right tokens. entities (EventSums | None): Right and missed entities. n_predicted (float): Predicted
-    entities.
-    drift (DriftSums): Sums to compare with the fit data.
+    entities. drift (DriftSums | None): Sums to compare with the fit data; None if the record has nothing to compare them with.
     """
 
     tokens: int
@@ -44,16 +43,15 @@ class TextSums(FieldwiseSum):
         if record is None:
             return cls(n, scores)
         right, model = token_sums(tokens.calibrated, tokens.documents, tokens.n_docs).total(), record.entities
+        drift = None if record.profile is None else record.profile.sums_of(tokens, None if model is None else spans)
         if model is None:
-            return cls(n, scores, right, drift=record.profile.sums_of(tokens))
+            return cls(n, scores, right, drift=drift)
         sums = entity_sums(tokens, spans)
         n_predicted = float(sums.predicted.sum())
-        return cls(n, scores, right, model.sums(sums).total(), n_predicted, record.profile.sums_of(tokens, spans))
+        return cls(n, scores, right, model.sums(sums).total(), n_predicted, drift)
 
 
-def estimate_quality(
-    sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95, seed: int = 0
-) -> dict[str, Any]:
+def estimate_quality(sums: TextSums, record: FitRecord | None, event: str, confidence: float = 0.95) -> dict[str, Any]:
     """Estimate the accuracy and the entity scores, and check for drift. event (str): Which entities count as right.
 
     RETURNS (dict): "accuracy": {"expected", "low", "high"}, "mean_score" (mean calibrated score) and "fit" (accuracy on the
@@ -62,11 +60,13 @@ def estimate_quality(
         record "low", "high", "drift" and "entities" are None.
     """
     mean = sums.scores / sums.tokens
-    if record is None or sums.right is None or sums.drift is None:
+    if record is None or sums.right is None:
         accuracy = {"expected": mean, "low": None, "high": None, "mean_score": mean, "fit": None}
         return {"accuracy": accuracy, "entities": None, "drift": None, "trusted": False}
     estimate = expected_accuracy(record.tokens, sums.right, confidence, record.source_variance)
-    drift, entities = record.profile.compare_sums(sums.drift, seed), None
+    profile, drift, entities = record.profile, Drift(TOO_FEW), None
+    if profile is not None and sums.drift is not None:
+        drift = profile.compare(sums.drift)
     if record.entities is not None and sums.entities is not None:
         entities = _estimate_entities(record.entities, sums.entities, sums.n_predicted, event, confidence)
     return {
@@ -135,7 +135,7 @@ class CorpusSummary:
 def summarize_drift(drift: Drift) -> dict[str, Any]:
     """Return the fields of a `Drift` as plain data."""
     checks = [{**asdict(check), "differs": check.differs} for check in drift.checks]
-    return {"verdict": drift.verdict, "stretch": drift.stretch, "checks": checks}
+    return {"verdict": drift.verdict, "checks": checks}
 
 
 def mark_untrusted(result: dict[str, Any]) -> dict[str, Any]:
@@ -229,11 +229,6 @@ def make_document_rows(corpus: ScoredCorpus, record: FitRecord | None, confidenc
         true = _divide(int(n_right[doc]), int(n_gold[doc])) if check else None
         rows.append({"doc": doc, "text": text, "tokens": int(doc_sums.units[0]), **accuracy, "true": true})
     return rows
-
-
-def correct_rows(rows: Sequence[dict[str, Any]], correction: float) -> list[dict[str, Any]]:
-    """Return rows of documents with `correction` added to each expected accuracy."""
-    return [{**row, "expected": _clip_share(row["expected"] + correction)} for row in rows]
 
 
 def _clip_share(share: float) -> float:

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,6 +21,7 @@ from ...annotations.cats import CATS
 from ...errors import CalibError, brief
 from ...sources.tool_spans import spans_from
 from .messages import WARNINGS, calib_error
+from .paths import JsonFields
 from .response import SCORES, Answer, Field
 
 ENTS = "ents"
@@ -77,7 +78,7 @@ class AnswersPipe(Pipe):
         name: str,
         *,
         ask: Callable[[str], Any],
-        read: Callable[[Answer], Any] | None,
+        read: dict[str, str] | None,
         types: dict[str, str] | None,
         into: str,
         key: str,
@@ -90,7 +91,8 @@ class AnswersPipe(Pipe):
         self.nlp, self.name, self.ask, self.types, self.into = nlp, name, ask, types, into
         self.key = key if into in (ENTS, CATS) else into
         self.threshold, self.misaligned = threshold, misaligned
-        self.read = read or (self._category if into == CATS else Answer.lines)
+        default = self._category if into == CATS else Answer.lines
+        self.read: Callable[[Answer], Any] = JsonFields(**read) if read else default
         self.cache = Cache(cache) if cache else None
         self.n_asked, self._key = 0, uuid4().hex
         self.outcomes: Counter[str] = Counter()
@@ -147,14 +149,11 @@ class AnswersPipe(Pipe):
         ).hexdigest()
 
     def _read(self, answer: Answer) -> tuple[Any, int, str, str]:
-        """Return (fields, or a mapping of categories; number of pairs that are not in the answer; outcome; why it is unreadable, or "").
-
-        RAISES C645: the reader returned something else than fields, pairs or a mapping.
-        """
+        """Return (fields, or a mapping of categories; number of pairs that are not in the answer; outcome; why it is unreadable, or "")."""
         outcome = answer.outcome
         try:
             reading = self.read(answer) if answer.tokens or not outcome else {} if self.into == CATS else []
-            return (*_as_fields(answer, reading, self.name), outcome, "")
+            return (*_as_fields(answer, reading), outcome, "")
         except CalibError:
             raise
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -194,15 +193,9 @@ def _find_start(answer: Answer) -> int:
     return next((i for i, character in enumerate(answer.text) if not character.isspace() and character not in "*_`#\"'"), 0)
 
 
-def _as_fields(answer: Answer, reading: Any, name: str) -> tuple[Any, int]:
-    """Return (fields, or a mapping of categories; number of pairs that are not in the answer). RAISES C645: another reading."""
-    if isinstance(reading, Mapping):
+def _as_fields(answer: Answer, reading: Any) -> tuple[Any, int]:
+    """Return (fields, or a mapping of categories; number of pairs that are not in the answer)."""
+    if isinstance(reading, Mapping) or not reading or isinstance(reading[0], Field):
         return reading, 0
-    fields: list[Any] = list(reading) if isinstance(reading, Iterable) and not isinstance(reading, str) else [None]
-    sizes = {len(field) if isinstance(field, tuple) else 0 for field in fields}
-    if sizes == {2} and all(isinstance(part, str) for field in fields for part in field):
-        answer_fields = answer.fields(fields)
-        return answer_fields, len(fields) - len(answer_fields)
-    if sizes - {5}:
-        raise calib_error("C645", name=name, given=brief(repr(reading)))
-    return fields, 0
+    fields = answer.fields(reading)
+    return fields, len(reading) - len(fields)

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ... import registry as _registry  # noqa: F401
-from ...pipe.factory import block_or_none, component_factory
+from ...pipe.factory import component_factory
 
 
 @dataclass(kw_only=True)
@@ -13,9 +12,9 @@ class AnswersSettings:
     """Settings of a component that asks a language model.
 
     ask (Callable): (text) -> response that `Answer.from_response` reads; a function of the registry calib_asks.
-    read (Callable | None): (answer) -> fields, pairs of a text and a type, or a mapping of names to probabilities; a function
-        of the registry calib_readers. None reads lines "text -> TYPE", and for categories the probability of each name at the
-        start of the answer.
+    read (dict | None): Where JSON in an answer has a text and its type: arguments of `JsonFields`, such as {"text":
+        "people[].name", "type": "people[].kind"}. None reads lines "text -> TYPE", and for categories the probability of each
+        name at the start of the answer.
     types (dict | None): Name of a type in the prompt -> its label; fields of other types are left out and counted. None keeps
     all.
     into (str): Where spans go: "ents", "cats", or the key of a span group. key (str): With "ents", the key of a span group for
@@ -25,7 +24,7 @@ class AnswersSettings:
     """
 
     ask: Callable[[str], Any]
-    read: Callable[..., Any] | None = block_or_none("@calib_readers")
+    read: dict[str, str] | None = None
     types: dict[str, str] | None = None
     into: str = "ents"
     key: str = "answers"

@@ -9,7 +9,6 @@ MESSAGES = {
     "C647": "The answer {given!r} has numbers in place of its tokens; request texts (SGLang: return_text_in_logprobs=True; vLLM: return_tokens_as_token_ids=False).",
     "C648": "A path into JSON names keys, with [] for each element of a list and * for any key (people[].name), but {given} was given; correct the setting `read`.",
     "C644": "The function that component '{name}' sends prompts to failed on the text that begins {text!r}: {why}; fix the function, and run the command again: answers in the cache stay.",
-    "C645": "The function of component '{name}' that reads answers returned {given}, but must return fields, pairs of a text and a type, or a mapping of names to probabilities; fix the function.",
     "C646": "The cache of answers at {path} cannot be used ({why}); name another file (cache), or delete this one.",
 }
 WARNINGS = {

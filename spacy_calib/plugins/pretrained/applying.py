@@ -137,7 +137,7 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
         if isinstance(card, UniversalCard):
             card.check_examples(pipe, docs)
         else:
-            check_scores(match, probe(pipe, docs))
+            check_scores(match, probe(pipe, docs), nlp)
         unlike = unlike_evidence(card, nlp, docs)
         match = replace(match, changed_components=tuple(name for name in match.changed_components if name not in unlike))
         pipe.from_bytes(dump(learned_state(match, fingerprint(nlp, pipe.lookup.component_to_fit()), cutoff, unlike)))

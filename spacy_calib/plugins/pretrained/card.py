@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 
 from ...calibration.saved import UnreadableState, unpack
 from ...errors import CalibError
+from ...errors.nesting import MAX_DEPTH, nested_values
 from ...schema import InvalidState, anything, dict_of, list_of, maybe, number, record, text, whole
 from .messages import calib_error
 
@@ -21,6 +23,8 @@ from .messages import calib_error
 ENTRY_POINTS = "spacy_calib_pretrained"
 # Format name of packed parameters.
 FORMAT = "spacy-calib-pretrained"
+# Maximum size in bytes of a file of a card, and of what its parameters unpack to.
+_MAX_SIZE = 1 << 24
 _FIGURES = record({"log_loss": number(), "brier": number(), "ece": number()})
 # A source that the fit did not see, with at least these fields.
 _LEFT_OUT = record({"source": text, "n": whole(), "raw": _FIGURES, "calibrated": _FIGURES, "fitted_on": text})
@@ -34,7 +38,7 @@ _CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "s
 _PROBE = record({"sentences": list_of(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
-        "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
+        "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
         "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
         "lists": maybe(dict_of(text)), "without_gold": list_of(text), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
         "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
@@ -109,7 +113,7 @@ class Card:
         """Return the learned state of the pipe, without what depends on the pipeline. RAISES C831: the file is damaged."""
         file = self.folder / str(self.data["parameters"])
         try:
-            return dict(unpack(zlib.decompress(file.read_bytes()), FORMAT))
+            return dict(unpack(_inflate(_read_bytes(file)), FORMAT))
         except (OSError, zlib.error, UnreadableState, ValueError) as error:
             raise calib_error("C831", card=self.name, path=file, why=error) from None
 
@@ -120,13 +124,40 @@ def card_folder() -> Path:
 
 
 def read_card(file: Path) -> Card:
-    """Read a card from its JSON file. RAISES C831: the file cannot be read, or is no card."""
+    """Read a card from its JSON file. RAISES C831: it cannot be read, is no card, or is not as it was written."""
     try:
-        data = json.loads(file.read_text(encoding="utf8"))
+        data = json.loads(_read_bytes(file).decode("utf8"))
+        if any(depth > MAX_DEPTH for _, depth in nested_values(data)):
+            raise RecursionError(f"it is nested more than {MAX_DEPTH} deep")
         CARD(data, "card")
-    except (OSError, ValueError, InvalidState) as error:
+        if with_checksum(data, file.parent) != data:
+            raise ValueError("the checksum does not match")
+    except (OSError, ValueError, RecursionError, InvalidState) as error:
         raise calib_error("C831", card=file.stem, path=file, why=error) from None
     return Card(file.parent, data)
+
+
+def with_checksum(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the content of a card with the checksum of it and of its parameters, if the folder has them."""
+    content = json.dumps({**data, "checksum": ""}, sort_keys=True).encode()
+    file = folder / str(data["parameters"])
+    return {**data, "checksum": hashlib.sha256(content + (_read_bytes(file) if file.is_file() else b"")).hexdigest()}
+
+
+def _read_bytes(file: Path) -> bytes:
+    """Read a file of a card. RAISES ValueError: it is too large to be one."""
+    if file.stat().st_size > _MAX_SIZE:
+        raise ValueError(f"it has more than {_MAX_SIZE:,} bytes")
+    return file.read_bytes()
+
+
+def _inflate(data: bytes) -> bytes:
+    """Unpack parameters. RAISES ValueError: they are too large, or cut off. zlib.error: damaged."""
+    unpacker = zlib.decompressobj()
+    content = unpacker.decompress(data, _MAX_SIZE)
+    if not unpacker.eof:
+        raise ValueError(f"it is cut off, or unpacks to more than {_MAX_SIZE:,} bytes")
+    return content
 
 
 def all_cards() -> Iterator[Card]:

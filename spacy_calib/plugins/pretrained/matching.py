@@ -11,11 +11,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...calibration.recalibrators.logistic import log_odds
-from ...calibration.registered import REGISTRIES
 from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator
 from ...pipe.pipeline import component_faults
+from ...registry import REGISTRIES
 from ...sources.find import fingerprint
 from ...types import Floats
 from .card import Card, all_cards
@@ -170,17 +170,19 @@ def unlike_evidence(card: Card, nlp: Language, docs: Sequence[Doc]) -> list[str]
     ]
 
 
-def check_scores(match: Match, raw_log_odds: Floats) -> None:
+def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
     """Check that scores on the card's sentences are like those that the card was fitted on. RAISES C836: they are not.
 
-    raw_log_odds (Floats): From `probe`, shape (n_predictions,).
+    raw_log_odds (Floats): From `probe`, shape (n_predictions,). nlp (Language): The pipeline, to name what changes its tokens.
     """
     reference: Any = match.card.data["probe"]
     mean = float(raw_log_odds.mean()) if len(raw_log_odds) else float("nan")
     is_near = abs(mean - reference["mean"]) <= _MAX_DISTANCE * reference["spread"]
     is_as_many = _MIN_SHARE * reference["n"] <= len(raw_log_odds) <= reference["n"] / _MIN_SHARE
     if not (is_near and is_as_many) or not np.isfinite(mean):
+        earlier = nlp.pipe_names[: nlp.pipe_names.index(match.component)]
+        splitters = " and ".join(repr(name) for name in earlier if nlp.get_pipe_meta(name).retokenizes)
         raise calib_error(
-            "C836", card=match.card.name, component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
+            "C836", why=f" ({splitters} changes the tokens before it)" if splitters else "", card=match.card.name, component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
             wanted=f"{reference['mean']:.2f}", spread=f"{reference['spread']:.2f}",
         )  # fmt: skip

@@ -55,7 +55,7 @@ def pretrained(
     """
     from ...cli.info_command import card_cutoff_line
     from ...cli.shared.writing import write_pipeline
-    from ...pipe.component import fitted_pipes
+    from ...pipe.pipeline import fitted_pipes
     from .applying import pretrained as calibrate
     from .card import all_cards
 

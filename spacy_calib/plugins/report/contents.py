@@ -17,7 +17,7 @@ from ...pairs.build import top_pairs
 from ...pairs.documents import by_unit, count_in_words
 from ...types import Floats, Ints
 from .passages import describe_pair
-from .plot_data import bins_for, coverage_curves, reliability_curve
+from .plot_data import picture_rows
 from .tag_rows import tag_rows, worst_tags
 from .verdict import noun_of, verdict
 
@@ -63,8 +63,7 @@ def view_contents(
         "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
-        "curves": curves(view),
-        "coverage": coverage_curves(view.pairs, view.calibrated),
+        "pictures": {name: picture_rows(name, view, table["errors"]) for name in _pictures_of(view)},
         "groups": group_rows(view, table["errors"][1:-1]),
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
@@ -75,6 +74,11 @@ def view_contents(
         "slices": results.get("slices"),
         "conventions": {"rows": [], "map": ""},
     }
+
+
+def _pictures_of(view: JudgedView) -> list[str]:
+    """Return the names of the pictures; an entity has one label, so its curve of top labels is that of all."""
+    return [name for name in ("reliability", "top", "groups", "coverage") if name != "top" or view.kind != "entities"]
 
 
 def _bounds(interval: Any) -> tuple[float | None, float | None]:
@@ -136,27 +140,6 @@ def _metric_figures(view: JudgedView, scores: dict[str, Any]) -> list[dict[str, 
         raw, calibrated, *intervals = intervals if name in pair_losses else (None, None)
         figures.append(_figure(name, title_of(metrics[name], name), scores[name], raw, calibrated))
     return figures
-
-
-def curves(view: JudgedView) -> dict[str, Any]:
-    """Return the `Curve`s "raw" and "calibrated" of "all" pairs, of "top" labels (None for entities), and of each of "groups" and "tags"."""
-    whole = np.arange(len(view.pairs))
-    by_group = zip(view.groups.names, view.group_slices(), strict=True)
-    return {
-        "all": _curve_pair(view, whole),
-        "top": None if view.kind == "entities" else _curve_pair(view, top_pairs(view.pairs)),
-        "groups": {name: _curve_pair(view, index) for name, index in by_group if len(index)},
-        "tags": {
-            view.labels[tag]: _curve_pair(view, index, bins_for(len(index), view.n_bins))
-            for tag, index in view.tag_slices().items()
-        },
-    }
-
-
-def _curve_pair(view: JudgedView, index: Ints, n_bins: int | None = None) -> dict[str, Any]:
-    hits = view.pairs.hits[index]
-    scores = {"raw": view.pairs.scores[index], "calibrated": view.calibrated[index]}
-    return {kind: asdict(reliability_curve(scores[kind], hits, n_bins or view.n_bins)) for kind in _KINDS}
 
 
 def group_rows(view: JudgedView, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

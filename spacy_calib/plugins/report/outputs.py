@@ -50,9 +50,8 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
         >>> sorted(contents["views"][0]["verdict"])
         ['heading', 'more', 'sentence', 'status', 'warnings']
     """
-    from ...cli.evaluate_command import evaluate
     from ...cli.evaluating.options import EvaluateRun
 
     paths = [] if output is None else [Path(output)]
-    run = EvaluateRun(**evaluate.check_arguments(str(model), Path(data), output=paths, **options))
+    run = EvaluateRun(str(model), Path(data), output=paths, **options)
     return _render_to(evaluate_pipeline(run, fitted_only=True), run.output)

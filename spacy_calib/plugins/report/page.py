@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -12,12 +9,10 @@ from typing import Any
 from ...errors.visible import visible
 from ...pairs.seen_texts import format_overlap_warning
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
-from .plot_data import error_marks
+from .page_pictures import MAX_DRAWN, page_pictures
 
-# Characters that end a script element or begin a comment, and line ends of JavaScript that JSON allows.
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-MAX_ERROR_ROWS = 40
-_CURVE = ("pairs", "scores", "right", "low", "high", "histogram")
+# No script, nothing from elsewhere, no form.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def render_report(contents: Mapping[str, Any]) -> str:
@@ -29,25 +24,21 @@ def render_report(contents: Mapping[str, Any]) -> str:
     from jinja2 import Environment
 
     contents = make_visible(contents)
-    scripts = [_file(name).replace("</script", "<\\/script").replace("<!--", "<\\!--") for name in ("pictures.js", "page.js")]
     env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     env.filters |= {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    sources = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return env.from_string(_file("page.html.j2")).render(
         **{name: value for name, value in contents.items() if name != "views"},
-        policy=f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+        policy=_POLICY,
         style=_file("page.css"),
-        scripts=scripts,
         views=[
             {
                 **view,
-                "cut": MAX_ERROR_ROWS - 2 if len(view["table"]["errors"]) > MAX_ERROR_ROWS else None,
+                "drawn": page_pictures(view, f"view-{i}"),
                 "alarm": OTHER_WEIGHTS_SENTENCE if view["weights_changed"] else format_overlap_warning(view["seen"]),
             }
-            for view in contents["views"]
+            for i, view in enumerate(contents["views"])
         ],
-        page_data=script_json({"views": [_for_script(view) for view in contents["views"]]}),
+        max_drawn=MAX_DRAWN,
         names=FIGURE_NAMES,
     )
 
@@ -74,37 +65,6 @@ def make_visible(data: Any) -> Any:
 
 def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def script_json(data: Any) -> Any:
-    """Return JSON for a script element, as markup."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
-    return Markup(text)
-
-
-def _for_script(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers that the script draws: curves rounded to four digits, and errors of the groups."""
-    curves, errors, slices = view["curves"], view["table"]["errors"], view["slices"]["rows"] if view.get("slices") else []
-    if len(errors) > MAX_ERROR_ROWS:  # the last is the mean
-        errors = [*errors[: MAX_ERROR_ROWS - 1], errors[-1]]
-    return {
-        "errors": error_marks(errors),
-        "slices": [{"name": row["slice"], **row} for row in slices[:MAX_ERROR_ROWS]],
-        "columns": _CURVE,
-        "all": _compact(curves["all"]),
-        "top": curves["top"] and _compact(curves["top"]),
-        "coverage": {key: [round(value, 4) for value in values] for key, values in view["coverage"].items()},
-        "groups": {name: _compact(pair) for name, pair in curves["groups"].items()},
-        "tags": {name: _compact(pair) for name, pair in curves["tags"].items()},
-    }
-
-
-def _compact(pair: Mapping[str, Any]) -> list[list[list[float]]]:
-    return [[[round(value, 4) for value in pair[kind][key]] for key in _CURVE] for kind in ("raw", "calibrated")]
 
 
 def number(value: float | None, digits: int = 4) -> str:

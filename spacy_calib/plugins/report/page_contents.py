@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...annotations import plain_name
 from ...cli.fitting.conventions import conventions_of
-from ...cli.shared.evidence import check_bins
 from ...cli.shared.run import fit_in_words
 from ...cli.shared.screen import msg
 
@@ -48,14 +47,13 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
 def pipe_contents(
     evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, pipe_evaluation: PipeEvaluation
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return (views of a pipe's tokens and entities, sentences on units without pairs). RAISES C005: there are fewer pairs than bins."""
+    """Return (views of a pipe's tokens and entities, sentences on units without pairs)."""
     from .contents import view_contents
 
     facts, views, notes = facts_of(pipe, pipe_evaluation.gold_scores), [], []
     for unit, view in pipe_evaluation.units.items():
         name = f"{facts['component'] or 'Doc'}: {view.span_words[1] if unit == 'entities' else unit}"
         if len(view.pairs):
-            check_bins(len(view.pairs), evaluation.run.bins, pipe.threshold)
             views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))
             views[-1]["conventions"] = conventions_of(None if unit == "entities" else pipe_evaluation.conventions)
         else:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...cli.evaluate_command import PICTURE_KINDS
 from ...cli.evaluating.evaluation import Evaluation
@@ -17,11 +15,8 @@ from ...cli.shared.run import unit_of
 from ...cli.shared.screen import msg
 from .messages import calib_error
 
-if TYPE_CHECKING:
-    from ...metrics.judged_view import JudgedView
-
 KINDS = PICTURE_KINDS
-# Value of --unit -> kind of the view.
+# Unit -> kind of the view.
 UNITS = {"token": "tokens", "entity": "entities", "document": "documents"}
 
 
@@ -30,18 +25,17 @@ def write_pictures(
     paths: Sequence[Path],
     kind: str | None = None,
     tags: Sequence[str] | None = None,
-    unit: str | None = None,
 ) -> list[Section]:
     """Write the pictures of the first pipe, and return sections with their numbers.
 
-    RAISES C005, C030, C065, C098, C265: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
+    RAISES C005, C030, C098: as `picture_numbers` does. C055: a file cannot be written. C097: one file for several
     pictures.
     """
     targets = picture_files(paths, kind, tags)
     names = list(dict.fromkeys([name for name, _ in targets] or picture_names(kind, tags)))
     if not names:
         return []
-    numbers = picture_numbers(evaluation, names, tags or (), unit)
+    numbers = picture_numbers(evaluation, names, tags or ())
     if targets:
         _draw_and_write(numbers, targets, picture_title(evaluation, numbers))
     shows = [Section("", "", "", {"name": name, "path": path}, _show_file) for name, path in targets]
@@ -72,49 +66,29 @@ def picture_files(paths: Iterable[Path], kind: str | None, tags: Sequence[str] |
     return pictures
 
 
-def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str], unit: str | None) -> dict[str, Any]:
+def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence[str]) -> dict[str, Any]:
     """Return the numbers of pictures of the first pipe.
 
     names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
     -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C065, C265: the pipe has no such units.
-    C098: it has no such tag.
+    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C098: it has no such tag.
     """
+    from .plot_data import picture_rows
+
     pipes = evaluation.fitted_pipes()
     if not pipes:
         raise evaluation.nothing_to_show()
     pipe, _, pipe_evaluation = pipes[0]
-    unit = unit_of(pipe, unit)
+    unit = unit_of(pipe, None)
     view = pipe_evaluation.units[UNITS[unit]]
     for tag in tags:
         if tag not in view.labels:
             available = ", ".join(view.labels[:60]) + (", ..." if len(view.labels) > 60 else "")
             raise calib_error("C098", name=pipe.name, tag=tag, available=available)
     check_bins(len(view), view.n_bins, pipe.threshold)
-    numbers = partial(_picture_rows, view=view, errors=evaluation.table_of(pipe.name, view.kind)["errors"], tags=tags)
-    return {"pipe": pipe.name, "unit": unit, "pairs": len(view.pairs), "numbers": {name: numbers(name) for name in names}}
-
-
-def _picture_rows(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the numbers of one picture. errors (list): The rows of the table."""
-    from .plot_data import coverage_curves, group_panels, reliability_panel, tag_panels, top_panel
-
-    pairs, calibrated, labels, n_bins = view.pairs, view.calibrated, view.labels, view.n_bins
-    noun = "tag" if view.kind == "tokens" else "label"
-    if name == "errors":
-        return errors
-    if name == "coverage":
-        return [coverage_curves(pairs, calibrated)]
-    if name == "groups":
-        panels = group_panels(pairs, calibrated, view.groups, labels, n_bins, noun)
-    elif name == "tags":
-        panels = tag_panels(pairs, calibrated, labels, tags, n_bins)
-    elif name == "top":
-        panels = [top_panel(pairs, calibrated, n_bins)]
-    else:
-        title, note = f"All {noun}s", f"{len(pairs):,} pairs"
-        panels = [reliability_panel(pairs.scores, calibrated, pairs.hits, title, note, n_bins)]
-    return [asdict(panel) for panel in panels]
+    errors = evaluation.table_of(pipe.name, view.kind)["errors"]
+    numbers = {name: picture_rows(name, view, errors, tags) for name in names}
+    return {"pipe": pipe.name, "unit": unit, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def picture_title(evaluation: Evaluation, numbers: Mapping[str, Any]) -> str:
@@ -129,19 +103,9 @@ def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Pat
     """Draw all pictures, then write them. numbers (Mapping): The dict of `picture_numbers`. targets: (name, file) of each. RAISES C055: a file cannot be written."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
-    from .plot_data import Panel
-    from .plots import draw_panels, plot_coverage, plot_errors
+    from .plots import draw_picture
 
-    files = []
-    for name, path in targets:
-        rows = numbers["numbers"][name]
-        if name == "errors":
-            figure = plot_errors(rows, title=title).figure
-        elif name == "coverage":
-            figure = plot_coverage(rows[0], title=title).figure
-        else:
-            measure = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}.get(name, "error")
-            figure = draw_panels([Panel.from_state(row) for row in rows], title, measure=measure, columns=3)
-        files.append((path, picture_bytes(figure, path.suffix.lower())))
+    figures = [(path, draw_picture(name, numbers["numbers"][name], title)) for name, path in targets]
+    files = [(path, picture_bytes(figure, path.suffix.lower())) for path, figure in figures]
     for path, content in files:
         write_file(path, content)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from ...metrics.proper import accuracy_at_coverage
 from ...pairs.bins import BinTable, assign, check_count, fixed_edges, make_binner
 from ...pairs.build import top_pairs
 from ...types import Floats, Groups, Ints, Pairs
+
+if TYPE_CHECKING:
+    from ...metrics.judged_view import JudgedView
 
 HISTOGRAM_BINS = 20
 # Minimum number of pairs in each bin of a tag.
@@ -57,6 +60,30 @@ class Panel:
     def from_state(cls, state: Mapping[str, Any]) -> Panel:
         """Build a panel from plain data, by `dataclasses.asdict`."""
         return cls(**{**state, "raw": Curve(**state["raw"]), "calibrated": Curve(**state["calibrated"])})
+
+
+def picture_rows(name: str, view: JudgedView, errors: list[dict[str, Any]], tags: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the numbers of one picture as plain data: its panels (`Panel`), its errors or its coverage curves.
+
+    name (str): "reliability", "top", "groups", "tags", "errors" or "coverage". errors (list): Rows of the table of errors
+    (`metrics.table.ErrorRow`). tags (Sequence[str]): Tags of the picture "tags", all of which are labels of the view.
+    """
+    pairs, calibrated, labels, n_bins = view.pairs, view.calibrated, view.labels, view.n_bins
+    noun = "tag" if view.kind == "tokens" else "label"
+    if name == "errors":
+        return errors
+    if name == "coverage":
+        return [coverage_curves(pairs, calibrated)]
+    if name == "groups":
+        panels = group_panels(pairs, calibrated, view.groups, labels, n_bins, noun)
+    elif name == "tags":
+        panels = tag_panels(pairs, calibrated, labels, tags, n_bins)
+    elif name == "top":
+        panels = [top_panel(pairs, calibrated, n_bins)]
+    else:
+        title, note = f"All {noun}s", f"{len(pairs):,} pairs"
+        panels = [reliability_panel(pairs.scores, calibrated, pairs.hits, title, note, n_bins)]
+    return [asdict(panel) for panel in panels]
 
 
 def bins_for(n_pairs: int, n_bins: int) -> int:

@@ -115,6 +115,33 @@ def compare_reliability(
     return draw_panels(numbers, title, histograms=histograms, columns=columns)
 
 
+# Name of a picture of panels -> name of the error in its legend.
+_MEASURES = {"reliability": "SMCE", "top": "ECE", "groups": "GMCE"}
+# Width in inches of the errors on a page, and in a file.
+_PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0
+
+
+def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
+    """Draw a picture of `calib evaluate`.
+
+    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title (str):
+    Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
+    RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
+    """
+    if name in ("errors", "slices"):
+        ax = axes_for(None, _PAGE_WIDTH, _errors_height(rows)) if on_page else None
+        return plot_errors(rows, ax=ax, title=title).figure
+    if name == "coverage":
+        return plot_coverage(rows[0], title=title).figure
+    panels = [Panel.from_state(row) for row in rows]
+    return draw_panels(panels, title, measure=_MEASURES.get(name, "error"), histograms=not on_page, columns=3)
+
+
+def _errors_height(rows: Sequence[dict[str, Any]]) -> float:
+    """Return the height of a picture of errors in inches."""
+    return 1.3 + 0.42 * len(error_marks(rows))
+
+
 def draw_panels(
     panels: Sequence[Panel], title: str = "", *, measure: str = "SMCE", histograms: bool = True, columns: int | None = None
 ) -> Any:
@@ -199,7 +226,7 @@ def plot_errors(rows: Sequence[dict[str, Any]], *, ax: Any = None, title: str = 
     """
     marks = error_marks(rows)
     set_title = make_titler(ax)
-    ax = axes_for(ax, 7.0, 1.3 + 0.42 * len(marks))
+    ax = axes_for(ax, _FILE_WIDTH, _errors_height(rows))
     for row, mark in enumerate(marks):
         _draw_error(ax, row, mark)
     ax.set_yticks(range(len(marks)), [drawable(mark["name"]) for mark in marks])
@@ -258,7 +285,9 @@ def _error_legend(ax: Any) -> None:
         Line2D([], [], color=CALIBRATED_COLOR, linewidth=4, alpha=0.4, label="95 % interval, calibrated"),
         Patch(color="0.88", label="noise floor, 95 %"),
     ]
-    ax.figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small", handletextpad=0.5)
+    columns = 4 if ax.figure.get_figwidth() >= _FILE_WIDTH else 2
+    look: dict[str, Any] = {"frameon": False, "fontsize": "small", "handletextpad": 0.5}
+    ax.figure.legend(handles=handles, loc="outside lower center", ncols=columns, **look)
 
 
 def drawable(text: str) -> str:

@@ -10,7 +10,7 @@ import sys
 from typing import Annotated, Any
 
 from ...cli.shared.command import command, option
-from ...cli.shared.options import CalibratedModel, Code, Format, GpuId, OnlyAttr, OnlyComponent, Silent
+from ...cli.shared.options import CalibratedModel, Code, GpuId, OnlyComponent, Silent
 from ...cli.shared.screen import msg
 from ...cli.shared.which import choose_pipes
 from ...cli.shared.writing import deliver
@@ -23,17 +23,15 @@ def view(
     model: CalibratedModel,
     *,
     component: OnlyComponent = None,
-    attr: OnlyAttr = None,
     port: Annotated[int | None, option("Port of the page on 127.0.0.1", show_default="a free one")] = None,
-    format: Format = "table",
     gpu_id: GpuId = -1,
     code: Code = None,
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-    Show in the browser the probabilities of a calibrated pipeline for any text that you type. Words and entities are shaded by
-    calibrated or raw probability, those below a cut-off are underlined, and the page shows their alternatives and whether the
-    text is unlike the fit data. Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
+    Show in the browser the probabilities of a calibrated pipeline for any text that you type. Each label has its calibrated and
+    its raw probability, the more doubtful, the stronger its colour, and the page shows whether the text is unlike the fit data.
+    Only this machine (127.0.0.1) can open the page. No text is kept. Ctrl-C ends it.
 
     RETURNS (dict): "address": address of the page.
     RAISES C060: there is no such GPU. C736: the port cannot be opened. CalibError: any other bad input.
@@ -41,7 +39,7 @@ def view(
     from .view_server import Server, Viewer
 
     nlp = open_model(model, code=code, gpu_id=gpu_id)
-    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, attr, allow_many=True))
+    viewer = Viewer(nlp, gpu_id, choose_pipes(nlp, component, allow_many=True))
     try:
         server = Server(viewer, port or 0)
     except OSError as error:
@@ -49,9 +47,9 @@ def view(
     result = {"address": server.address}
     summary = f"Open {server.address} in a browser; Ctrl-C ends it."
     with server, contextlib.suppress(KeyboardInterrupt):
-        deliver(result, lambda: msg.good(summary), output=None, format=format, silent=silent)
+        deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
         sys.stdout.flush()
         server.serve_forever()
-    if not silent and format == "table":
+    if not silent:
         msg.text("Ended; no text was kept.")
     return result

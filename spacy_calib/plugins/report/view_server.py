@@ -1,79 +1,64 @@
-"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing."""
+"""The local page of `calib view`: a WSGI application that shows a pipeline's probabilities for any text and stores nothing.
+
+The page is a form without scripts: a browser posts the text, and gets the page with the text's scores.
+"""
 
 from __future__ import annotations
 
-import json
 import socketserver
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from thinc.api import set_active_gpu
 
 from ...annotations import get_annotation, plain_name, unit_of
-from ...calibration.cutoffs import Cutoffs
 from ...doc.zones import memory_zone
 from ...errors import CalibError
-from ...gold.collect import scored_corpus
 from ...pairs.documents import DOCUMENT, count_in_words
-from ...pipe.component import Calibrator, fitted_pipes
-from ...pipe.pipeline import check_readable, reason
-from ...pipe.record.drift import DIFFERENT, LIKE, OTHER_WEIGHTS, OTHER_WEIGHTS_SENTENCE, TOO_FEW, UnitScores
-from ...pipe.record.fit_record import read_record
-from .marked_text import DisplayOptions, MarkedText, escape, legend_html, style, text_html
+from ...pipe.component import Calibrator
+from ...pipe.pipeline import check_readable, fitted_pipes, reason
+from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .messages import calib_error
-from .rendering import marks_spans, read_marks, read_units, read_words
+from .rendering import Mark, displacy_options, displacy_style, marks_spans, read_spans, read_units, read_words, to_displacy
 
 # Maximum number of characters that a browser shows without delay (some 10 MB of HTML), and of bytes of a request.
 MAX_CHARACTERS, MAX_BYTES = 20_000, 1 << 20
-_FILES = {"/": ("view.html", "text/html"), "/view.css": ("view.css", "text/css"), "/view.js": ("view.js", "text/javascript")}
-# Style attributes are allowed for the widths of bars in tips.
+# displaCy's colours are style attributes.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src data:; connect-src 'self'; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer" a browser sends a form without its origin, which is checked.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _STATUS = {"C730": "403 Forbidden", "C731": "404 Not Found", "C732": "413 Content Too Large"}
 _HERE = "127.0.0.1"
-# No score reaches `doubtful`, so every word can be focused; the script decides at which of them the tab key stops.
-_SECOND_SCORE = {"calibrated": "before calibration", "raw": "after calibration"}
-_DISPLAY_OPTIONS = {
-    name: DisplayOptions(doubtful=2.0, tags="all", raw_caption=label, scores=True) for name, label in _SECOND_SCORE.items()
-}
+KINDS = ("calibrated", "raw")
+# Fields of the form, and the faults of a text, which the page shows; other faults are of requests that are not the page's.
+_FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
 class TextView(NamedTuple):
-    """A way to show a text.
-
-    name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc, raw: bool) -> MarkedText. cutoffs (Cutoffs
-    | None): The scores from which the pipe accepts such units.
-    """
+    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc) -> its marks."""
 
     name: str
     unit: str
     pipe: Calibrator
-    read: Callable[..., MarkedText]
-    cutoffs: Cutoffs | None = None
-
-    def option(self, index: int) -> str:
-        """Return the view as an HTML option, with the cut-off in percent if there is one for all labels."""
-        cutoff = None if self.cutoffs is None or self.cutoffs.per != "all" else self.cutoffs.values.get("all")
-        attribute = "" if cutoff is None else f' data-cutoff="{100 * cutoff:.2f}"'
-        return f'<option value="{index}"{attribute}>{escape(self.name)}</option>'
+    read: Callable[[Doc], list[Mark]]
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
@@ -89,19 +74,14 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
     annotation = get_annotation(layer)
     unit_word, unit_plural = annotation.span_words
     if marks_spans(layer):
-        yield TextView(
-            f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_marks, attr=attr), pipe.spans.cutoffs
-        )
+        yield TextView(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_spans, attr=attr))
     whole = unit_of(layer) == DOCUMENT
     title, unit = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
-    label_cutoffs = pipe.tokens.label_cutoffs
-    yield TextView(
-        f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr), label_cutoffs if whole else None
-    )
+    yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
     if annotation.span_event:
         name = f"{component}: {annotation.span_event}{suffix}"
-        read = partial(read_units, units=annotation.spans_on, attr=attr, unit_word=unit_word)
-        yield TextView(name, unit_word, pipe, read, label_cutoffs if annotation.spans_are_units else None)
+        read = partial(read_units, attr=attr, units=annotation.spans_on, unit_word=unit_word)
+        yield TextView(name, unit_word, pipe, read)
 
 
 class Viewer:
@@ -120,38 +100,45 @@ class Viewer:
 
     def respond(self, environ: dict[str, Any]) -> tuple[str, str, str]:
         """Return (status, content type, content) for a request; a bad one gets an error message of one sentence."""
+        form: dict[str, str] = {}
         try:
             _check_origin(environ)
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
-            if method in ("GET", "HEAD") and path in _FILES:
-                return "200 OK", _FILES[path][1], self._file(*_FILES[path])
-            target, views = (
-                f"{path}?{environ.get('QUERY_STRING', '')}",
-                {f"/show?{i}": view for i, view in enumerate(self.views)},
-            )
-            if method != "POST" or target not in views:
-                raise calib_error("C731", method=method, given=target.removesuffix("?"))
-            return "200 OK", "application/json", json.dumps(self.show(read_text(environ), views[target]))
+            target = f"{path}?{environ.get('QUERY_STRING', '')}".removesuffix("?")
+            if method in ("GET", "HEAD") and target == "/view.css":
+                return "200 OK", "text/css", _file("view.css")
+            if method not in ("GET", "HEAD", "POST") or target != "/":
+                raise calib_error("C731", method=method, given=target)
+            if method != "POST":
+                return "200 OK", "text/html", self._page()
+            form = read_form(environ)
+            index = form["view"] if form["view"] in map(str, range(len(self.views))) else "0"
+            return "200 OK", "text/html", self._page(form, self.show(form["text"], self.views[int(index)]))
         except CalibError as error:
-            return _STATUS.get(error.code, "400 Bad Request"), "application/json", json.dumps({"fault": error.message})
+            status = _STATUS.get(error.code, "400 Bad Request")
+            if error.code not in _TEXT_FAULTS:
+                return status, "text/plain", error.message
+            return status, "text/html", self._page(form, {"fault": error.message})
 
-    def _file(self, name: str, kind: str) -> str:
-        """Return a file of the page with the names of views, the pipeline and the legend filled in."""
-        text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-        if kind == "text/css":
-            text = style() + text
-        views = "".join(view.option(i) for i, view in enumerate(self.views))
-        pipeline = escape(f"{self._nlp.lang}_{self._nlp.meta['name']}")
-        legend = legend_html(DisplayOptions(label_word="label"))
-        for placeholder, value in (("views", views), ("pipeline", pipeline), ("legend", legend)):
-            text = text.replace(f"{{{placeholder}}}", value)
-        return text
+    def _page(self, form: Mapping[str, str] | None = None, result: Mapping[str, Any] | None = None) -> str:
+        """Return the page with the fields of the form and the result of `show`, or a "fault"."""
+        from jinja2 import Environment
+
+        env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+        return env.from_string(_file("view.html.j2")).render(
+            pipeline=f"{self._nlp.lang}_{self._nlp.meta['name']}",
+            views=[view.name for view in self.views],
+            max_characters=MAX_CHARACTERS,
+            form=form or {},
+            **(result or {}),
+        )
 
     def show(self, text: str, view: TextView) -> dict[str, Any]:
         """Process a text and return what the page shows.
 
-        RETURNS (dict): "calibrated", "raw": HTML shaded by either score. "summary", "drift": sentences. "verdict": "like",
-        "unlike" or "unclear". RAISES C732: too long. C733: no text. C734: the pipeline fails. C095: it writes no scores.
+        RETURNS (dict): "texts": {"calibrated", "raw"}, displaCy's HTML with either score. "summary", "drift": sentences.
+        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no text.
+        C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")
@@ -165,10 +152,10 @@ class Viewer:
     def _show(self, text: str, view: TextView) -> dict[str, Any]:
         with memory_zone(self._nlp):
             doc = self._read(text)
-            texts = {name: view.read(doc, raw=name == "raw") for name in ("calibrated", "raw")}
-            pages = {name: text_html(marked_text, _DISPLAY_OPTIONS[name]) for name, marked_text in texts.items()}
-            verdict, drift = compare_with_fit(view.pipe, doc)
-            return {**pages, "summary": summary_of(texts, view.unit), "verdict": verdict, "drift": drift}
+            marks = view.read(doc)
+            verdict, drift = _VERDICTS[bool(view.pipe.lookup.weights_changed())]
+            texts = {kind: _html_of(doc, marks, kind) for kind in KINDS}
+            return {"texts": texts, "summary": summary_of(marks, view.unit), "verdict": verdict, "drift": drift}
 
     def _read(self, text: str) -> Doc:
         try:
@@ -186,66 +173,51 @@ def _check_origin(environ: dict[str, Any]) -> None:
         raise calib_error("C730", wanted=f"http://{hosts[0]}", given=host if host not in hosts else origin)
 
 
-def read_text(environ: dict[str, Any]) -> str:
-    """Return the text of a request. RAISES C732: it is too long. C735: it is no UTF-8 text, or cut off."""
+def read_form(environ: dict[str, Any]) -> dict[str, str]:
+    """Return the fields "text" and "view" of a request. RAISES C732: it is too long. C735: it is no such form, or cut off."""
     length_text = environ.get("CONTENT_LENGTH") or ""
     if not (length_text.isascii() and length_text.isdigit()):
         raise calib_error("C735")
     length = int(length_text[:18])
     if length > MAX_BYTES:
         raise calib_error("C732", n=f"{length:,} bytes", most=f"{MAX_CHARACTERS:,}")
-    with suppress(OSError, UnicodeDecodeError):
+    with suppress(OSError, ValueError):
         body = environ["wsgi.input"].read(length)
         if len(body) == length:
-            return str(body, "utf-8")
+            fields = parse_qs(str(body, "ascii"), keep_blank_values=True, errors="strict", max_num_fields=len(_FIELDS))
+            return {name: fields.get(name, [""])[0] for name in _FIELDS}
     raise calib_error("C735")
 
 
-def summary_of(texts: dict[str, MarkedText], unit: str) -> str:
+def summary_of(marks: Sequence[Mark], unit: str) -> str:
     """Return a sentence with the expected number of right units, by calibrated and raw scores. unit (str): Word for a unit."""
-    calibrated_scores, raw_scores = (_scores_in(texts[name]) for name in ("calibrated", "raw"))
-    if not calibrated_scores:
+    scores = [(mark.calibrated, mark.raw) for mark in marks if mark.calibrated is not None and mark.raw is not None]
+    if not scores:
         return "Nothing in it has a score."
-    return f"Expected to be right: {sum(calibrated_scores):.1f} of {count_in_words(unit, len(calibrated_scores))} by calibrated scores, {sum(raw_scores):.1f} by raw ones."
+    calibrated, raw = (sum(values) for values in zip(*scores, strict=True))
+    units = count_in_words(unit, len(scores))
+    return f"Expected to be right: {calibrated:.1f} of {units} by calibrated scores, {raw:.1f} by raw ones."
 
 
-def _scores_in(text: MarkedText) -> list[float]:
-    scores = [mark.score for mark in text.marks] + [word.score for word in text.words]
-    return [score for score in scores if score is not None]
+def _html_of(doc: Doc, marks: Sequence[Mark], kind: str) -> Any:
+    """Return displaCy's HTML as markup. (`displacy.render` would keep the text.)"""
+    from markupsafe import Markup
+    from spacy.displacy import EntityRenderer, SpanRenderer
+
+    texts = [to_displacy(doc, marks, kind)]
+    renderer = SpanRenderer if displacy_style(texts) == "span" else EntityRenderer
+    return Markup(renderer(displacy_options(texts)).render(texts))
 
 
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+# Whether the weights of a component have changed since the fit -> (verdict, sentence) below its texts.
 _VERDICTS = {
-    LIKE: ("like", "This text is like the texts that the pipe was fitted on."),
-    DIFFERENT: (
-        "unlike",
-        "This text looks unlike the texts that the pipe was fitted on ({where}): do not trust these probabilities.",
-    ),
-    TOO_FEW: (
-        "unclear",
-        "This text is too short to tell whether it is like the texts of the fit; calib expect compares many texts.",
-    ),
-    OTHER_WEIGHTS: ("unlike", OTHER_WEIGHTS_SENTENCE),
-    "": (
-        "unclear",
-        "This text cannot be compared with the texts of the fit: the pipe has no record of them, or the text has no scores.",
-    ),
+    True: ("unlike", OTHER_WEIGHTS_SENTENCE),
+    False: ("unclear", "A single text cannot be compared with the texts of the fit: calib expect compares twenty or more."),
 }
-
-
-def compare_with_fit(pipe: Calibrator, doc: Doc) -> tuple[str, str]:
-    """Return (verdict, sentence) on whether a Doc is unlike the fit data; a short Doc cannot be found unlike."""
-    if pipe.lookup.weights_changed():
-        return _VERDICTS[OTHER_WEIGHTS]
-    record, labels = read_record(pipe), pipe.lookup.labels()
-    bare = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
-    corpus = scored_corpus([Example(doc, bare)], pipe.attr, get_annotation(pipe.fit_info.layer), labels)
-    if record is None or not corpus.is_counted.any():
-        return _VERDICTS[""]
-    spans = None if record.entities is None else UnitScores.from_spans(corpus)
-    comparison = record.profile.compare(UnitScores.from_tokens(corpus, labels), spans)
-    too_short = comparison.verdict == DIFFERENT and len(doc) < record.profile.mean_length
-    verdict, sentence = _VERDICTS[TOO_FEW if too_short else comparison.verdict]
-    return verdict, sentence.format(where=", ".join(check.name for check in comparison.checks if check.differs))
 
 
 class Handler(WSGIRequestHandler):

@@ -16,10 +16,11 @@ from ...cli.fitting.new_calib import insert_calib, merge_block, old_block
 from ...cli.shared.command import argument, command, option
 from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import run_pipes, with_progress
-from ...cli.shared.options import Code, DocKey, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, RawCells, Silent
+from ...cli.shared.options import Code, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, Silent
 from ...cli.shared.outputs import Output
 from ...cli.shared.run import GoldRun, Run, pipes_to_run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
+from .memory import DOCS, check_size
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ def audit(
     top: Top = None,
     output: QueueFile = None,
     format: QueueFormat = "table",
-    raw_cells: RawCells = False,
     gold_preproc: GoldPreproc = False,
-    doc_key: DocKey = None,
     gpu_id: GpuId = -1,
     code: Code = None,
     force: ForceFile = False,
@@ -71,8 +70,8 @@ def audit(
     from .gold_audit import find_heads
     from .queue.formats import to_record
 
-    queue_output = QueueOutput(output, format, raw_cells, silent)
-    run = GoldRun(model, data, gold_preproc=gold_preproc, doc_key=doc_key, gpu_id=gpu_id, code=code, force=force, silent=silent)
+    queue_output = QueueOutput(output, format, silent)
+    run = GoldRun(model, data, gold_preproc=gold_preproc, gpu_id=gpu_id, code=code, force=force, silent=silent)
     calib, examples, corpus, unit, findings = audit_pipeline(run, component, label_map, queue_output.files())
     show_all = top is None and (output is not None or format != "table")
     doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]
@@ -140,7 +139,7 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
     from .cross_scoring import score_out_of_fold
 
-    examples = run.match([calib], run.read(nlp))
+    examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
     check_has_gold(examples, calib)
     if reads_low_scores(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from ...cli.shared.command import check_option, check_raw_cells, option
+from ...cli.shared.command import check_option, option
 from ...cli.shared.examples import run_pipes, stream_examples
 from ...cli.shared.options import FORMATS
 from ...cli.shared.outputs import Output
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TOOLS = ("prodigy", "label-studio", "doccano", "argilla")
 # Suffix of a file -> its format.
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv"}
-# Only `rank` writes Docs.
+# Only `rank` writes Docs, and only whole ones.
 RANK_SUFFIXES = {**SUFFIXES, ".spacy": "spacy"}
 # Shorter sentences are mostly lines of dashes, addresses and names: doubtful, but useless to learn from.
 MIN_WORDS = 3
@@ -44,11 +44,9 @@ _WHITE_SPACE = re.compile(r"\s+")
 UNIT_DEFAULT = "token; entity for recognizers, document for text categories"
 FORMAT_HELP = "Print a table, JSON, or the queue in the format of a tool; the last goes to --output if given"
 OUTPUT_HELP = "File for the queue; without --format its suffix decides: .json (all results), .jsonl or .csv"
-WORDS_HELP = "Leave out units with fewer words (with a letter or a digit)"
 
 Unit = Annotated[str | None, option("Unit that is ranked", "-u", words=KINDS, show_default=UNIT_DEFAULT)]
 Top = Annotated[int | None, option("Number of units", "--top", "--n", "-n", show_default="20 on screen, all in a file")]
-MinWords = Annotated[int | None, option(WORDS_HELP, show_default=f"{MIN_WORDS} for sentences; else 0")]
 QueueFile = Annotated[Path | None, option(OUTPUT_HELP, "-o")]
 QueueFormat = Annotated[str, option(FORMAT_HELP, words=(*FORMATS, "jsonl", "csv", *TOOLS))]
 
@@ -59,7 +57,6 @@ class QueueOutput:
 
     output: Path | None
     format: str = "table"
-    raw_cells: bool = False
     silent: bool = True
     suffixes: Mapping[str, str] = field(default_factory=lambda: SUFFIXES)
 
@@ -71,7 +68,6 @@ class QueueOutput:
         if self.format in TOOLS:
             endings = f"a file that ends in .jsonl or .json with --format {self.format}"
             check_option("--output", suffix not in (".spacy", ".csv"), endings, self.output)
-        check_raw_cells(self.raw_cells, self.form == "csv")
 
     @property
     def form(self) -> str | None:
@@ -102,7 +98,7 @@ def deliver_queue(
     from .queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
-        return to_csv(tasks, queue.raw_cells) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
+        return to_csv(tasks) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_pieces(queue.output, json_pieces(result))
@@ -158,49 +154,39 @@ def _label_choices(pipe: Calibrator, unit: str, labels: Iterable[str]) -> Sequen
 
 
 def write_docs(run: Run, nlp: Language, pipe: Calibrator, rows: Sequence[dict[str, Any]], output: Path) -> None:
-    """Write the chosen units as Docs with the predicted annotation, in order.
+    """Write the chosen documents as Docs with the predicted annotation, in order.
 
-    Their documents run through the pipeline again, since scoring keeps no Doc: a pool of any size fits into memory.
-    RAISES C055: the file cannot be written.
+    They run through the pipeline again, since scoring keeps no Doc. RAISES C055: the file cannot be written.
     """
     from spacy.tokens import DocBin
 
-    from ...doc.cutting import cut
     from ...gold.answered_docs import write_gold_names
     from ...gold.keys import DRAWN_KEY
     from ...pipe.label_names import shown_annotation
 
     annotation = shown_annotation(pipe)
-    rows_by_doc: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
-        rows_by_doc.setdefault(row["doc"], []).append(row)
+    rows_by_doc = {row["doc"]: row for row in rows}
     examples = stream_examples(nlp, run.data, numbers=rows_by_doc, fields=run.fields)
     predictions = run_pipes(
         nlp, examples, pipes_to_run(nlp, pipe, sentences=True), silent=run.silent, title="Reading the batch"
     )
     docs: dict[int, Doc] = {}
     for number, example in zip(sorted(rows_by_doc), predictions, strict=True):
+        doc = example.predicted
         for key, value in example.reference.user_data.items():
-            example.predicted.user_data.setdefault(key, value)
-        write_gold_names(example.predicted, annotation)
-        for row in rows_by_doc[number]:
-            is_whole = row["sentence"] is None
-            doc = example.predicted if is_whole else cut(example.predicted, row["start"], row["end"])
-            doc.user_data[DRAWN_KEY] = row["drawn"]
-            docs[row["rank"]] = doc
+            doc.user_data.setdefault(key, value)
+        write_gold_names(doc, annotation)
+        doc.user_data[DRAWN_KEY] = rows_by_doc[number]["drawn"]
+        docs[rows_by_doc[number]["rank"]] = doc
     write_file(output, DocBin(docs=[docs[row["rank"]] for row in rows], store_user_data=True).to_bytes())
 
 
 def labelled_texts(nlp: Language, paths: Sequence[Path]) -> Digests:
-    """Return the digests of all documents and sentences in some files. RAISES C092, C051 to C053, C073, C074: unreadable files."""
+    """Return the digests of all documents and sentences in some files. RAISES C051 to C053, C073, C074, C441: unreadable files."""
     from ...pairs.keyed import digest
-    from .queue.formats import csv_texts
 
     keys: set[int] = set()
     for path in paths:
-        if path.suffix == ".csv":
-            keys.update(map(digest, csv_texts(path)))
-            continue
         for example in stream_examples(nlp, path, must_have_docs=False):
             doc = example.reference
             keys.add(digest(doc.text))

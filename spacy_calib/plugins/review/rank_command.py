@@ -6,38 +6,32 @@ The command `spacy calib rank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import numpy as np
 
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.evidence import show_seen
 from ...cli.shared.options import (
     CalibratedModel,
-    ChosenAttr,
     ChosenComponent,
     Code,
     Columns,
     ForceFile,
-    GoldPreproc,
     GpuId,
     NProcess,
-    RawCells,
     Silent,
     Texts,
 )
-from ...cli.shared.outputs import Output
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
-from ...cli.shared.writing import write_picture
-from ...pairs.documents import DOCUMENT
+from ...pairs.documents import DOCUMENT, TOKEN
+from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
 from .queue.orders import REVIEW
 from .queues import (
     MIN_WORDS,
     RANK_SUFFIXES,
-    MinWords,
     QueueFile,
     QueueFormat,
     QueueOutput,
@@ -52,13 +46,11 @@ from .queues import (
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .queue.choosing import Queue, QueuePlan
+    from .queue.choosing import QueuePlan
     from .queue.tasks import Task
 
 N_SHOWN = 20
-_CURVE_SHARES = tuple(share / 100 for share in range(101))
 DEFAULT_ORDER = "calibrated"
-_CURVE_ORDERS = (DEFAULT_ORDER, "raw", "margin", "entropy", "random")
 _WIDTH = 70
 
 
@@ -66,7 +58,7 @@ ORDER_HELP = (
     "What units are ordered by; only calibrated, the probability of being right, also predicts how many errors there are"
 )
 ALL_HELP = "With gold, show how soon every order finds the errors, not only the chosen one"
-ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt` and `expect --gold`"
+ADAPT_HELP = "A random sample of whole documents, stratified by doubt, for `adapt`"
 PER_DOC_HELP = "Maximum number of units of one document; documents take turns"
 EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .txt); may be repeated"
 # Number of documents to adapt to.
@@ -83,21 +75,16 @@ def rank(
     everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
-    plot: Annotated[Path | None, option("PNG or SVG file: errors found against share reviewed; needs gold")] = None,
     to_adapt: Annotated[bool, option(ADAPT_HELP)] = False,
     exclude: Annotated[list[Path] | None, option(EXCLUDE_HELP, "-x")] = None,
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
     seed: Annotated[int, option("Seed of random samples (--order random, --to-adapt)")] = 0,
     unit: Unit = None,
     top: Top = None,
-    min_words: MinWords = None,
     output: QueueFile = None,
     format: QueueFormat = "table",
-    raw_cells: RawCells = False,
     component: ChosenComponent = None,
-    attr: ChosenAttr = None,
     columns: Columns = None,
-    gold_preproc: GoldPreproc = False,
     n_process: NProcess = 1,
     gpu_id: GpuId = -1,
     code: Code = None,
@@ -109,32 +96,35 @@ def rank(
     With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short" and "repeats": numbers of units left out; "ranked":
+        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
 
-    queue_output = QueueOutput(output, format, raw_cells, silent, RANK_SUFFIXES)
+    queue_output = QueueOutput(output, format, silent, RANK_SUFFIXES)
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
         unit = DOCUMENT
     option_fits_unit = unit in (None, "entity") or not not_accepted
     check_option("--not-accepted", option_fits_unit, f"left out with --unit {unit}", "it")
-    check_option("--plot", plot is None or plot.suffix in (".png", ".svg"), "a file that ends in .png or .svg", plot)
-    how: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id, "code": code}
-    run = Run(model, data, attr=attr, component=component, columns=columns, force=force, silent=silent, **how)
-    nlp = run.begin([*queue_output.files(), *([] if plot is None else [Output("--plot", plot)])], read=exclude or [])
+    how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
+    run = Run(model, data, component=component, columns=columns, force=force, silent=silent, **how)
+    nlp = run.begin(queue_output.files(), read=exclude or [])
     unit = "entity" if not_accepted else unit
     pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
     n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
     kind = unit_of(pipe, unit, whole=True)
+    whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
+    check_option(
+        "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
+    )
     plan = QueuePlan(
         kind,
         REVIEW[order],
         raw_first=True,
-        min_words=(MIN_WORDS if kind == "sentence" else 0) if min_words is None else min_words,
+        min_words=MIN_WORDS if kind == "sentence" else 0,
         below_only=not_accepted,
         repeats=repeats,
         n=n,
@@ -145,21 +135,19 @@ def rank(
     )
     if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
-    corpus, overlap = run.score(nlp, pipe, title="Ranking")
-    queue, tasks, result = rank_units(pipe, corpus, plan, order)
+    bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
+    watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
+    corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
+    tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
-    if plot is not None:
-        draw_curves(queue, order, plot)
     return result
 
 
-def rank_units(
-    pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str
-) -> tuple[Queue, Sequence[Task], dict[str, Any]]:
-    """Choose the units. RETURNS (tuple): The queue; its tasks; the result of `rank`."""
+def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: str) -> tuple[Sequence[Task], dict[str, Any]]:
+    """Choose the units. RETURNS (tuple): Their tasks; the result of `rank`."""
     from ...pipe.label_names import shown_names
     from .queue.choosing import queue_of
     from .queue.findings import summarize_orders
@@ -174,21 +162,10 @@ def rank_units(
         "order": order,
         **summarize_orders(queue.corpus, queue.units),
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "too_short", "repeats", "labelled")},
+        **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
-    return queue, tasks, result
-
-
-def draw_curves(queue: Queue, order: str, path: Path) -> None:
-    """Plot how soon the usual orders, and the requested one, find the errors. RAISES C055: the picture cannot be written. C076: there is no gold."""
-    from .found_curves import plot_recall
-    from .queue.findings import compare_orders
-
-    rows = compare_orders(queue.corpus, queue.units, _CURVE_SHARES, tuple(dict.fromkeys((*_CURVE_ORDERS, order))))
-    recalls = {row.order: [np.nan if recall is None else recall for recall in row.found] for row in rows}
-    ax = plot_recall(_CURVE_SHARES, recalls, unit=queue.units.kind)
-    write_picture(path, ax.figure, dpi=120)
+    return tasks, result
 
 
 # What is printed
@@ -230,9 +207,9 @@ def _show_orders(result: dict[str, Any], everything: bool) -> None:
 
 _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
-    "too_short": "shorter than --min-words",
+    "too_short": f"of fewer than {MIN_WORDS} words",
     "repeats": "repeats (--repeats keeps them)",
-    "labelled": "labelled already (--exclude)",
+    "excluded": "labelled already (--exclude)",
 }
 
 

@@ -1,18 +1,6 @@
-"""Calibrated scores on Apache Spark (extra `spark`); spacy-calib and the pipeline must be installed on the workers."""
+"""Calibrated scores as rows of tables, and on Apache Spark; spacy-calib and the pipeline must be installed on the workers."""
 
-from __future__ import annotations
+from .score_rows import score_rows, score_schema
+from .text_scorer import TextScorer
 
-from .messages import calib_error
-
-try:
-    import pyspark  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "pyspark":
-        raise
-    raise calib_error("C450") from None
-
-from .sampling import gold_docs
-from .scoring import score
-from .session import local_session
-
-__all__ = ["gold_docs", "local_session", "score"]
+__all__ = ["TextScorer", "score_rows", "score_schema"]

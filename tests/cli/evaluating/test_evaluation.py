@@ -58,11 +58,3 @@ def test_slices_are_typed_rows_and_a_section_stands_in_its_table(calibrated_ner,
     assert own.tables["calib_ent"]["entities"]["slices"] is sections[0].rows
     assert own.tables["calib_ent"]["mine"] == 1
     assert len(own.sections) == 4
-
-
-def test_a_comparison_with_itself_shows_no_difference(evaluation, calibrated_ner):
-    of_spans, of_tokens = sorted(evaluation.against(str(calibrated_ner)), key=lambda section: section.unit)
-    assert (of_spans.unit, of_tokens.unit) == ("entities", "tokens")
-    for section in (of_spans, of_tokens):
-        assert {row["difference"] for row in section.rows["rows"]} == {0.0}
-        assert section.rows["calibrated"] == {"model": True, "other": True}

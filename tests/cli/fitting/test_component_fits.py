@@ -20,9 +20,9 @@ def test_the_command_runs_as_printed(model, dev, test_file, tmp_path):
 
 
 def test_options_that_other_gold_needs_too_are_in_it(ner_model, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--map", "PER=PER,LOC=LOC,ORG=ORG", "-G", "--all-types"]
+    options = ["-C", "ner", "--map", "PER=PER,LOC=LOC,ORG=ORG", "-G"]
     words = last_command(ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-m", "isotonic", *options)))
-    shared = ["--map", "PER=PER,LOC=LOC,ORG=ORG", "--all-types", "--gold-preproc"]
+    shared = ["--map", "PER=PER,LOC=LOC,ORG=ORG", "--gold-preproc"]
     assert words[5:] == [str(tmp_path / "out"), "GOLD", *shared]
     ok(calib(*words[4:6], entity_test, *words[7:]))
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from spacy_calib.cli import command_names, load_command
-from tests.cli.conftest import calib, refuses
+from spacy_calib.cli import command_names
+from tests.cli.conftest import calib, declared_kinds, refuses
 from tests.sentences import says
 
 ARGUMENTS = {
     "fit": ["no_model", "DATA", "OUT"],
     "adapt": ["no_model", "DATA", "OUT"],
     "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "count": ["no_model", "DATA", "--query", "NN"],
     "view": ["no_model"],
 }
 
@@ -29,13 +28,17 @@ def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:
 
 def whole_numbers() -> list[tuple[str, str]]:
     """(command, option) of every option that takes one."""
-    of_command = {name: load_command(name).parameters for name in command_names()}
-    return [(name, option.word) for name, options in of_command.items() for option in options if option.kind is int]
+    return [
+        (name, f"--{option.replace('_', '-')}")
+        for name in command_names()
+        for option, kind in declared_kinds(name).items()
+        if kind in ("int", "int | None")
+    ]
 
 
 def test_the_options_are_found():
     options = {option for _, option in whole_numbers()}
-    assert options >= {"--seed", "--bins", "--groups", "--n-process", "--gpu-id"}
+    assert options >= {"--seed", "--groups", "--n-process", "--gpu-id"}
 
 
 def with_both(first: str, second: str) -> list[str]:
@@ -57,10 +60,10 @@ def test_several_processes_on_a_gpu(command, dev, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("value", "limit"), [(10**20, "at most"), (-5, "at least")])
+@pytest.mark.parametrize("value", [10**20, -5])
 @pytest.mark.parametrize(("command", "option"), whole_numbers())
-def test_a_number_out_of_range(command, option, value, limit, dev, tmp_path):
+def test_a_number_out_of_range(command, option, value, dev, tmp_path):
     outcome = calib(command, *arguments_of(command, dev, tmp_path), option, value)
-    refuses(outcome, f"but {value} was given.")
-    assert re.search(rf"Option {option} must be {limit} -?[\d,]+, but", outcome.text)
+    assert outcome.code == 2
+    assert re.search(rf"Invalid value for .*'{option}'.*: {value} is not in the range", outcome.text)
     assert not (tmp_path / "out").exists()

@@ -26,6 +26,14 @@ def save_pipeline(folder, *components, meta=None):
     return folder
 
 
+def with_factories(folder, **factories):
+    """The same folder, with the factories of its components in its config."""
+    with (folder / "config.cfg").open("a") as file:
+        file.write("[components]\n")
+        file.writelines(f'[components.{name}]\nfactory = "{factory}"\n' for name, factory in factories.items())
+    return folder
+
+
 def check(path, force=False, **given):
     check_files([Output("--output", path)], force, **given)
 
@@ -190,6 +198,49 @@ def test_a_folder_with_any_meta_json_is_not_replaced(tmp_path):
         check_folder(tmp_path / "site", force=True)
 
 
+FOREIGN = [
+    "thesis.txt", "photos/", "tagger.txt", "tagger/notes.md", "vocab/photos/", ".env", "tagger2/", "my/", "cfg", "model", "readme.d",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_pipeline_with_files_of_somebody_else_is_not_replaced(tmp_path, force, name):
+    out = with_factories(save_pipeline(tmp_path / "out", "tagger"), tagger="tagger")
+    (out / name).mkdir() if name.endswith("/") else (out / name).write_text("years of work")
+    with pytest.raises(CalibError, match=says("C070", path=out, names=name)):
+        check_pipeline_folder(out, force=force)
+
+
+def test_three_foreign_files_are_named_and_the_others_counted(tmp_path):
+    out = save_pipeline(tmp_path / "out", "tagger")
+    for name in "edcba":
+        (out / name).touch()
+    with pytest.raises(CalibError, match=says("C070", names="a, b, c and 2 more")):
+        check_folder(out, force=True)
+
+
+def test_what_components_hubs_and_git_write_is_part_of_a_pipeline(tmp_path):
+    out = with_factories(
+        save_pipeline(tmp_path / "out", "tagger", "own"), tagger="tagger", own="somebody.v1", sents="sentencizer"
+    )
+    (out / "own" / "weights").mkdir()
+    for name in (
+        "own/weights/shard 1.bin",
+        "own.pkl",
+        "sents.json",
+        "tagger/cfg",
+        "tagger/model",
+        "tokenizer",
+        "vocab/strings.json",
+    ):
+        (out / name).touch()
+    for name in ("README.md", "LICENSE", "LICENSES_SOURCES", "accuracy.json", ".gitattributes", "en_x-any-py3-none-any.whl"):
+        (out / name).touch()
+    (out / ".git").mkdir()
+    check_folder(out, force=True)
+
+
 @pytest.mark.parametrize("name", ["dev.spacy", "data/dev.spacy"])
 def test_a_folder_with_an_input_in_it_is_not_replaced(tmp_path, name):
     out = save_pipeline(tmp_path / "out", "tagger")
@@ -211,7 +262,8 @@ def test_a_folder_in_the_data_is_not_written(tmp_path):
 def test_the_loaded_pipeline_may_be_replaced_but_not_what_holds_it_or_lies_in_it(tmp_path):
     outer = save_pipeline(tmp_path / "outer", "tagger")
     inner = save_pipeline(tmp_path / "outer" / "inner", "tagger")
-    check_pipeline_folder(outer, force=True, model=str(outer))
+    with pytest.raises(CalibError, match=says("C070", names=f"inner{os.sep}")):
+        check_pipeline_folder(outer, force=True, model=str(outer))
     with pytest.raises(CalibError, match="would delete .*inner"):
         check_pipeline_folder(outer, force=True, model=str(inner))
     with pytest.raises(CalibError, match=says("C100")):

@@ -8,10 +8,10 @@ import sys
 import pytest
 import spacy
 
-from spacy_calib.cli.shared.examples import read_texts, stream_examples, text_files, values_in
+from spacy_calib.cli.shared.examples import holds_gold, read_texts, stream_examples, text_files
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.errors import CalibError
-from tests.cli.conftest import calib, ok, refuses, save_gold
+from tests.cli.conftest import calib, ok, refuses
 from tests.sentences import says
 
 RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
@@ -44,17 +44,6 @@ def test_compressed_lines_parquet_and_plain_lines_say_the_same(tmp_path):
         assert (first, one) == ("The dog runs.", {"line": 1, "id": 7})
         assert (second, two["line"], two.get("id")) == ("A cat.", 4, None)
     assert len(list(stream_examples(spacy.blank("xx"), tmp_path))) == 8
-
-
-def test_values_under_a_key_are_those_of_plain_texts_unless_it_is_registered(tmp_path, register):
-    (tmp_path / "a.jsonl").write_bytes(
-        as_lines([{"text": "a dog", "by": "Ann"}, {"text": " "}, {"text": "b", "meta": {"by": 3}}])
-    )
-    save_gold(tmp_path / "b.spacy", 2, 1)
-    (tmp_path / "c.txt").symlink_to("nowhere")  # no file, as a FIFO is none
-    assert list(values_in(tmp_path, "by")) == [(tmp_path / "a.jsonl", 1, "Ann"), (tmp_path / "a.jsonl", 3, 3)]
-    register("calib_keys", "by", len)
-    assert list(values_in(tmp_path, "by")) == []
 
 
 def test_parquet_is_read_in_batches_and_rows_count_through(tmp_path):
@@ -137,7 +126,7 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     [
         ("expect", ["--format", "json"]),
         ("rank", ["--format", "json"]),
-        ("count", ["--query", "DET", "--by", "day", "--every", "year", "--format", "json"]),
+        ("expect", ["--by", "day", "--format", "json"]),
     ],
 )
 def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_columns(command, options, calibrated, tmp_path):
@@ -149,13 +138,12 @@ def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_colum
     refuses(calib(command, calibrated, file, *given), says("C441", name="text", known="body, key, day"))
 
 
-@pytest.mark.parametrize("command", ["expect", "rank", "count"])
+@pytest.mark.parametrize("command", ["expect", "rank"])
 def test_no_command_takes_columns_of_files_that_have_none(command, calibrated, test_file, tmp_path):
     (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
-    more = {"count": ["--query", "NOUN"]}
     for file, columns in ((tmp_path / "a.txt", "text=body"), (test_file, "id=key")):
         sentence = f"Option --columns must be left out for files without columns ({file.suffix}), but it was given."
-        refuses(calib(command, calibrated, file, *more.get(command, []), "--columns", columns), sentence)
+        refuses(calib(command, calibrated, file, "--columns", columns), sentence)
 
 
 @pytest.mark.parametrize("given", ["body", "text=", "word=body"])
@@ -172,3 +160,36 @@ def test_columns_are_of_the_files_that_have_them(tmp_path):
     (tmp_path / "a.txt").write_text("the dog saw a cat .\n")
     (tmp_path / "b.jsonl").write_text('{"body": "a duck ."}\n')
     assert len(text_files(tmp_path, Fields("body"))) == 2
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_texts_of_a_csv_file_are_read_by_the_name_of_their_column(tmp_path, separator):
+    rows = [["key", "text"], ["7", "The dog runs."], ["8", ""], ["9", '"A ""big"" cat."']]
+    (tmp_path / "a.csv").write_text("\r\n".join(separator.join(row) for row in rows), encoding="utf-8-sig")
+    read = list(read_records(tmp_path / "a.csv", Fields(id="key")))
+    assert [(number, record["text"], record["id"]) for number, record in read] == [
+        (1, "The dog runs.", "7"),
+        (2, "", "8"),
+        (3, 'A "big" cat.', "9"),
+    ]
+    with pytest.raises(CalibError, match=says("C441", name="body", known="key, text")):
+        list(read_records(tmp_path / "a.csv", Fields(text="body")))
+
+
+TASK = {"data": {"text": "Anna left."}, "annotations": [{"result": []}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.json", json.dumps([TASK]), True),
+        ("a.jsonl", json.dumps(TASK), True),
+        ("a.jsonl", '{"tokens": ["Anna"], "ner_tags": ["B-PER"]}', True),
+        ("a.jsonl", '{"text": "Anna left.", "label": "mine"}', False),  # a text with a column of somebody's own
+        ("a.jsonl", '{"body": "Anna left."}', False),
+        ("a.csv", "text\nAnna left.", False),
+    ],
+)
+def test_answers_are_gold_among_texts(tmp_path, name, text, expected):
+    (tmp_path / name).write_text(text)
+    assert holds_gold(tmp_path / name) == expected

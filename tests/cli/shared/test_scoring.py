@@ -14,8 +14,7 @@ from spacy_calib.cli.shared.examples import RunSettings, read_texts, stream_exam
 from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
-from spacy_calib.pipe.component import pipes_named
-from spacy_calib.pipe.pipeline import check_readable, load_pipeline
+from spacy_calib.pipe.pipeline import check_readable, load_pipeline, pipes_named
 from tests.cli.conftest import save_gold
 from tests.sentences import says
 

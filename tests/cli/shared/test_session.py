@@ -99,7 +99,7 @@ def test_no_text_steers_the_terminal(calibrated, tmp_path):
         outcome = ok(calib(command, calibrated, tmp_path / "texts.txt", *options))
         assert EVIL not in outcome.printed
         assert "\\x1b]0;owned\\x07" in outcome.printed
-    outcome = calib("rank", calibrated, tmp_path / "texts.txt", "--attr", EVIL)
+    outcome = calib("rank", calibrated, tmp_path / "texts.txt", "--component", EVIL)
     refuses(outcome, "\\x1b]0;owned\\x07")
     assert EVIL not in outcome.printed
 

@@ -18,8 +18,8 @@ CHOSEN = [
     ([TAGS], {}, ["calib"], ""),
     ([TAGS], {"with_gold": []}, ["calib"], ""),  # its own check says what is missing
     ([TAGS, ENTITIES], {"component": "ner"}, ["calib_ent"], ""),
-    ([TAGS, ENTITIES], {"attr": "calib"}, ["calib"], ""),
-    ([ENTITIES, SECOND], {"component": "ner", "attr": "again"}, ["calib_again"], ""),
+    ([TAGS, ENTITIES], {"component": "calib"}, ["calib"], ""),
+    ([ENTITIES, SECOND], {"component": "again"}, ["calib_again"], ""),
     ([TAGS, ENTITIES], {"component": "tagger", "with_gold": ["calib_ent"]}, ["calib"], ""),  # options are above evidence
     (
         [TAGS, ENTITIES],
@@ -46,15 +46,13 @@ REFUSED = [
     ([TAGS, ENTITIES], {}, "choose one: --component tagger (tag) or --component ner (ner)."),
     ([TAGS, ENTITIES], {"with_gold": ["calib", "calib_ent"]}, "Several calib pipes are possible, 'calib' and 'calib_ent'"),
     ([TAGS, ENTITIES], {"unit": "sentence"}, "choose one: --component tagger (tag) or --component ner (ner)."),
-    ([ENTITIES, SECOND], {"component": "ner"}, "choose one: --attr calib_ent (ner) or --attr again (ner)."),
-    ([TAGS, EXTERNAL], {}, "choose one: --component tagger (tag) or --attr scores (tag)."),
+    ([ENTITIES, SECOND], {"component": "ner"}, "choose one: --component calib_ent (ner) or --component again (ner)."),
+    ([TAGS, EXTERNAL], {}, "choose one: --component tagger (tag) or --component scores (tag)."),
     ([TAGS, ENTITIES], {"with_gold": []}, "no gold annotation for any calibrated component (tag for tagger, ner for ner)"),
-    ([TAGS, ENTITIES], {"component": "parser"}, "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner."),
-    ([TAGS, ENTITIES], {"attr": "x"}, "no fitted calib pipe with the prefix 'x'; its prefixes are: calib, calib_ent."),
     (
         [TAGS, ENTITIES],
-        {"attr": "calib", "component": "ner"},
-        "for component 'ner' with the prefix 'calib'; calibrated are: tagger.",
+        {"component": "parser"},
+        "no fitted calib pipe for the component or prefix 'parser'; calibrated are: tagger (calib), ner (calib_ent).",
     ),
 ]
 

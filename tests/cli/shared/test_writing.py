@@ -1,8 +1,11 @@
 """Writing a folder whole or not at all."""
 
 import errno
+import itertools
 import json
 import os
+import signal
+import sys
 
 import pytest
 
@@ -10,6 +13,7 @@ from spacy_calib import CalibError
 from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import check_folder
 from spacy_calib.cli.shared.writing import write_folder
+from tests.forked import fork
 
 
 def pipeline(path, mark):
@@ -70,6 +74,59 @@ def test_a_failed_write_leaves_no_new_target(tmp_path):
     with pytest.raises(CalibError, match="No space left on device"):
         write_folder(tmp_path / "new", fail)
     assert names(tmp_path) == []
+
+
+def test_what_git_and_a_hub_put_into_the_old_target_stays(tmp_path):
+    old = pipeline(tmp_path / "old", "old")
+    (old / ".git" / "objects").mkdir(parents=True)
+    (old / ".git" / "objects" / "pack").write_text("years of commits")
+    (old / "README.md").write_text("what people should know")
+    (old / "accuracy.json").write_text("of the old pipeline")
+    write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
+    assert marks(old) == {"new"}
+    assert names(old) == [".git", "README.md", "config.cfg", "meta.json", "vocab"]
+    assert (old / ".git" / "objects" / "pack").read_text() == "years of commits"
+    assert (old / "README.md").read_text() == "what people should know"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.parametrize("platform", [sys.platform, "another"])
+def test_a_run_killed_at_any_step_loses_nothing(platform, tmp_path, monkeypatch):
+    """The n-th run is killed at its n-th change of the disk; the swap of two folders is one step or three."""
+    monkeypatch.setattr(writing.sys, "platform", platform)
+    (tmp_path / "thesis.txt").write_text("years of work")
+    old = pipeline(tmp_path / "old", "old")
+    (old / "README.md").write_text("what people should know")
+    results = set()
+    for step in range(1, 99):
+        code, _, error = fork(lambda step=step: write_killed(old, step)).end()
+        if not code:
+            break
+        assert code == -signal.SIGKILL, error
+        check_folder(old, force=True)  # every command begins with it
+        (mark,) = marks(old)
+        results.add(mark)
+        assert (old / "README.md").read_text() == "what people should know"
+        assert (tmp_path / "thesis.txt").read_text() == "years of work"
+    assert step >= 20
+    assert results == {"old", "new"}
+    assert marks(old) == {"new"}
+    assert names(tmp_path) == ["old", "thesis.txt"]
+
+
+def write_killed(target, step):
+    """Write a new pipeline in a process that is killed at its change of the disk with this number."""
+    changes = itertools.count(1)
+
+    def hook(event, arguments):
+        is_change = event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir") or (
+            event == "open" and "w" in str(arguments[1])
+        )
+        if is_change and next(changes) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    write_folder(target, lambda folder: pipeline(folder, "new"), force=True)
 
 
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt])

@@ -22,8 +22,8 @@ from spacy_calib.pipe.record.estimates import (
     entity_estimates,
     expected_accuracy,
     interval,
-    n_effective,
     token_sums,
+    variance_between_sources,
 )
 from spacy_calib.pipe.record.fit_record import FitRecord, record_fit
 from spacy_calib.types import Groups, Pairs, Spans
@@ -43,14 +43,32 @@ def test_sums_of_documents_by_hand():
 def test_tables_of_two_numbers_by_hand():
     rows, columns = np.array([0, 1, 1, 1]), np.array([2, 0, 0, 1])
     np.testing.assert_array_equal(cross_sums(rows, columns, (2, 3)), [[0, 0, 1], [2, 1, 0]])
-    np.testing.assert_array_equal(cross_sums(rows, columns, (2, 3), np.array([0.5, 1, 2, 4])), [[0, 0, 0.5], [3, 4, 0]])
 
 
-def test_documents_of_unequal_length_count_for_fewer():
-    assert n_effective(np.full(7, 3.0)) == pytest.approx(7)
-    # 40 tokens in squares of 30^2 + 10^2.
-    assert n_effective(np.array([30.0, 10.0])) == pytest.approx(1600 / 1000)
-    assert n_effective(np.zeros(3)) == 0
+def test_the_variance_between_sources():
+    # Errors of 30 and -30, of whose squares 100 is noise: 2 * 900 - 200 = 1600 over 2 * 50^2 = 5000, times 2 / (2 - 1) for the
+    # mean that two sources share, times 1 + 2 / 2, as two sources show too little.
+    assert variance_between_sources(np.array([30.0, -30.0]), np.full(2, 50.0), np.full(2, 100.0)) == pytest.approx(1.28)
+    assert variance_between_sources(np.array([5.0, -5.0]), np.full(2, 50.0), np.full(2, 100.0)) == 0
+    assert variance_between_sources(np.array([30.0]), np.full(1, 50.0), np.zeros(1)) == 0
+    assert variance_between_sources(np.array([1.0, -1.0]), np.full(2, 1e-13), np.zeros(2)) == 2e6
+
+
+def test_sources_that_are_right_more_and_less_often_than_scored_widen_the_interval():
+    n = 40
+    scores, documents = np.full(10 * n, 0.8), np.repeat(np.arange(n), 10)
+    hits = np.tile([True] * 8 + [False] * 2, n)
+    hits[: 5 * n] = np.tile([True] * 9 + [False], n // 2)  # the first half of the documents, and 7 of 10 in the others
+    hits[5 * n :] = np.tile([True] * 7 + [False] * 3, n // 2)
+    pairs = Pairs(np.arange(10 * n), np.zeros(10 * n, dtype=np.intp), scores, hits, n_units=10 * n)
+    judged_pairs, sums = JudgedPairs(pairs, scores, documents), token_sums(scores, documents, n)
+    unknown, named = (record_fit(judged_pairs, n, ["A"], sources=sources) for sources in (None, np.repeat([0, 1], n // 2)))
+    assert unknown.source_variance == 0
+    assert named.source_variance > 0
+    wide, narrow = (
+        expected_accuracy(record.tokens, sums, source_variance=record.source_variance) for record in (named, unknown)
+    )
+    assert wide.low < narrow.low < narrow.high < wide.high
 
 
 def test_residuals_by_hand():
@@ -276,6 +294,6 @@ def test_tokens_without_gold_are_compared_but_not_judged():
     some, rest = (JudgedPairs(pairs.take(np.flatnonzero(own)), pairs.scores[own], documents[own]) for own in (hard, ~hard))
     new = UnitScores(documents, 60, [["A", "B"][tag] for tag in pairs.tags.tolist()], pairs.scores, pairs.scores)
     alone, both = (record_fit(some, 60, ["A", "B"], None, other) for other in (None, rest))
-    assert alone.profile.compare(new).verdict == DIFFERENT
-    assert both.profile.compare(new).verdict == LIKE
+    assert alone.profile.compare(alone.profile.sums_of(new)).verdict == DIFFERENT
+    assert both.profile.compare(both.profile.sums_of(new)).verdict == LIKE
     assert both.accuracy == alone.accuracy

@@ -11,12 +11,12 @@ import srsly
 
 from spacy_calib import TagCalibrator
 from spacy_calib.calibration.recalibrators import HistogramBinning, Identity, ScalingBinning
-from spacy_calib.calibration.registered import REGISTRIES
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack, unpack
 from spacy_calib.calibration.scaling import TemperatureScaling
 from spacy_calib.calibration.tag_offsets import TagOffsets
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.arrays import saved
+from spacy_calib.registry import REGISTRIES
 
 
 class Elsewhere(Identity):

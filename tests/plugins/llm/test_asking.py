@@ -60,27 +60,6 @@ def test_categories_are_what_the_answer_begins_with():
         asking(into="cats", types=None)
 
 
-@pytest.mark.parametrize(
-    ("read", "found"),
-    [
-        (lambda answer: [(field.text, field.label) for field in answer.lines()[:1]], ["Ann"]),
-        (lambda answer: [], []),
-        (lambda answer: answer.lines()[1:], ["Rome"]),
-    ],
-)
-def test_readers_of_ones_own(read, found):
-    registry.calib_readers("tests.Read.v1", func=lambda: read)
-    doc = asking(read={"@calib_readers": "tests.Read.v1"}, types=None)(TEXT)
-    assert [ent.text for ent in doc.ents] == found
-
-
-@pytest.mark.parametrize("given", [None, 3, "Ann", [3], [("Ann", 3)], [("Ann", "person"), ("Ann", "person", 1)]])
-def test_readers_that_give_something_else(given):
-    registry.calib_readers("tests.Read.v1", func=lambda: lambda answer: given)
-    with pytest.raises(CalibError, match=says("C645", name="names")):
-        asking(read={"@calib_readers": "tests.Read.v1"})(TEXT)
-
-
 def test_a_model_that_fails_is_a_sentence():
     def ask(text):
         raise ConnectionError("no route to host")
@@ -119,7 +98,7 @@ def answering(**settings):
         return {"choices": [{"message": {"content": content}, "logprobs": {"content": tokens}, "finish_reason": reason}]}
 
     registry.calib_asks("tests.Named.v1", func=lambda: ask)
-    read = {"@calib_readers": "spacy-calib.JsonFields.v1", "text": "[].text", "type": "[].type"}
+    read = {"text": "[].text", "type": "[].type"}
     return asking(**{"ask": {"@calib_asks": "tests.Named.v1"}, "read": read, **settings})
 
 

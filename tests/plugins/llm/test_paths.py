@@ -7,7 +7,6 @@ import pytest
 from spacy_calib import Answer
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.llm.paths import JsonFields
-from spacy_calib.registry import registry
 
 PEOPLE = (
     '{"people": [{"name": "Ann", "kind": "person"}, {"name": "Bob"}, {"kind": "place"}], "places": ["Rome", null, 3, true]}'
@@ -32,7 +31,7 @@ def answer(text: str) -> Answer:
     ],
 )
 def test_a_path_selects_texts_and_types(text, type_, pairs):
-    read = registry.calib_readers.get("spacy-calib.JsonFields.v1")(text=text, type=type_)
+    read = JsonFields(text, type_)
     assert read(answer(PEOPLE)) == pairs
 
 

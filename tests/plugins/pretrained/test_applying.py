@@ -230,13 +230,14 @@ def test_further_trained_weights_are_transferred_with_one_warning(component, att
 
 
 def test_scores_that_are_too_few_or_too_far_are_refused():
-    match = Match(cards.find_card("en_core_web_sm-ner"), "ner")
+    match, nlp = Match(cards.find_card("en_core_web_sm-ner"), "ner"), spacy.blank("en")
+    nlp.add_pipe("ner")
     held = match.card.data["probe"]
     near = np.full(held["n"], held["mean"])
-    check_scores(match, near)
+    check_scores(match, near, nlp)
     for found in (near[: held["n"] // 3], np.repeat(near, 3), near + held["spread"], near - held["spread"], near[:0]):
         with pytest.raises(CalibError, match=r"\[C836\]"):
-            check_scores(match, found)
+            check_scores(match, found, nlp)
 
 
 def test_the_probe_is_what_the_card_says(calibrated):
@@ -409,3 +410,11 @@ def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():
         UserWarning, match=r"CW01.*`python -m spacy calib fit MODEL DATA OUTPUT`\), or use a pretrained calibration"
     ):
         nlp("Anna left .")
+
+
+def test_a_component_that_changes_the_tokens_before_is_named_in_the_refusal():
+    pytest.importorskip(MODEL)
+    nlp = spacy.load(MODEL)
+    nlp.add_pipe("token_splitter", first=True, config={"min_length": 6, "split_length": 3})
+    with pytest.raises(CalibError, match=r"C836.*'tagger' \('token_splitter' changes the tokens before it\) differ"):
+        pretrained(nlp, components=["tagger"])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import tracemalloc
+import zlib
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from spacy_calib import CalibError
 from spacy_calib.plugins.pretrained import card as cards
@@ -20,6 +26,7 @@ from spacy_calib.plugins.pretrained.card import (
     evaluate_cutoffs,
     lowest_cutoff,
     read_card,
+    with_checksum,
 )
 from spacy_calib.plugins.pretrained.evidence import LISTS, NEEDS, evidence_names
 from spacy_calib.plugins.pretrained.matching import Match
@@ -123,7 +130,7 @@ def registered(monkeypatch, value: Any) -> None:
 
 def test_another_package_adds_cards(monkeypatch, tmp_path):
     data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
-    (tmp_path / "other.json").write_text(json.dumps({**data, "name": "other"}), encoding="utf8")
+    (tmp_path / "other.json").write_text(json.dumps(with_checksum({**data, "name": "other"}, tmp_path)), encoding="utf8")
     own = [one.name for one in all_cards()]
     registered(monkeypatch, lambda: tmp_path)
     assert [one.name for one in all_cards()] == [*own, "other"]
@@ -141,9 +148,72 @@ def test_a_package_without_a_folder_is_named(monkeypatch, folder):
 )
 def test_a_card_of_another_form_is_refused(tmp_path, change):
     data = json.loads((card_folder() / "en_core_web_sm-ner.json").read_text(encoding="utf8"))
-    (tmp_path / "bad.json").write_text(json.dumps({**data, **change}), encoding="utf8")
+    (tmp_path / "bad.json").write_text(json.dumps(with_checksum({**data, **change}, tmp_path)), encoding="utf8")
     with pytest.raises(CalibError, match=r"\[C831\] The pretrained calibration 'bad'.*bad.json"):
         read_card(tmp_path / "bad.json")
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """The file of a card of one's own, beside its parameters."""
+    for file in card_folder().glob("en_core_web_sm-ner.*"):
+        shutil.copy(file, tmp_path)
+    return tmp_path / "en_core_web_sm-ner.json"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".msgpack.z"])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_card_with_a_changed_byte_is_refused(copied, suffix, data):
+    """A digit of a table that became another one is found by the checksum alone."""
+    file = copied.with_name(copied.stem + suffix)
+    content = file.read_bytes()
+    place = data.draw(st.integers(0, len(content) - 1))
+    file.write_bytes(content[:place] + bytes([content[place] ^ data.draw(st.integers(1, 255))]) + content[place + 1 :])
+    with contextlib.suppress(CalibError):
+        changed = read_card(copied).data
+        assert suffix == ".json"
+        assert changed == json.loads(content)  # another white space
+    file.write_bytes(content)
+    assert read_card(copied).name == "en_core_web_sm-ner"
+
+
+def test_a_card_without_a_checksum_or_with_that_of_another_one_is_refused(copied):
+    data = json.loads(copied.read_text(encoding="utf8"))
+    for changed, why in (
+        ({key: value for key, value in data.items() if key != "checksum"}, "checksum"),
+        ({**data, "licence": "CC0"}, "the checksum does not match"),
+    ):
+        copied.write_text(json.dumps(changed), encoding="utf8")
+        with pytest.raises(CalibError, match=rf"\[C831\].*{why}"):
+            read_card(copied)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"[" * 200_000 + b"]" * 200_000, "recursion|nested"),
+        (b'{"name": ' + b"[" * 300 + b"]" * 300 + b"}", "nested more than 100 deep"),
+        (b" " * ((1 << 24) + 1), "more than 16,777,216 bytes"),
+        (b"\xff", "utf-8"),
+    ],
+)
+def test_a_card_that_is_too_deep_or_too_large_is_refused(copied, content, why):
+    copied.write_bytes(content)
+    with pytest.raises(CalibError, match=rf"\[C831\].*({why})"):
+        read_card(copied)
+
+
+def test_parameters_that_unpack_to_gigabytes_are_refused_before_they_do(tmp_path):
+    packer = zlib.compressobj(9)
+    packed = b"".join([*(packer.compress(bytes(1 << 20)) for _ in range(256)), packer.flush()])
+    (tmp_path / "bomb.z").write_bytes(packed)
+    tracemalloc.start()
+    with pytest.raises(CalibError, match=r"\[C831\].*unpacks to more than 16,777,216 bytes"):
+        Card(tmp_path, {"name": "bomb", "parameters": "bomb.z"}).state()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 27
 
 
 @pytest.mark.parametrize("content", [None, b"", b"nonsense"])

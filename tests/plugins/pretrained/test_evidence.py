@@ -9,12 +9,12 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths, evidence_names
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
+from spacy_calib.registry import registered_maker
 from spacy_calib.types import Spans
 
 LABELS = ("GPE", "PERSON")

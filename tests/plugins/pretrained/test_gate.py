@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spacy_calib.calibration.conventions import Shrinkage
-from spacy_calib.calibration.registered import registered_maker
 from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import KEPT, Predictions
 from spacy_calib.plugins.pretrained.gate import GatedContext, RawLabels
+from spacy_calib.registry import registered_maker
 
 RAW, MOVED = np.array([0.5, 0.8, 0.9]), np.array([0.2, 0.5, 0.6])
 TAGS = np.array([0, 1, 0])

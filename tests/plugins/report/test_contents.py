@@ -101,24 +101,23 @@ def test_figures_are_those_of_the_table_and_their_intervals_hold_them():
         assert view["decomposition"][kind]["brier"] == pytest.approx(of["brier"][kind])
 
 
-def test_the_curves_count_every_pair_once():
+def test_the_pictures_count_every_pair_once():
     corpus = random_corpus(5, 500)
     view = view_of(corpus, judged_of(corpus), FACTS)
-    whole = view["curves"]["all"]["raw"]
-    assert sum(whole["pairs"]) == sum(whole["histogram"]) == view["table"]["pairs"] == 1000
-    for parts in (view["curves"]["groups"], view["curves"]["tags"]):
-        assert sum(sum(pair["calibrated"]["pairs"]) for pair in parts.values()) == 1000
-    assert sum(view["curves"]["top"]["raw"]["pairs"]) == 500  # a token has one likeliest tag
-    assert view["coverage"]["raw"][-1] == pytest.approx(view["accuracy"]["value"])
-    few = min(view["curves"]["tags"].values(), key=lambda pair: sum(pair["raw"]["pairs"]))["raw"]["pairs"]
-    assert len(few) <= max(1, sum(few) // 20)
+    pictures = view["pictures"]
+    (whole,), (top,), (coverage,) = pictures["reliability"], pictures["top"], pictures["coverage"]
+    assert sum(whole["raw"]["pairs"]) == sum(whole["raw"]["histogram"]) == view["table"]["pairs"] == 1000
+    assert sum(sum(panel["calibrated"]["pairs"]) for panel in pictures["groups"]) == 1000
+    assert sum(top["raw"]["pairs"]) == 500  # a token has one top tag
+    assert coverage["raw"][-1] == pytest.approx(view["accuracy"]["value"])
 
 
 def test_entities_have_one_label_each():
     corpus, judged = random_entities(300)
     view = view_of(corpus, judged, {**FACTS, "layer": "ner"})
-    assert view["curves"]["top"] is None
-    assert view["coverage"]["calibrated"][49] > view["coverage"]["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
+    assert "top" not in view["pictures"]
+    (coverage,) = view["pictures"]["coverage"]
+    assert coverage["calibrated"][49] > coverage["calibrated"][99] == pytest.approx(view["accuracy"]["value"])
 
 
 def test_the_context_is_the_sentence_character_for_character():

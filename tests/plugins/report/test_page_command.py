@@ -92,8 +92,8 @@ def test_tokens_and_entities_of_every_pipe(two_pipes, entity_test, tmp_path):
     contents = report(str(two_pipes), entity_test, tmp_path / "r.html")
     views = [(view["pipe"], view["unit"]) for view in contents["views"]]
     assert sorted(views) == [("calib", "tokens"), ("calib_ent", "entities"), ("calib_ent", "tokens")]
-    assert (tmp_path / "r.html").read_text(encoding="utf8").count('class="switch"') == 3
-    only = report(str(two_pipes), entity_test, attr="calib")
+    assert (tmp_path / "r.html").read_text(encoding="utf8").count('<a href="#name-') == 3
+    only = report(str(two_pipes), entity_test, component="calib")
     assert [view["attr"] for view in only["views"]] == ["calib"]
     entities = next(view for view in contents["views"] if view["unit"] == "entities")
     assert entities["event"] == "exact"
@@ -148,9 +148,7 @@ def test_an_old_page_stays_unless_a_new_one_may_and_can_be_written(calibrated, t
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--bins", "0"], "Option --bins must be at least 1, but 0 was given"),
-        (["--groups", "0"], "Option --groups must be at least 1, but 0 was given"),
-        (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
+        (["-C", "other"], "no component 'other'"),
         (
             ["--output", "page.txt"],
             "Option --output must be a file that ends in .json, .htm, .html, .png, .svg, .pdf, or a folder",
@@ -182,4 +180,4 @@ def test_a_disabled_component_does_not_stop_the_others(model, dev, test_file, tm
     contents = report(str(tmp_path / "two"), test_file)
     assert [view["pipe"] for view in contents["views"]] == ["calib"]
     assert "Not evaluated: pipe sent." in contents["skipped"][0]
-    refuses(calib("evaluate", tmp_path / "two", test_file, "--attr", "sent", "-o", tmp_path / "x.html"), "'senter' is disabled")
+    refuses(calib("evaluate", tmp_path / "two", test_file, "-C", "sent", "-o", tmp_path / "x.html"), "'senter' is disabled")

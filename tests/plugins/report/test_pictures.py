@@ -100,10 +100,7 @@ def test_entities_unless_tokens_are_asked_for(calibrated_ner, entity_test):
     ("arguments", "sentence"),
     [
         (("--kind", "pie"), "--kind must be one of reliability, top, groups, errors, coverage, all, but 'pie' was given"),
-        (("--unit", "words"), "Option --unit must be one of token, entity, document, but 'words' was given."),
-        (("--unit", "entity"), says("C065", component="tagger")),
         (("--tag", "NOPE"), says("C098", tag="NOPE")),
-        (("--bins", "100000"), says("C005", n_bins=100000)),
         (("-o", "one.png", "--kind", "all"), says("C097", path="one.png")),
     ],
 )

@@ -8,16 +8,30 @@ import types
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy import displacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 import spacy_calib
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.report.rendering import read_marks, read_words
+from spacy_calib.errors.visible import visible
+from spacy_calib.plugins.report.page import score
+from spacy_calib.plugins.report.rendering import (
+    COLORS,
+    NO_SCORE,
+    SCORE_EDGES,
+    Mark,
+    displacy_options,
+    read_spans,
+    read_words,
+    to_displacy,
+)
 from tests.doc.test_span_attributes import make_calib, put_spans
 from tests.docstrings import run_examples
 from tests.made import fitted_categorizer
-from tests.plugins.report.test_marked_text import Page
+from tests.plugins.report.markup import ATTACK, Page
 
 TEXT = "the red duck saw a light run ."
 
@@ -38,82 +52,112 @@ def ner_calib():
     return make_calib(spacy.blank("xx"), "ner")
 
 
+def labelled(token) -> str:
+    return f"{token.tag_} {score(token._.calib_score)}"
+
+
 def test_words_carry_what_the_attributes_say(doc):
-    words = read_words(doc, "calib").words
-    assert [(w.text, w.space, w.tag, w.score, w.raw) for w in words] == [
-        (t.text, t.whitespace_, t.tag_, t._.calib_score, t._.calib_raw) for t in doc
+    assert read_words(doc, "calib") == [Mark(t.i, t.i + 1, t.tag_, t._.calib_raw, t._.calib_score) for t in doc]
+    assert Page(spacy_calib.render(doc)).marks == [(t.text, labelled(t)) for t in doc]
+
+
+def test_the_colour_is_that_of_the_score(doc):
+    colors = [
+        mark["style"].split(";")[0].removeprefix("background: ")
+        for tag, mark in Page(spacy_calib.render(doc)).elements
+        if tag == "mark"
     ]
-    assert [dict(w.scores) for w in words] == [t._.calib_scores for t in doc]
+    assert len(set(colors)) > 1
+    assert colors == [COLORS[sum(token._.calib_score >= edge for edge in SCORE_EDGES)] for token in doc]
 
 
 def test_the_text_is_there_in_every_style(doc, ner_calib):
-    assert Page(spacy_calib.render(doc)).texts == [TEXT]
+    assert to_displacy(doc, [])["text"] == TEXT
     entities = entity_doc(ner_calib)
-    assert Page(spacy_calib.render(entities, style="ents")).texts == [entities.text]
-    assert Page(spacy_calib.render(entities)).texts == [entities.text]
+    assert [text for text, _ in Page(spacy_calib.render(entities, style="ents")).marks] == ["aa", "aa bb"]
+    assert [text for text, _ in Page(spacy_calib.render(entities)).marks] == entities.text.split()
 
 
 def test_a_span_shows_its_own_part(doc):
-    assert Page(spacy_calib.render(doc[1:4])).texts == ["red duck saw "]
-    words = read_words(doc[1:4], "calib").words
-    assert [word.score for word in words] == [token._.calib_score for token in doc[1:4]]
+    part = to_displacy(doc[1:4], read_words(doc, "calib"))
+    assert part["text"] == "red duck saw"
+    assert [part["text"][mark["start"] : mark["end"]] for mark in part["ents"]] == part["tokens"] == ["red", "duck", "saw"]
+    assert [(mark["start_token"], mark["end_token"]) for mark in part["spans"]] == [(0, 1), (1, 2), (2, 3)]
+    assert Page(spacy_calib.render(doc[1:4])).marks == [(token.text, labelled(token)) for token in doc[1:4]]
 
 
 def test_marks_carry_what_the_attributes_say(ner_calib):
     made = entity_doc(ner_calib)
-    passage = read_marks(made, "calib")
-    assert [(passage.text[m.start : m.end], m.label, m.score, m.raw, m.accept) for m in passage.marks] == [
-        (e.text, e.label_, e._.calib_score, e._.calib_raw, e._.calib_accept) for e in made.ents
-    ]
+    assert read_spans(made, "calib") == [Mark(e.start, e.end, e.label_, e._.calib_raw, e._.calib_score) for e in made.ents]
 
 
 def test_marks_of_a_span_are_those_that_lie_in_it(ner_calib):
     made = entity_doc(ner_calib)
-    passage = read_marks(made[1:4], "calib")
-    assert [(passage.text[m.start : m.end], m.label) for m in passage.marks] == [("aa bb", "B")]
-    assert read_marks(made[1:3], "calib").marks == []
+    marks = read_spans(made, "calib")
+    assert [label.split()[0] for label in labels_of(to_displacy(made[1:4], marks))] == ["B"]
+    assert to_displacy(made[1:3], marks)["ents"] == []
+
+
+def labels_of(text) -> list[str]:
+    return [mark["label"] for mark in text["ents"]]
 
 
 def test_an_entity_set_later_has_no_score(ner_calib):
     made = entity_doc(ner_calib)
     made.set_ents([Span(made, 4, 5, "A")], default="unmodified")
-    last = read_marks(made, "calib").marks[-1]
-    assert (last.start, last.score) == (made[4].idx, None)
-    assert "cb-none" in Page(spacy_calib.render(made, style="ents")).of_class("cb-e")[-1]["class"]
+    assert read_spans(made, "calib")[-1] == Mark(4, 5, "A")
+    assert Page(spacy_calib.render(made, style="ents")).marks[-1] == ("aa", "A no score")
 
 
 def test_overlapping_spans_of_a_categorizer():
     calib = make_calib(spacy.blank("xx"), "spans:sc")
     made = entity_doc(calib, spans=((0, 3, "A"), (2, 5, "B"), (1, 2, "A")))
-    page = Page(spacy_calib.render(made, style="ents"))
-    assert page.texts == [made.text]
-    assert len(page.of_class("cb-chip")) == 3
+    html = spacy_calib.render(made, style="ents")
+    assert '<div class="spans"' in html
+    shown = " ".join(Page(html).text.split())
+    for label in labels_of(to_displacy(made, read_spans(made, "calib"))):
+        assert label in shown
 
 
 def test_docs_from_a_docbin_and_joined_ones_need_no_pipeline(fitted):
     first, second = fitted(TEXT), fitted("this old cat eats .")
     [back] = DocBin(store_user_data=True, docs=[first]).get_docs(Vocab())
-    assert [w.score for w in read_words(back, "calib").words] == [w.score for w in read_words(first, "calib").words]
-    joined = read_words(Doc.from_docs([first, second]), "calib").words
-    alone = [*read_words(first, "calib").words, *read_words(second, "calib").words]
-    assert [(w.text, w.score) for w in joined] == [(w.text, w.score) for w in alone]
+    assert read_words(back, "calib") == read_words(first, "calib")
+    joined = read_words(Doc.from_docs([first, second]), "calib")
+    alone = [*read_words(first, "calib"), *read_words(second, "calib")]
+    assert [mark[2:] for mark in joined] == [mark[2:] for mark in alone]
 
 
 def test_several_docs(fitted):
     docs = list(fitted.pipe([TEXT, "a cat ."]))
-    assert Page(spacy_calib.render(docs)).texts == [TEXT, "a cat ."]
-    assert Page(spacy_calib.render(doc for doc in docs)).texts == [TEXT, "a cat ."]
-    assert Page(spacy_calib.render([])).texts == []
+    words = [*TEXT.split(), "a", "cat", "."]
+    assert [text for text, _ in Page(spacy_calib.render(docs)).marks] == words
+    assert [text for text, _ in Page(spacy_calib.render(doc for doc in docs)).marks] == words
+    assert spacy_calib.render([]) == ""
     for style in ("tokens", "ents"):
-        assert Page(spacy_calib.render(fitted(""), style=style)).texts == [""]
+        assert Page(spacy_calib.render(fitted(""), style=style)).marks == []
 
 
 def test_an_unscored_word_looks_different(doc):
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:3])
-    page = Page(spacy_calib.render(doc, options={"legend": False}))
-    assert len(page.of_class("cb-none")) == 1
-    assert page.texts == [TEXT]
+    marks = Page(spacy_calib.render(doc)).marks
+    assert [text for text, label in marks if label == NO_SCORE] == ["red duck"]
+
+
+@given(st.text(st.sampled_from("a<>&\"'{} \n\tשא1.\u0301😀\0\x1b\u202e"), max_size=12), st.text("<b>{}&\"' 😀", max_size=5))
+def test_any_text_and_label_stay_text(text, label):
+    doc = Doc(Vocab(), words=["a", text or "b"], spaces=[True, False])
+    doc.user_data["title"] = ATTACK
+    made = to_displacy(doc, [Mark(0, 1, label, 0.5, 0.0001), Mark(1, 2, ATTACK, 0.5, 0.9)])
+    assert len(made["text"]) == len(doc.text)
+    assert not set(made["text"]) & set("\0\x1b\u202e")
+    for style in ("ent", "span"):
+        html = displacy.render(made, style=style, manual=True, jupyter=False, options=displacy_options([made]))
+        page = Page(html)
+        assert {tag for tag, _ in page.elements} <= {"div", "mark", "span", "br", "h2"}
+        assert ATTACK in page.text
+        assert f"{visible(label)} <0.001".strip() in page.text
 
 
 def test_title_and_direction():
@@ -127,11 +171,11 @@ def test_title_and_direction():
     made.user_data["title"] = "A <b>"
     with pytest.warns(UserWarning, match="CW01"):
         made = calib(made)
-    page = Page(spacy_calib.render(made, page=True))
-    assert page.of_class("cb-text") == [{"class": "cb-text", "lang": "he", "dir": "rtl"}]
-    assert page.elements[0] == ("html", {"lang": "he", "dir": "rtl"})
-    assert "<h2>A &lt;b&gt;</h2>" in spacy_calib.render(made)
-    assert [w.score for w in read_words(made, "calib").words] == pytest.approx([0.7, 0.9])
+    html = spacy_calib.render(made, page=True)
+    assert Page(html).elements[0] == ("html", {"lang": "he"})
+    assert "direction: rtl" in html
+    assert ">A &lt;b&gt;</h2>" in html
+    assert [mark.calibrated for mark in read_words(made, "calib")] == pytest.approx([0.7, 0.9])
 
 
 def test_a_doc_without_scores_is_an_error(nlp):
@@ -142,17 +186,11 @@ def test_a_doc_without_scores_is_an_error(nlp):
 def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
     nlp = fitted_categorizer()
     doc = nlp("the band was good\nnew song")
-    passage = read_words(doc, "calib")
-    (mark,) = passage.marks
-    assert (passage.text, mark.start, mark.end) == (doc.text, 0, len(doc.text))
-    assert (mark.label, mark.raw, mark.score) == (max(doc.cats, key=doc.cats.get), doc._.calib_raw, doc._.calib_score)
-    assert {mark.label: mark.score, **{label: score for _, label, score in mark.alternatives}} == doc._.calib_cats
-    part = read_words(doc[1:3], "calib")
-    assert (part.text, part.marks) == ("band was", [])
-    html = spacy_calib.render(doc)
-    assert "Probability that the category is right" in html
-    assert f"{mark.label} <b>" in html
-    assert html.count('class="cb-name"') == len(doc._.calib_cats)
+    label = max(doc.cats, key=doc.cats.get)
+    assert read_words(doc, "calib") == [Mark(0, len(doc), label, doc._.calib_raw, doc._.calib_score)]
+    assert to_displacy(doc[1:3], read_words(doc, "calib"))["ents"] == []
+    [(text, shown)] = Page(spacy_calib.render(doc)).marks
+    assert (text, shown) == (doc.text, f"{label} {score(doc._.calib_score)}")
     with pytest.raises(CalibError, match=r"\[C096\].*are of documents \(cats\), not of entities"):
         spacy_calib.render(doc, style="ents")
 
@@ -163,12 +201,6 @@ def test_a_document_that_has_scores_as_a_whole_is_marked_as_a_whole():
         ({"attr": "other"}, "with the prefix 'other'"),
         ({"style": "ents"}, "prefix 'calib' are of tokens (tag)"),
         ({"style": "dep"}, "style must be 'tokens' or 'ents', but 'dep'"),
-        ({"options": {"colors": {}}}, "options must be a dict with doubtful, tags, alternatives, legend, but 'colors'"),
-        ({"options": {"doubtful": 2}}, "options['doubtful'] must be a number in [0, 1], but 2"),
-        ({"options": {"doubtful": True}}, "options['doubtful'] must be a number"),
-        ({"options": {"tags": "some"}}, "options['tags'] must be one of doubtful, all, none, but 'some'"),
-        ({"options": {"alternatives": -1}}, "options['alternatives'] must be a whole number"),
-        ({"options": {"legend": 1}}, "options['legend'] must be true or false"),
     ],
 )
 def test_wrong_settings(doc, keywords, sentence):
@@ -193,16 +225,4 @@ def test_in_a_notebook_it_is_displayed(doc, monkeypatch):
     display.display = shown.append
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     assert spacy_calib.render(doc, jupyter=True) is None
-    assert shown == [f'<div class="tex2jax_ignore">{spacy_calib.render(doc, jupyter=False)}</div>']
-
-
-def test_an_entity_shows_what_its_words_could_be_besides(ner_calib):
-    """A greedy recognizer weighs no other entities: the scores of the words are all that is known of alternatives."""
-    made = entity_doc(ner_calib)
-    for mark in read_marks(made, "calib").marks:
-        assert mark.alternatives
-        for word, label, score in mark.alternatives:
-            token = next(token for token in made if token.text == word and token.idx >= mark.start)
-            assert label != mark.label
-            assert token._.calib_scores["O" if label == "no entity" else label] == score
-        assert [score for *_, score in mark.alternatives] == sorted((score for *_, score in mark.alternatives), reverse=True)
+    assert shown == [f'<span class="tex2jax_ignore">{spacy_calib.render(doc, jupyter=False)}</span>']

@@ -12,7 +12,6 @@ import urllib.request
 import pytest
 import spacy
 
-from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.plugins.report.view_server import list_views
 from tests.cli.conftest import calib, refuses
 from tests.forked import alone
@@ -32,7 +31,7 @@ def interrupted(process, calibrated):
     assert address is not None, first + process.stdout.read()
     port = int(address[0].rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port)) as idle:  # as a browser opens one that it does not use yet
-        request = urllib.request.Request(f"{address[0]}/show?0", data=f"{SECRET} saw a duck".encode())
+        request = urllib.request.Request(address[0], data=f"text={SECRET}+saw+a+duck&view=0".encode())
         with urllib.request.urlopen(request, timeout=60) as answer:
             assert SECRET in answer.read().decode()
         idle.sendall(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
@@ -76,10 +75,3 @@ def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
         "ner: entities (calib_ent)",
         "ner: ner of each word (calib_ent)",
     ]
-
-
-def test_the_cut_off_that_a_pipe_accepts_from_goes_with_what_it_is_for(two_pipes):
-    nlp = spacy.load(two_pipes)
-    cutoffs = Cutoffs(0.8, 0.95, "all", {"all": 0.7})
-    nlp.get_pipe("calib_ent").spans.cutoffs = cutoffs
-    assert [way.cutoffs for way in list_views(nlp)] == [None, cutoffs, None]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.util import is_compatible_version
 
-from spacy_calib.calibration.cutoffs import Cutoffs
 from spacy_calib.doc.zones import _ZONE_VERSIONS
 from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
-from spacy_calib.pipe.record.fit_record import read_record
+from spacy_calib.plugins.report.page import score
 from spacy_calib.plugins.report.view_server import MAX_BYTES, MAX_CHARACTERS, Viewer
 from tests.conftest import revive
-from tests.plugins.report.test_marked_text import ATTACK, Page
+from tests.plugins.report.markup import ATTACK, Page
 
 TEXT = "the red duck saw a light run ."
 
@@ -31,10 +30,11 @@ class Untouched(io.BytesIO):
 
 
 def asked(
-    viewer: Viewer, path: str = "/show?0", text: str | bytes | None = TEXT, **more: Any
+    viewer: Viewer, path: str = "/", text: str | bytes | None = TEXT, view: object = 0, **more: Any
 ) -> tuple[int, dict[str, str], str]:
-    """(status, headers, body) of what the app answers; a POST where there is a text."""
-    body, seen = text.encode() if isinstance(text, str) else text or b"", []
+    """(status, headers, body) of what the app answers; a POST of the form if there is a text; bytes are sent as they are."""
+    body = text if isinstance(text, bytes) else b"" if text is None else urlencode({"text": text, "view": view}).encode()
+    seen: list[tuple[int, dict[str, str]]] = []
     place, _, query = path.partition("?")
     environ = {
         "REQUEST_METHOD": "GET" if text is None else "POST", "PATH_INFO": place, "QUERY_STRING": query, "SERVER_PORT": "8000",
@@ -44,18 +44,31 @@ def asked(
     return *seen[0], b"".join(parts).decode()
 
 
-def shown(viewer: Viewer, text: str | bytes = TEXT, way: int = 0) -> dict[str, Any]:
-    status, _, body = asked(viewer, f"/show?{way}", text)
+def shown(viewer: Viewer, text: str = TEXT, view: int = 0) -> str:
+    """The page with the text's scores."""
+    status, _, body = asked(viewer, text=text, view=view)
     assert status == 200, body
-    return json.loads(body)
+    return body
 
 
-def fault(answer: tuple[int, dict[str, str], str], status: int) -> str:
+def marks(page: str) -> list[list[tuple[str, str]]]:
+    """(text, label) of the marks by calibrated and by raw scores."""
+    return [Page(part).marks for part in re.findall(r"<section.*?</section>", page, flags=re.S)]
+
+
+def fault(answer: tuple[int, dict[str, str], str], status: int, kind: str = "text/plain") -> str:
     """The one sentence of a refusal."""
-    assert (answer[0], answer[1]["Content-Type"]) == (status, "application/json; charset=utf-8")
-    (sentence,) = json.loads(answer[2]).values()
-    assert "Traceback" not in sentence
+    assert (answer[0], answer[1]["Content-Type"]) == (status, f"{kind}; charset=utf-8")
+    assert "Traceback" not in answer[2]
+    if kind == "text/plain":
+        return answer[2]
+    (sentence,) = re.findall(r'<p class="fault" role="alert">(.*?)</p>', answer[2])
     return sentence
+
+
+def fault_of_text(answer: tuple[int, dict[str, str], str], status: int) -> str:
+    """That of a text, which the page shows."""
+    return fault(answer, status, "text/html")
 
 
 @pytest.fixture(scope="module")
@@ -64,64 +77,48 @@ def viewer(fitted_bytes) -> Viewer:
 
 
 def test_the_page_is_of_this_machine_alone(viewer):
-    for path, kind in (("/", "text/html"), ("/view.css", "text/css"), ("/view.js", "text/javascript")):
-        status, headers, body = asked(viewer, path, None)
+    for path, text, kind in (("/", None, "text/html"), ("/", TEXT, "text/html"), ("/view.css", None, "text/css")):
+        status, headers, body = asked(viewer, path, text)
         assert (status, headers["Content-Type"]) == (200, f"{kind}; charset=utf-8")
         assert headers["Content-Length"] == str(len(body.encode()))
-        assert not re.search(r"https?:|//[a-z]|@import|\{(ways|legend|pipeline)\}", body)
-        assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'; ")
-        assert "'unsafe-inline'" not in re.sub(r"style-src-attr [^;]*", "", headers["Content-Security-Policy"])
+        assert not re.search(r"https?:|//[a-z]|@import|<script|<style| on\w+=", body)
+        policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+        assert (policy["default-src"], policy["form-action"], policy["frame-ancestors"]) == ("'none'", "'self'", "'none'")
+        assert "script-src" not in policy
+        assert [name for name, sources in policy.items() if "unsafe" in sources] == ["style-src-attr"]
         assert headers["Cache-Control"] == "no-store"
-    page = asked(viewer, "/", None)[2]
-    assert '<option value="0">tagger: tag of each word</option>' in page
-    assert not re.search(r"<script(?! src)|<style| style=| on\w+=", page)
+    assert '<option value="0">tagger: tag of each word</option>' in asked(viewer, "/", None)[2]
 
 
 def test_the_page_shows_the_scores_of_the_attributes(viewer, fitted):
-    doc, found = fitted(TEXT), shown(viewer)
-    for kind, wanted in (("calibrated", "calib_score"), ("raw", "calib_raw")):
-        page = Page(found[kind])
-        assert page.texts == [TEXT]
-        scores = [round(float(getattr(token._, wanted)), 3) for token in doc]
-        assert [float(held["data-score"]) for held in page.of_class("cb-w")] == scores
-        n_right = sum(token._.calib_raw for token in doc)
-        assert found["summary"].endswith(f" of 8 words by calibrated scores, {n_right:.1f} by raw ones.")
-    first = Page(found["raw"]).of_class("cb-w")[0]["aria-label"]
-    best = max(doc._.calib.to_dense([doc[0].tag_], calibrated=False)[0])
-    assert first.startswith(f"the: {doc[0].tag_} {100 * best:.1f} %")
-    assert "after calibration" in found["raw"]
-    assert "before calibration" in found["calibrated"]
-
-
-@pytest.mark.parametrize(
-    ("cutoffs", "attribute"),
-    [
-        (None, ""),
-        (Cutoffs(0.8, 0.95, "all", {"all": 0.7512}), ' data-cutoff="75.12"'),
-        (Cutoffs(0.8, 0.95, "all", {"all": None}), ""),
-        (Cutoffs(0.8, 0.95, "label", {"PER": 0.75, "ORG": 0.9}), ""),  # no one number stands for two
-    ],
-)
-def test_a_view_has_the_cut_off_of_its_pipe_if_there_is_one_for_all_labels(viewer, cutoffs, attribute):
-    view = viewer.views[0]._replace(name="a < b", cutoffs=cutoffs)
-    assert view.option(3) == f'<option value="3"{attribute}>a &lt; b</option>'
+    doc, page = fitted(TEXT), shown(viewer)
+    assert marks(page) == [
+        [(token.text, f"{token.tag_} {score(getattr(token._, name))}") for token in doc]
+        for name in ("calib_score", "calib_raw")
+    ]
+    calibrated, raw = (sum(getattr(token._, name) for token in doc) for name in ("calib_score", "calib_raw"))
+    told = f"Expected to be right: {calibrated:.1f} of 8 words by calibrated scores, {raw:.1f} by raw ones."
+    assert told in page
+    assert f">\n{TEXT}</textarea>" in page
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "<script>alert(1)</script>", "</textarea></div>" + ATTACK, "שלום עולם abc !", "a\r\n\tb", "{ways} {legend}", "\0\x1b[31m",
-        "é😀\u0301",
+        "<script>alert(1)</script>", "</textarea></div>" + ATTACK, "שלום עולם abc !", "a\r\n\tb", "{{ 1 }} {views}", "\0\x1b[31m",
+        "é😀\u0301", "\u202ea b",
     ],
 )  # fmt: skip
 def test_a_text_stays_text(viewer, text):
-    for kind in ("calibrated", "raw"):
-        page = Page(shown(viewer, text)[kind])
-        assert {name for name, _ in page.elements} <= {"div", "span"}
-        assert page.texts == [text.replace("\0", r"\x00").replace("\x1b", r"\x1b")]
+    page = shown(viewer, text)
+    allowed = {name for name, _ in Page(asked(viewer, "/", None)[2]).elements} | {"div", "mark", "span", "br", "section", "h2"}
+    assert {name for name, _ in Page(page).elements} <= allowed
+    words = [word for word in re.sub("[\0\x1b\u202e]", "\ufffd", text).split() if word]
+    for found in marks(page):
+        assert "".join(word for word, _ in found) == "".join(words)
 
 
-@pytest.mark.parametrize("path", ["/", "/x", "/show?0"])
+@pytest.mark.parametrize("path", ["/", "/x", "/view.css"])
 def test_a_head_is_answered_as_get_is_without_a_body(viewer, path):
     (status, headers, body), (own, own_headers, nothing) = (
         asked(viewer, path, None, REQUEST_METHOD=how) for how in ("GET", "HEAD")
@@ -131,25 +128,30 @@ def test_a_head_is_answered_as_get_is_without_a_body(viewer, path):
 
 
 def test_what_is_no_text_is_one_sentence(viewer):
-    half = "\ud800".encode("utf-8", "surrogatepass")
-    assert fault(asked(viewer, text=half), 400).startswith("The request has no text in UTF-8")
+    for body in (b"text=%ED%A0%80", b"text=%FF", "text=é".encode(), b"a=1&b=2&c=3"):
+        assert fault_of_text(asked(viewer, text=body), 400).startswith("The request has no text in UTF-8")
     for text in ("", " \n\t "):
-        assert fault(asked(viewer, text=text), 400) == "There is no text; type or paste one."
-    for length in ("", "-1", "1e3", "x", "\u0663"):
-        fault(asked(viewer, CONTENT_LENGTH=length), 400)
-    fault(asked(viewer, CONTENT_LENGTH=str(len(TEXT) + 1)), 400)  # it ends too early
+        assert fault_of_text(asked(viewer, text=text), 400) == "There is no text; type or paste one."
+    assert fault_of_text(asked(viewer, text=b""), 400) == "There is no text; type or paste one."
+    for length in ("", "-1", "1e3", "x", "\u0663", "1000"):
+        fault_of_text(asked(viewer, CONTENT_LENGTH=length), 400)
+
+
+def test_a_view_that_there_is_not_is_the_first(viewer):
+    for view in ("7", "-1", "x", ""):
+        assert marks(asked(viewer, view=view)[2]) == marks(shown(viewer))
 
 
 def test_a_text_has_at_most_so_many_characters(viewer):
-    assert "too long (100,000 characters)" in fault(asked(viewer, text="x" * 100_000), 413)
-    fault(asked(viewer, text="x" * (MAX_CHARACTERS + 1)), 413)
-    assert Page(shown(viewer, "x" * MAX_CHARACTERS)["raw"]).texts == ["x" * MAX_CHARACTERS]
+    assert "too long (100,000 characters)" in fault_of_text(asked(viewer, text="x" * 100_000), 413)
+    fault_of_text(asked(viewer, text="x" * (MAX_CHARACTERS + 1)), 413)
+    assert [word for word, _ in marks(shown(viewer, "x" * MAX_CHARACTERS))[0]] == ["x" * MAX_CHARACTERS]
     for length in (MAX_BYTES + 1, 10**30):
         more = {"CONTENT_LENGTH": str(length), "wsgi.input": Untouched()}
-        assert "bytes" in fault(asked(viewer, **more), 413)
+        assert "bytes" in fault_of_text(asked(viewer, **more), 413)
 
 
-@pytest.mark.parametrize("path", ["/x", "/show", "/show?1", "/show?-1", "/show?0&x", "/../view.js", "/view.html", "//"])
+@pytest.mark.parametrize("path", ["/x", "/show", "/?1", "/../view.css", "/view.html.j2", "//"])
 def test_other_addresses_are_not_found(viewer, path):
     assert fault(asked(viewer, path), 404).startswith("There is no page for POST /")
     assert fault(asked(viewer, path, None), 404).startswith("There is no page for GET /")
@@ -157,8 +159,8 @@ def test_other_addresses_are_not_found(viewer, path):
 
 def test_only_the_page_itself_may_ask(viewer):
     for host in ("evil.example", "127.0.0.1", "127.0.0.1:8001", "127.0.0.1:8000.evil.example", "localhost.:8000", ""):
-        for path, text in (("/", None), ("/show?0", TEXT)):
-            assert fault(asked(viewer, path, text, HTTP_HOST=host), 403).startswith(
+        for text in (None, TEXT):
+            assert fault(asked(viewer, text=text, HTTP_HOST=host), 403).startswith(
                 "This page is served at http://127.0.0.1:8000 only"
             )
     for origin in ("http://evil.example", "null", "http://127.0.0.1:8001", "https://127.0.0.1:8000"):
@@ -197,20 +199,17 @@ def test_a_component_that_fails_is_one_sentence_and_the_next_text_is_read(fitted
 
     fitted.add_pipe("fails_on_ducks")
     viewer = Viewer(fitted)
-    assert fault(asked(viewer), 400).startswith("The pipeline fails on this text (no ducks)")
-    assert Page(shown(viewer, "a cat .")["raw"]).texts == ["a cat ."]
+    assert fault_of_text(asked(viewer), 400).startswith("The pipeline fails on this text (no ducks)")
+    assert [word for word, _ in marks(shown(viewer, "a cat ."))[0]] == ["a", "cat", "."]
 
 
-def test_whether_the_text_is_unlike_those_of_the_fit(fitted):
+def test_a_single_text_is_compared_with_none_of_the_fit_and_other_weights_are_named(fitted):
     viewer = Viewer(fitted)
-    usual = read_record(fitted.get_pipe("calib")).profile.mean_length
-    assert usual > 1
-    assert shown(viewer, "! " * 300)["verdict"] == "unlike"
-    assert shown(viewer, "!")["verdict"] == "unclear"  # shorter than any document of the fit
-    told = shown(viewer)
+    told = viewer.show("! " * 300, viewer.views[0])
     assert told["verdict"] == "unclear"
-    assert told["drift"].startswith("This text is too short to tell")
+    assert told["drift"].startswith("A single text cannot be compared")
     layer = fitted.get_pipe("tagger").model.get_ref("output_layer")
     layer.set_param("b", layer.get_param("b") + 1)
     with pytest.warns(UserWarning, match="CW04"):
-        assert shown(viewer)["drift"] == OTHER_WEIGHTS_SENTENCE
+        page = shown(viewer)
+    assert f'<p id="drift" class="unlike">{OTHER_WEIGHTS_SENTENCE}</p>' in page

@@ -12,7 +12,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-from tests.cli.conftest import annotated, calib, docs_in, json_of, ok
+from tests.cli.conftest import annotated, calib, docs_in, json_of, ok, refuses
 from tests.conftest import made_up_sentences
 
 
@@ -70,7 +70,7 @@ def test_documents_to_adapt_to_are_one_of_each_part(calibrated, pool, tmp_path):
     assert {row["text"] for row in more["ranked"]} == {row["text"] for row in every["ranked"]} - first
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "spacy", "json"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "json"])
 def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix):
     path = tmp_path / f"batch.{suffix}"
     first = select(calibrated, pool, "--n", 6, "--output", path)
@@ -78,22 +78,47 @@ def test_a_batch_is_left_out_of_the_next_one(calibrated, pool, tmp_path, suffix)
         assert json.loads(path.read_text(encoding="utf8")) == first
         return
     second = select(calibrated, pool, "--n", 6, "--exclude", path)
-    assert second["labelled"] >= 6
+    assert second["excluded"] >= 6
     assert not {row["text"] for row in first["ranked"]} & {row["text"] for row in second["ranked"]}
     both = select(calibrated, pool, "--n", 12)
     assert [row["text"] for row in both["ranked"]] == [row["text"] for row in first["ranked"] + second["ranked"]]
 
 
-def test_docs_to_correct(calibrated, pool, tmp_path):
+def test_whole_docs_to_correct(calibrated, pool, tmp_path):
     path = tmp_path / "batch.spacy"
-    rows = select(calibrated, pool, "--n", 6, "--output", path)["ranked"]
+    rows = select(calibrated, pool, "--to-adapt", "--n", 6, "--output", path)["ranked"]
     predicted = annotated(calibrated, pool)
     for doc, row in zip(docs_in(path), rows, strict=True):
-        source = predicted[row["doc"]][row["start"] : row["end"]]
+        source = predicted[row["doc"]]
         assert [token.tag_ for token in doc] == [token.tag_ for token in source]
         assert [token.text for token in doc] == [token.text for token in source]
         assert [t._.calib_score for t in doc] == pytest.approx([t._.calib_score for t in source], abs=1e-6)
         assert doc.user_data["id"] == row["doc"]
+
+
+@pytest.mark.parametrize("unit", ["token", "sentence"])
+def test_parts_of_docs_are_no_docs(calibrated, pool, tmp_path, unit):
+    path = tmp_path / "batch.spacy"
+    sentence = f"Option --output must be a file that ends in .jsonl for the unit {unit} (.spacy holds whole documents)"
+    refuses(calib("rank", calibrated, pool, "--unit", unit, "--output", path), sentence)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "prodigy", "label-studio", "doccano", "argilla"])
+def test_no_queue_holds_the_rest_of_a_doc(calibrated, tmp_path, form):
+    """Neither the other sentence, nor the user data of the Doc, nor what the pipeline wrote there."""
+    words = ["the", "Zquxville", "dog", "saw", "Qwertson", ".", "this", "old", "Wexduck", "eats", "Plomhere", "."]
+    starts = [True, *[False] * 5, True, *[False] * 5]
+    doc = Doc(spacy.blank("xx").vocab, words=words, sent_starts=starts, user_data={"note": "Vexnote", "origin": ["Vexplace"]})
+    DocBin(docs=[doc], store_user_data=True).to_disk(tmp_path / "pool.spacy")
+    ok(calib("rank", calibrated, tmp_path / "pool.spacy", "--unit", "sentence", "--repeats", "--format", form,
+             "--output", tmp_path / ("queue.csv" if form == "csv" else "queue.json"), "--n", 1))  # fmt: skip
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("queue."))
+    halves = [[word.encode() for word in half if word.istitle()] for half in (words[:6], words[6:])]
+    held = [[word in written for word in half] for half in halves]
+    assert sorted(map(all, held)) == [False, True]
+    assert not any(held[0 if all(held[1]) else 1])
+    assert not [word for word in (b"Vexnote", b"Vexplace", b"user_data", b'"._."') if word in written]
 
 
 def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_path):
@@ -103,12 +128,12 @@ def test_sentences_of_labelled_texts_are_labelled(calibrated, model, pool, tmp_p
     (tmp_path / "labelled.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts[5:]))
     left = select(calibrated, tmp_path / "pool.txt", "--exclude", tmp_path / "labelled.jsonl", "--n", 100)
     assert {row["doc"] for row in left["ranked"]} <= set(range(5))
-    assert left["excluded"] == left["pool"]["units"] - sum(row["doc"] < 5 for row in left["ranked"]) > 0
+    assert left["excluded"] == left["units"] - left["too_short"] - left["repeats"] - len(left["ranked"]) > 0
 
 
-def test_a_batch_of_docs_says_where_its_sentences_came_from(calibrated, tmp_path):
+def test_a_batch_of_docs_says_where_it_came_from(calibrated, tmp_path):
     (tmp_path / "pool.jsonl").write_text('{"text": ""}\n{"text": "the dog runs .", "id": 5}\n')
-    select(calibrated, tmp_path / "pool.jsonl", "--output", tmp_path / "batch.spacy")
+    select(calibrated, tmp_path / "pool.jsonl", "--to-adapt", "--output", tmp_path / "batch.spacy")
     (doc,) = docs_in(tmp_path / "batch.spacy")
     assert doc.user_data["calib_origin"] == {"line": 2, "id": 5}
 
@@ -117,5 +142,5 @@ def test_a_batch_of_docs_says_where_its_sentences_came_from(calibrated, tmp_path
 def test_data_whose_name_is_not_utf8_goes_into_a_docbin(calibrated, test_file, tmp_path):
     data = tmp_path / os.fsdecode(b"caf\xe9.spacy")
     shutil.copy(test_file, data)
-    select(calibrated, data, "--n", 3, "--output", tmp_path / "batch.spacy")
+    select(calibrated, data, "--to-adapt", "--n", 3, "--output", tmp_path / "batch.spacy")
     assert len(DocBin().from_disk(tmp_path / "batch.spacy")) == 3

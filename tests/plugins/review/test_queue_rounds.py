@@ -123,7 +123,6 @@ def test_every_command_reads_answers_as_the_full_gold(round_trip, tmp_path):
         "fit": lambda data: ("fit", model, data, tmp_path / "fitted", *fit_options),
         "adapt": lambda data: ("adapt", model, data, tmp_path / "adapted", "--force"),
         "threshold": lambda data: ("threshold", model, data, "--precision", "0.3"),
-        "expect": lambda data: ("expect", model, test, "--gold", data),
     }
     for name, command in commands.items():
         ok(calib(*command(answers)))
@@ -177,7 +176,6 @@ def test_answers_to_doubtful_ones_are_refused(tool, round_trip, tmp_path):
         ("adapt", "MODEL", "ANSWERS", "OUT"),
         ("evaluate", "MODEL", "ANSWERS"),
         ("threshold", "MODEL", "ANSWERS", "--precision", "0.5"),
-        ("expect", "MODEL", "GOLD", "--gold", "ANSWERS"),
         ("audit", "MODEL", "ANSWERS"),
     ],
     ids=str,
@@ -187,7 +185,7 @@ def test_every_command_that_reads_gold_refuses_doubtful_texts(
 ):
     model, gold = (calibrated_ner, entity_test) if command[0] == "threshold" else (calibrated, test_file)
     batch = tmp_path / "batch.spacy"
-    ok(calib("rank", model, gold, "--unit", "sentence", "-n", 5, "--output", batch))
+    ok(calib("rank", model, gold, "--unit", "document", "-n", 5, "--output", batch))
     paths = {"MODEL": model, "ANSWERS": batch, "GOLD": gold, "OUT": tmp_path / "out"}
     refuses(calib(*(paths.get(word, word) for word in command)), "5 of the 5 texts in")
     assert not (tmp_path / "out").exists()

@@ -13,7 +13,6 @@ from spacy.tokens import DocBin
 
 from spacy_calib.plugins.review.rank_command import rank
 from tests.cli.conftest import calib, json_of, ok, refuses
-from tests.sentences import says
 
 
 def run(*arguments):
@@ -73,10 +72,6 @@ def test_texts_without_gold_have_an_expectation_and_no_comparison(calibrated, tm
     assert len(result["expected"]) == len(result["shares"])
     words = [record["focus"] for record in result["ranked"]]
     assert sorted(words) == sorted(["the", "dog", "runs", "the", "old", "cat", "sees", "a", "bird"])
-    queue = ["--output", tmp_path / "q.jsonl", "--plot", tmp_path / "x.png"]
-    refuses(calib("rank", calibrated, tmp_path / "texts.txt", *queue), "No token in the data has gold")
-    # The queue, which needs no gold, is there all the same.
-    assert len((tmp_path / "q.jsonl").read_text().splitlines()) == 9
     table = run(calibrated, tmp_path / "texts.txt").text
     assert "Token Label In" in table
     assert "Right" not in table
@@ -96,15 +91,6 @@ def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, 
     assert not path.exists()
 
 
-def test_queue_and_curve_are_two_files(calibrated, test_file, tmp_path):
-    given = ["--format", "jsonl", "--output", tmp_path / "x.svg", "--plot", tmp_path / "x.svg"]
-    refuses(calib("rank", calibrated, test_file, *given), says("C102", first="--output", second="--plot"))
-    given = ["--format", "label-studio", "--output", tmp_path / "x.json", "--plot", tmp_path / "there.svg"]
-    (tmp_path / "there.svg").write_text("years of work")
-    refuses(calib("rank", calibrated, test_file, *given), "there.svg exists already")
-    assert [file.name for file in tmp_path.iterdir()] == ["there.svg"]
-
-
 def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     run(calibrated, test_file, "--output", tmp_path / "q.csv", "--order", "entropy", "--top", 4, "--silent")
     with (tmp_path / "q.csv").open(newline="") as file:
@@ -116,19 +102,12 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     assert not (tmp_path / "q.txt").exists()
 
 
-def test_the_curve_is_drawn(calibrated, test_file, tmp_path):
-    run(calibrated, test_file, "--plot", tmp_path / "found.svg", "--silent")
-    assert "<svg" in (tmp_path / "found.svg").read_text()
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
         (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
-        (["--top", 0], "Option --top must be at least 1"),
-        (["--plot", "found.pdf"], "Option --plot must be a file that ends in .png or .svg, but found.pdf was given"),
-        (["--attr", "other"], "no fitted calib pipe with the prefix 'other'"),
+        (["-C", "other"], "no fitted calib pipe for the component or prefix 'other'"),
     ],
 )
 def test_bad_options(calibrated, test_file, options, sentence):
@@ -219,16 +198,16 @@ def test_repeats_and_short_sentences_are_left_out_of_the_queue(calibrated, tmp_p
         run(calibrated, tmp_path / "texts.txt", "--silent", "--force", "-o", tmp_path / "queue.json", *options)
         return json.loads((tmp_path / "queue.json").read_text())
 
-    every = queue("--unit", "sentence", "--repeats", "--min-words", 0)
-    assert (every["too_short"], every["repeats"]) == (0, 0)
+    every = queue("--unit", "sentence", "--repeats")
+    assert every["repeats"] == 0
     long_ones = {record["text"] for record in every["ranked"] if len(record["text"].replace(" .", "").split()) >= 3}
     sentences = queue("--unit", "sentence")
     assert sorted(record["text"] for record in sentences["ranked"]) == sorted(long_ones)
     n_left_out = sentences["too_short"] + sentences["repeats"]
-    assert len(sentences["ranked"]) + n_left_out == sentences["units"] == len(every["ranked"])
+    assert len(sentences["ranked"]) + n_left_out == sentences["units"] == len(every["ranked"]) + every["too_short"]
     assert sentences["too_short"] > 0 < sentences["repeats"]
     tokens = queue()
     assert (len(tokens["ranked"]), tokens["repeats"]) == (tokens["units"] - 6, 6)
     text = run(calibrated, tmp_path / "texts.txt", "--unit", "sentence").text
-    assert f"Left out: {sentences['too_short']} shorter than --min-words" in text
+    assert f"Left out: {sentences['too_short']} of fewer than 3 words" in text
     assert f"Left out: {sentences['repeats']} repeats (--repeats keeps them)" in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,7 @@ from typing import Any
 import pytest
 import spacy
 
-from spacy_calib import CalibError
-from spacy_calib.plugins.spark.score_rows import score_rows
+from spacy_calib.plugins.spark import score_rows
 from tests.conftest import made_up_sentences, revive
 from tests.forked import ROOT, alone
 
@@ -21,10 +22,10 @@ TEXTS = [" ".join(word for word, _ in sentence) for sentence in made_up_sentence
 # that has a partition takes longer than reading it again.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 QUICK = {
-    "spark_driver_extraJavaOptions": _JVM, "spark_executor_extraJavaOptions": _JVM, "spark_sql_shuffle_partitions": 2,
-    "spark_sql_adaptive_enabled": "false", "spark_sql_codegen_wholeStage": "false", "spark_locality_wait": 0,
-    "spark_shuffle_io_retryWait": "100ms", "spark_log_level": "OFF", "spark_ui_showConsoleProgress": "false",
-    "spark_python_daemon_module": "tests.plugins.spark.daemon", "spark_executorEnv_PYTHONPATH": alone(ROOT)["PYTHONPATH"],
+    "spark.driver.extraJavaOptions": _JVM, "spark.executor.extraJavaOptions": _JVM, "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false", "spark.locality.wait": "0",
+    "spark.shuffle.io.retryWait": "100ms", "spark.log.level": "OFF", "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false", "spark.executorEnv.PYTHONPATH": alone(ROOT)["PYTHONPATH"],
 }  # fmt: skip
 
 
@@ -32,19 +33,20 @@ QUICK = {
 def session(request) -> Iterator[Any]:
     """Two threads of one Java, unless a file asks for others as MASTER. It ends with the file, and gives back Ctrl-C, which Spark takes for its own."""
     pyspark = pytest.importorskip("pyspark", reason="the extra `spark` is not installed")
-    from spacy_calib.plugins.spark import local_session
-    from spacy_calib.plugins.spark.session import check_java
+    from pyspark.sql import SparkSession
 
-    try:
-        check_java()
-    except CalibError as error:
-        pytest.skip(str(error))
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java 17")
     on_interrupt = signal.getsignal(signal.SIGINT)
-    session = local_session(getattr(request.module, "MASTER", "local[2]"), **QUICK)
-    signal.signal(signal.SIGINT, on_interrupt)
-    application = session.sparkContext.applicationId
-    yield session
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master(getattr(request.module, "MASTER", "local[2]")).config(map=QUICK)
+        session = builder.getOrCreate()
+        signal.signal(signal.SIGINT, on_interrupt)
+        application = session.sparkContext.applicationId
+        yield session
+        session.stop()
     # What the executors of a local cluster print lands beside Spark.
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
 
@@ -59,35 +61,24 @@ def calibrated(fitted_bytes, tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def frame(session) -> Any:
-    """Texts in four partitions, each with a number and a weight; one is null, one is empty."""
-    texts = [*TEXTS, None, ""]
-    rows = [(number, number / 2, text) for number, text in enumerate(texts)]
-    return session.createDataFrame(rows, "number long, weight double, text string").repartition(4).cache()
+    """Texts in four partitions, each with a number; one is null, one is empty."""
+    rows = list(enumerate([*TEXTS, None, ""]))
+    return session.createDataFrame(rows, "number long, text string").repartition(4).cache()
 
 
-def score(*args, **kwargs):
-    from spacy_calib.plugins.spark import score
-
-    return score(*args, **kwargs)
-
-
-def by_text(rows: list[Any], *without: str) -> dict[str, list[dict[str, Any]]]:
+def by_text(rows: list[Any]) -> dict[str, list[dict[str, Any]]]:
     """Id -> its rows, in the order of the text."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in sorted((row.asDict(recursive=True) for row in rows), key=lambda row: row["start"] or 0):
-        found.setdefault(row["id"], []).append({key: value for key, value in row.items() if key not in without})
+    for row in sorted((row.asDict(recursive=True) for row in rows), key=lambda row: row["start"]):
+        found.setdefault(row["id"], []).append(row)
     return found
 
 
 def expected(model: str, unit: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the texts from one process; the empty text is the last."""
-    nlp = spacy.load(model)
-    texts = [*TEXTS, None, ""]
-    numbers = [number for number, text in enumerate(texts) if text is not None]
-    columns = score_rows(nlp.pipe(texts[number] for number in numbers), "calib", unit, ids=numbers)
+    """The rows of the texts from one process; the empty text is the last, and the null before it has none."""
+    columns = score_rows(spacy.load(model).pipe([*TEXTS, ""]), "calib", unit, ids=[*range(len(TEXTS)), len(TEXTS) + 1])
     found: dict[str, list[dict[str, Any]]] = {}
     for values in zip(*columns.values(), strict=True):
         row = dict(zip(columns, values, strict=True))
-        del row["doc"]
         found.setdefault(row["id"], []).append(row)
     return found

@@ -7,7 +7,6 @@ from spacy.training import Example
 
 import spacy_calib  # noqa: F401
 from spacy_calib.errors import CalibError
-from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.plugins.spark.score_rows import COLUMNS, UNITS, score_rows, score_schema
 from tests.cli.conftest import bare_docs, entity_docs, revive_recognizer
 from tests.conftest import examples_for, revive, run_upstream
@@ -26,12 +25,14 @@ def rows(columns):
 def test_tokens_are_what_the_attributes_say(docs):
     held = rows(score_rows(docs, "calib", "token"))
     tokens = [token for doc in docs for token in doc]
-    assert [(row["doc"], row["start"], row["end"], row["text"], row["label"]) for row in held] == [
-        (number, token.idx, token.idx + len(token), token.text, token.tag_) for number, doc in enumerate(docs) for token in doc
+    assert [(row["id"], row["start"], row["end"], row["text"], row["label"]) for row in held] == [
+        (str(number), token.idx, token.idx + len(token), token.text, token.tag_)
+        for number, doc in enumerate(docs)
+        for token in doc
     ]
     assert [(row["score"], row["raw"]) for row in held] == [(token._.calib_score, token._.calib_raw) for token in tokens]
     assert {row["attr"] for row in held} == {"calib"}
-    assert all(row["id"] is row["flag"] is None for row in held)
+    assert all(row["flag"] is None for row in held)
 
 
 def test_a_token_whose_label_has_no_score_and_a_merged_one_have_null(docs):
@@ -47,12 +48,9 @@ def test_a_token_whose_label_has_no_score_and_a_merged_one_have_null(docs):
     assert [row["score"] for row in held] == [token._.calib_score for token in tokens]
 
 
-def test_ids_and_numbers_are_given_or_those_that_the_reader_left(docs):
-    docs[1].user_data[ORIGIN] = {"id": 7}
-    held = score_rows(docs[:2], "calib", "document", first=40)
-    assert held["doc"] == [40, 41]
-    assert held["id"] == [None, "7"]
-    assert score_rows(docs[:2], "calib", "document", ids=["a", None])["id"] == ["a", None]
+def test_ids_are_given_or_numbers(docs):
+    assert score_rows(docs[:2], "calib", "document")["id"] == ["0", "1"]
+    assert score_rows(docs[:3], "calib", "document", ids=["a", None, 7])["id"] == ["a", None, "7"]
 
 
 def test_several_pipes_have_a_row_each(docs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,8 +56,7 @@ class QueuePlan:
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document. words (NDArray[int32]): Number of
-    words. scores (Floats): Priority. ties (NDArray): Order of units with equal priorities, the smallest first. keys (Digests):
+    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (NDArray): Order of units with equal priorities, the smallest first. keys (Digests):
     From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED or SHORT.
     """
 
@@ -101,9 +100,8 @@ class Queue:
 
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
     Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
-    first to last. left_out (dict): Number of units left out, "accepted", "too_short" and "repeats", and of "labelled" ones.
-    has_candidates (bool): Whether any unit could be chosen with a large budget.
-    sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
+    first to last. left_out (dict): Number of units left out: "accepted", "too_short", "excluded", "repeats". sampling (str): How
+    the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
@@ -112,28 +110,25 @@ class Queue:
     scores: Floats
     order: Ints
     left_out: dict[str, int]
-    has_candidates: bool
     sampling: str = BY_DOUBT
 
 
-class Selection(NamedTuple):
-    """The units chosen from a pool: order, left_out and has_candidates as in Queue."""
+def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> tuple[Ints, dict[str, int]]:
+    """Choose units of the pool by a plan. excluded (Digests): Keys to leave out, from `labelled_keys`.
 
-    order: Ints
-    left_out: dict[str, int]
-    has_candidates: bool
-
-
-def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike = ()) -> Selection:
-    """Choose units of the pool by a plan. labelled_unit_keys (Digests): Keys to leave out, from `labelled_keys`."""
+    RETURNS (tuple): Indices of the chosen units, first to last; the number of units left out for each reason, each counted once.
+    """
     order = pool.sort()
     order = order[pool.left_out[order] == IN]
-    candidates = order if plan.repeats else _drop_repeats(order, pool.keys, labelled_unit_keys)
+    others = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
+    candidates = others
+    if not plan.repeats:
+        candidates = others[np.sort(np.unique(pool.keys[others], return_index=True)[1])]
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
         "too_short": int((pool.left_out == SHORT).sum()),
-        "repeats": len(order) - len(candidates),
-        "labelled": int(np.isin(pool.keys, labelled_unit_keys).sum()) if np.size(labelled_unit_keys) else 0,
+        "excluded": len(order) - len(others),
+        "repeats": len(others) - len(candidates),
     }
     if plan.per_doc is not None:
         docs = pool.documents[candidates]
@@ -147,21 +142,15 @@ def select_units(pool: UnitPool, plan: QueuePlan, labelled_unit_keys: ArrayLike 
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
         units = candidates if plan.n is None else candidates[: max(0, plan.n)]
-    return Selection(units, left_out, len(candidates) > 0)
+    return units, left_out
 
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     """Make the queue of a corpus."""
     units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order)
     pool = UnitPool.from_corpus(corpus, units, values, plan)
-    labelled = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
-    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, labelled), plan.sampling)
-
-
-def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> Ints:
-    """Return the units whose text is neither labelled nor that of an earlier unit. keys (Digests): By index of the unit."""
-    order = order[~np.isin(keys[order], np.asarray(labelled_unit_keys, dtype=np.uint64))]
-    return order[np.sort(np.unique(keys[order], return_index=True)[1])]
+    excluded = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
+    return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, excluded), plan.sampling)
 
 
 # A random sample of documents
@@ -169,9 +158,6 @@ def _drop_repeats(order: Ints, keys: Digests, labelled_unit_keys: ArrayLike) -> 
 
 def sample_documents(doubt: Floats, words: ArrayLike, n: int, seed: int = 0) -> Ints:
     """Sample documents to label, stratified by doubt, without the shortest ones, which would be most of a small sample.
-
-    In scripts/study_select_adapt.py the interval from five such documents is a quarter narrower than from five of all
-    documents; from the five most doubtful ones it is more than twice as wide.
 
     doubt (Floats): Expected share of wrong labels of each document, shape (m,). words (Ints): Number of words, shape (m,). n
         (int): Size of the sample. seed (int): Of the sample. RETURNS (Ints): min(n, m) indices, in random order; short

@@ -7,19 +7,16 @@ task format"; doccano, sequence labeling and text classification examples of its
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from ....about import __version__
-from ....errors.visible import csv_lines, unguard_cell, visible
+from ....errors.visible import csv_lines, visible
 from ....gold.tool_exports import QUEUE_MARK
 from ....pairs.documents import DOCUMENT
-from ..messages import calib_error
 from .tasks import Task
 
 _DIGITS = 6
@@ -172,13 +169,13 @@ def _array_writer(record: Callable[[Task], dict[str, Any]]) -> Writer:
     return write
 
 
-def to_csv(tasks: Iterable[Task], raw: bool = False) -> Iterator[str]:
-    """Yield the lines of a CSV table with a row for each task. raw (bool): Leave out the guards against formulas."""
+def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the lines of a CSV table with a row for each task."""
     tasks = iter(tasks)
     first = next(tasks, None)
     columns = _COLUMNS if first is None or first.audit_fields is None else (*_COLUMNS, *_AUDIT_COLUMNS)
     rows = (_csv_row(task, columns) for task in chain([] if first is None else [first], tasks))
-    yield from csv_lines(columns, rows, raw=raw)
+    yield from csv_lines(columns, rows)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
@@ -195,19 +192,6 @@ def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
 
 def _cell(value: Any) -> object:
     return round(value, _DIGITS) if isinstance(value, float) else "" if value is None else value
-
-
-def csv_texts(path: Path) -> Iterator[str]:
-    """Yield the column "text" of a CSV file that `to_csv` wrote. RAISES C092: it has no such column, or cannot be read."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            table = csv.DictReader(lines)
-            if "text" not in (table.fieldnames or ()):
-                raise calib_error("C092", path=path, why='its first line names no column "text"')
-            for row in table:
-                yield unguard_cell(row["text"] or "")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise calib_error("C092", path=path, why=getattr(error, "strerror", None) or error) from None
 
 
 # Name of a format -> writer. Label Studio and Argilla import a JSON array, the others a line for each task.

@@ -1,7 +1,6 @@
 """Orders of a queue: how doubtful each token's label is, by several signals, and the priority of a unit made of these.
 
-Sources: Mejer & Crammer 2010, sections 5 (relative confidence) and 6 (priorities); the "rare instance discovery" of Kranzlein
-et al. 2021, section 1.
+Source: Mejer & Crammer 2010, sections 5 (relative confidence) and 6 (priorities).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS, aggregation (str): How
-    these make the priority of a unit: "whole" (1 - P(all labels right)), "max", or "random".
+    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 - P(all
+    labels right)), "max", or "random".
     """
 
     value: str
@@ -44,7 +43,7 @@ def token_values(corpus: ScoredCorpus, order: Order) -> Floats:
 
 
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
-    """Return the priority of each unit, shape (n_units,); -inf for a unit in which no rare tag has a score.
+    """Return the priority of each unit, shape (n_units,).
 
     values (Floats): Value of each token, from `token_values`, shape (n_tokens,). seed (int): For the random order.
     """

@@ -38,7 +38,7 @@ def pool(scores, words=None, docs=None, keys=None, left_out=None):
 
 
 def chosen(scores, words=None, docs=None, keys=None, excluded=(), **limits):
-    return select_units(pool(scores, words, docs, keys), replace(PLAN, **limits), digests(excluded)).order.tolist()
+    return select_units(pool(scores, words, docs, keys), replace(PLAN, **limits), digests(excluded))[0].tolist()
 
 
 def digests(texts):
@@ -73,12 +73,12 @@ def test_which_units_are_chosen_in_which_order(units, order):
 
 
 def test_left_out_units_are_counted_and_not_chosen():
-    # a is labelled, and counts as a repeat, too; b is labelled and too short, c accepted, and the second d a repeat.
+    # a is labelled, b is too short and labelled, c accepted, and the second d a repeat: each counts once.
     units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
-    selection = select_units(units, PLAN, digests(["a", "b"]))
-    assert (selection.order.tolist(), selection.has_candidates) == ([3], True)
-    assert selection.left_out == {"accepted": 1, "too_short": 1, "repeats": 2, "labelled": 2}
-    assert select_units(units, replace(PLAN, repeats=True)).order.tolist() == [0, 3, 4]
+    order, left_out = select_units(units, PLAN, digests(["a", "b"]))
+    assert (order.tolist(), left_out) == ([3], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 1})
+    order, left_out = select_units(units, replace(PLAN, repeats=True), digests(["a", "b"]))
+    assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 0})
 
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():

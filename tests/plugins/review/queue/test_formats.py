@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from spacy_calib.cli.shared.records import read_records
 from spacy_calib.errors import CalibError
-from spacy_calib.plugins.review.queue.formats import WRITERS, csv_texts, label_studio_config
+from spacy_calib.plugins.review.queue.formats import WRITERS, label_studio_config
 from tests.made import corpus_of
 from tests.plugins.review.queue.corpora import small
 from tests.plugins.review.queue.test_tasks import tasks as tasks_in
@@ -172,12 +173,12 @@ def test_guarded_texts_come_back(text, tmp_path):
     tasks, found = written("csv", "sentence", corpus_of([[[(word, "A", {"A": 0.5}) for word in text.split()]]]))
     path = tmp_path / "batch.csv"
     path.write_bytes(found.encode("utf8"))
-    assert list(csv_texts(path)) == [task.text for task in tasks] == [text]
+    assert [record["text"] for _, record in read_records(path)] == [task.text for task in tasks] == [text]
 
 
 @pytest.mark.parametrize("data", [b"", b"word,tag\na,b\n", b"\xff\xfe\x00"])
 def test_a_csv_without_texts_is_refused(tmp_path, data):
     path = tmp_path / "other.csv"
     path.write_bytes(data)
-    with pytest.raises(CalibError, match="Cannot read the texts in .*other.csv"):
-        list(csv_texts(path))
+    with pytest.raises(CalibError, match=r"other\.csv"):
+        list(read_records(path))

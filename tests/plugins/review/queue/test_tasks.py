@@ -15,7 +15,7 @@ from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 def queue_in(corpus, kind, order=None, by=REVIEW["calibrated"]):
     units, values = units_of(corpus, kind), token_values(corpus, by)
     places = np.arange(len(units)) if order is None else np.array(order)
-    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, {}, True)
+    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, {})
 
 
 def tasks(corpus, kind, order=None):
@@ -91,7 +91,7 @@ def test_a_record_says_where_and_why():
     first, second = rows_of(corpus_of(SMALL_CORPUS), [2, 1])
     assert first == {
         "drawn": "doubt", "rank": 1, "unit": "sentence", "text": "w0 w1 \n x", "focus": "w0", "doc": 2, "origin": {}, "sentence": 0,
-        "start": 0, "end": 4, "words": 3, "score": pytest.approx(0.6 * 0.6), "raw": pytest.approx(0.6**4), "priority": 0.4,
+        "start": 0, "end": 4, "words": 3, "score": pytest.approx(0.6 * 0.6), "raw": pytest.approx(0.6**4), "priority": pytest.approx(0.64),
         "expected_errors": pytest.approx(0.8), "alternatives": {"A": 0.6, "B": pytest.approx(0.4)}, "gold": None, "right": None,
         "marks": [{"start": 0, "end": 2, "label": "A", "score": 0.6}, {"start": 3, "end": 5, "label": "A", "score": 0.6}],
         "reason": {

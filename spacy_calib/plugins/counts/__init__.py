@@ -1,1 +1,0 @@
-"""Counts of what satisfies a query, with intervals."""

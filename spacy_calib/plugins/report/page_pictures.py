@@ -1,0 +1,107 @@
+"""The pictures of a page: matplotlib's SVG, in the colours of the page's style sheet, light and dark."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import CalibError
+from ...optional import figure_class, picture_bytes
+from .plots import CALIBRATED_COLOR, RAW_COLOR, draw_picture
+
+# Maximum number of groups and slices with pictures of their own.
+MAX_DRAWN = 12
+# Colour in a picture -> variable of the style sheet; greys follow by their lightness.
+_COLORS = {RAW_COLOR.lower(): "raw", CALIBRATED_COLOR.lower(): "calibrated"}
+_GREYS = ((0x40, "ink"), (0x80, "quiet"), (0xD0, "line"), (0xF0, "floor"), (0x100, "ground"))
+# What a picture shows, for those who do not see it; its numbers are in a table of the page.
+_DIAGRAM = "Reliability diagram of {of}: share that is right against score, raw and calibrated."
+_ERRORS = "Calibration error of {of}, raw and calibrated, with the 95 % interval and what chance would show."
+_COVERAGE = "Accuracy of {of} against the share that is kept, raw and calibrated."
+_ALTERNATIVES = {
+    **dict.fromkeys(("reliability", "top", "groups"), _DIAGRAM),
+    **dict.fromkeys(("errors", "slices"), _ERRORS),
+    "coverage": _COVERAGE,
+}
+
+
+def page_pictures(view: Mapping[str, Any], prefix: str) -> dict[str, list[Any]]:
+    """Return the pictures of a view as SVG elements.
+
+    view (Mapping): From `contents.view_contents`. prefix (str): Begins every id, which is used once on a page. RETURNS (dict):
+    "reliability", "top", "groups", "errors", "coverage", "slices" -> SVG of each picture, as markup; empty without matplotlib.
+    """
+    try:
+        figure_class()
+    except CalibError:
+        return {}
+    noun, pictures = view["noun"], view["pictures"]
+    groups = [row for row in pictures["groups"] if row["pairs"]][:MAX_DRAWN]
+    slices = [{"group": row["slice"], "name": row["slice"], **row} for row in (view["slices"] or {"rows": []})["rows"]]
+    tops = pictures.get("top")
+    drawings = {
+        "reliability": [(f"all {noun}s", pictures["reliability"])],
+        "top": [(f"the top {noun}s", tops)] if tops else [],
+        "groups": [(f"{row['title']} of the {noun}s", [row]) for row in groups],
+        "errors": [(f"each group of {noun}s", shorten(view["table"]["errors"]))],
+        "coverage": [(f"the most confident {noun}s", pictures["coverage"])],
+        "slices": [("each slice", slices[:MAX_DRAWN])] if slices else [],
+    }
+    return {
+        name: [
+            svg_element(draw_picture(name, rows, on_page=True), f"{prefix}-{name}-{i}-", _ALTERNATIVES[name].format(of=of))
+            for i, (of, rows) in enumerate(parts)
+        ]
+        for name, parts in drawings.items()
+    }
+
+
+def shorten(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of errors that a picture shows: all, the first MAX_DRAWN groups, and the mean."""
+    return [*errors[: 1 + MAX_DRAWN], errors[-1]] if len(errors) > MAX_DRAWN + 2 else list(errors)
+
+
+def svg_element(figure: Any, prefix: str, alternative: str) -> Any:
+    """Return a figure as an SVG element for an HTML page, as markup.
+
+    prefix (str): Begins every id. alternative (str): Text for those who do not see it.
+    """
+    from markupsafe import Markup
+
+    root = ET.fromstring(picture_bytes(figure, ".svg", text=True))
+    parents = [(parent, child) for parent in root.iter() for child in parent]
+    for parent, child in parents:
+        if child.tag.endswith(("}metadata", "}style")):
+            parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+        element.attrib.clear()
+        element.attrib |= {name: _for_page(name, value, prefix) for name, value in attributes.items()}
+        if element.tag != "text":
+            element.text = None
+        element.tail = None
+    width = root.attrib.pop("width").removesuffix("pt")
+    del root.attrib["height"]
+    root.attrib |= {"role": "img", "aria-label": alternative, "style": f"width: {float(width) / 12:.4g}rem"}
+    return Markup(ET.tostring(root, encoding="unicode"))
+
+
+def _for_page(name: str, value: str, prefix: str) -> str:
+    """Return the value of an attribute: ids with their prefix, colours as variables, the page's font."""
+    if name == "id":
+        return prefix + value
+    if name == "href":
+        return value.replace("#", f"#{prefix}")
+    if name == "clip-path":
+        return value.replace("url(#", f"url(#{prefix}")
+    if name != "style":
+        return value
+    return re.sub("#[0-9a-f]{6}", _variable, re.sub(r"font-family:[^;]*; ?", "", value))
+
+
+def _variable(color: re.Match[str]) -> str:
+    lightness = int(color[0][1:3], 16)
+    return f"var(--{_COLORS.get(color[0]) or next(name for limit, name in _GREYS if lightness < limit)})"

@@ -1,0 +1,103 @@
+"""Features of Table 1, by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from papers.chains.chains import Chains, Potentials
+from papers.chains.sums import sum_chains
+from papers.forecasts.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
+from papers.forecasts.forecasters import DecisionTree
+
+# Two answers over labels a, b, c: "aab" and "cc".
+LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])
+MARGINALS = np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1], [0.6, 0.3, 0.1], [0, 0.1, 0.9], [0.3, 0.3, 0.4]])
+
+
+def answers(**more) -> Answers:
+    return Answers(LABELS, LENGTHS, 3, **more)
+
+
+def test_answer_features_by_hand():
+    made = answers(gaps=np.array([2.0, np.inf]), log_chances=np.array([-1.0, -1e9]), marginals=MARGINALS, alone=10 * MARGINALS)
+    found = answer_features(made, known={(0, 0, 1), (2, 1)})
+    assert found["length"].tolist() == [3, 2]
+    assert found["known"].tolist() == [1, 0]
+    assert found["gap"].tolist() == [2, FARTHEST_GAP]  # a single answer is no infinite number
+    assert found["chance"].tolist() == [-1, -FARTHEST_GAP]
+    # Margins .5 .1 .3 | .8 .1
+    assert np.allclose(found["least_margin"], [0.1, 0.1])
+    assert np.allclose(found["least_alone"], [1.0, 1.0])
+
+
+def test_position_features_by_hand():
+    found = position_features(answers(marginals=MARGINALS, conditionals=MARGINALS[::-1]))
+    assert np.allclose(found["share"], [2 / 3, 2 / 3, 1 / 3, 1, 1])
+    assert np.allclose(found["neighbours"], [1 / 3, 1 / 3, 0, 1 / 2, 1 / 2])
+    assert np.allclose(found["margin"], [0.5, 0.1, 0.3, 0.8, 0.1])
+    assert np.allclose(found["pseudomargin"], [0.1, 0.8, 0.3, 0.1, 0.5])
+    assert found["agrees"].tolist() == [1, 1, 0, 1, 1]  # the third says b, its marginals say a
+    assert found["label_1"].tolist() == [0, 0, 1, 0, 0]
+
+
+def test_neighbours_are_positions_of_the_same_answer():
+    """ "ab" and "bb": the b that ends the first is alone in it, whatever the next one begins with."""
+    found = position_features(Answers(np.array([0, 1, 1, 1]), np.array([2, 2]), 2))
+    assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]
+
+
+def chains_of(lengths, width, seed=0):
+    rng = np.random.default_rng(seed)
+    potentials = Potentials(rng.normal(size=(width, width)), rng.normal(size=width), rng.normal(size=width))
+    scores = [rng.normal(size=(n, width)) for n in lengths]
+    return scores, potentials, Chains.from_scores(scores, potentials)
+
+
+def score(scores, potentials, labels):
+    steps = sum(potentials.transitions[a, b] for a, b in itertools.pairwise(labels))
+    own = sum(scores[i, label] for i, label in enumerate(labels))
+    return own + steps + potentials.starts[labels[0]] + potentials.ends[labels[-1]]
+
+
+def test_gaps_marginals_and_pseudomargins_equal_those_of_all_labellings():
+    lengths = (3, 1, 4)
+    scores, potentials, chains = chains_of(lengths, 3)
+    found = best_answers(sum_chains(chains))
+    offset = 0
+    for number, n in enumerate(lengths):
+        every = list(itertools.product(range(3), repeat=n))
+        values = np.array([score(scores[number], potentials, one) for one in every])
+        order = np.argsort(-values)
+        answer = every[order[0]]
+        assert found.each()[number] == answer
+        assert np.isclose(found.gaps[number], values[order[0]] - values[order[1]])
+        chance = np.exp(values - values.max())
+        chance /= chance.sum()
+        assert np.isclose(np.exp(found.log_chances[number]), chance.max())
+        for place in range(n):
+            marginal = [sum(c for c, one in zip(chance, every, strict=True) if one[place] == label) for label in range(3)]
+            rest = [
+                np.exp(score(scores[number], potentials, (*answer[:place], label, *answer[place + 1 :]))) for label in range(3)
+            ]
+            assert np.allclose(found.marginals[offset + place], marginal)
+            assert np.allclose(found.conditionals[offset + place], np.array(rest) / sum(rest))
+        offset += n
+
+
+def steps(n: int, seed: int = 0) -> Rows:
+    """P(yes) is .9 above 0 and .2 below; two rows a unit."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n)
+    return Rows(x[:, None], rng.random(n) < np.where(x > 0, 0.9, 0.2), np.arange(n) // 2)
+
+
+def test_calibration_error_falls_with_the_size_and_sharpness_stays():
+    fit, test = steps(1200), steps(3000, seed=1)
+    points = size_curve(DecisionTree(), fit, test, (20, 500), 5, np.random.default_rng(0), sizes=(5, 20, 80))
+    small, large = ([one for one in points if one.units == n] for n in (20, 500))
+    assert len(small) == len(large) == 5
+    assert np.mean([one.parts.calibration for one in large]) < 0.3 * np.mean([one.parts.calibration for one in small])
+    assert np.mean([one.parts.sharpness for one in large]) == pytest.approx(0.35**2, abs=0.02)
+    assert {one.size for one in points} <= {5, 20, 80}
