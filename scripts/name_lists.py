@@ -206,16 +206,21 @@ def ordinary_words() -> list[str]:
     return sorted(words, key=lambda word: -table[word])[:N_WORDS]
 
 
-def make_lists(npm: Path, without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
-    """Kind -> what it lists. npm (Path): Folder of archives. without (Collection[str]): Locales of faker that are left out."""
+def persons(without: Collection[str] = (), n_surnames: int = N_SURNAMES) -> dict[str, set[str]]:
+    """The lists of first names and of surnames. without (Collection[str]): Locales of faker that are left out."""
     locales = [pair for locale, pair in names_of_locales().items() if locale not in without]
     first, last = (set().union(*(pair[i] for pair in locales)) for i in (0, 1))
+    first, last = first | set(census("dist.male.first", "dist.female.first")), last | set(census("dist.all.last")[:n_surnames])
+    return {"first_names": set(map(words_of, first)), "surnames": set(map(words_of, last))}
+
+
+def make_lists(npm: Path) -> dict[str, set[str]]:
+    """Kind -> what it lists. npm (Path): Folder of archives."""
     lists = {
         "places": set(populations()), "large_places": {name for name, n in populations().items() if n > LARGE}, "organizations": organizations(npm),
-        "first_names": first | set(census("dist.male.first", "dist.female.first")), "surnames": last | set(census("dist.all.last")[:n_surnames]),
         "ordinary_words": set(ordinary_words()), "organization_first": set(ORGANIZATION_FIRST.split()), "organization_last": set(ORGANIZATION_LAST.split()),
     }  # fmt: skip
-    return {kind: {words_of(entry) for entry in entries} for kind, entries in lists.items()}
+    return {**persons(), **{kind: set(map(words_of, entries)) for kind, entries in lists.items()}}
 
 
 def main() -> None:

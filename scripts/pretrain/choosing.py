@@ -8,24 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from name_lists import make_lists, ordinary_words
+from name_lists import companies, ordinary_words, persons
 from pretrain.entities import FULL, RIDGE, Judged, add_lists, fit_map, gather, key_of, parts_of
 from pretrain.sources import AS_IT_IS, ENTITIES, TEXT_FORMS
 
 from spacy_calib.metrics import log_loss
 from spacy_calib.plugins.pretrained.evidence import LISTS
-from spacy_calib.plugins.pretrained.names import NameLists
+from spacy_calib.plugins.pretrained.names import NameLists, current_lists, load_lists
 
 RIDGES = (1.0, 3.0, 10.0)
 
 
 def variants() -> dict[str, dict[str, Any]]:
     """Name -> lists."""
-    full = make_lists()
+    lists = load_lists(tuple(current_lists().items()))
+    assert lists is not None
+    full = dict(lists.entries)
     return {
         "all": full, "6,000 ordinary words": {**full, "ordinary_words": ordinary_words()[:6000]}, "no ordinary words": {**full, "ordinary_words": ()},
-        "no surnames": {**full, "surnames": ()}, "no surnames of the census": make_lists(n_surnames=0), "all surnames of the census": make_lists(n_surnames=10**6),
-        "no companies": {**full, "companies": ()},
+        "no surnames": {**full, "surnames": ()}, "no surnames of the census": {**full, **persons(n_surnames=0)}, "all surnames of the census": {**full, **persons(n_surnames=10**6)},
+        "companies alone": {**full, "organizations": companies()}, "no organizations": {**full, "organizations": ()},
     }  # fmt: skip
 
 

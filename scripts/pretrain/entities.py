@@ -37,6 +37,8 @@ FULL = next(iter(NEEDS))
 RIDGE, FREE, WEIGHT = 3.0, 1e-3, 1000.0
 # So much may the constant of a type move where lists are used, so that a name in no list loses .05 at most.
 SLACK = 0.2
+# So much may a first name and a surname add each, so that a person in the lists gains .10 at most.
+PERSON_GAIN = 0.2
 _UNSHRUNK = ("constant", "log-odds")
 
 
@@ -157,11 +159,13 @@ def add_lists(
 ) -> dict[str, float]:
     """Add the terms of lists to a map, whose log-odds stay: a name in no list is no evidence.
 
-    What supports a type adds at least 0, what contradicts it at most 0. The constants of types move by `slack` at most, PERSON's only down.
+    What supports a type adds at least 0, a name of a person PERSON_GAIN at most; what contradicts it adds at most 0. The constants of types move
+    by `slack` at most, PERSON's only down.
     """
     constants = [f"type*{kind}" for kind in TYPES]
     bounds = [
-        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, None) for _ in SUPPORTS), *((None, 0.0) for _ in CONTRADICTIONS)
+        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, PERSON_GAIN if "name" in flag else None) for flag in SUPPORTS),
+        *((None, 0.0) for _ in CONTRADICTIONS)
     ]  # fmt: skip
     names = [*constants, *SUPPORTS, *CONTRADICTIONS]
     columns, hits, weights = _rows(names, parts, event, weight)

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 from frame import say
-from name_lists import fold_any, make_lists
+from name_lists import fold_any, persons
 from pretrain.entities import FULL, Judged, fit_map, gather, judge, parts_of
 from pretrain.sources import ENTITIES, TEXT_FORMS, Source
 from quality.readers import Sentence
 
 from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.plugins.pretrained.evidence import LISTS
-from spacy_calib.plugins.pretrained.names import NameLists
+from spacy_calib.plugins.pretrained.names import SUPPORTS, NameLists, current_lists, load_lists
 
 # Locales of faker: in the lists, and left out of them for the test.
 LISTED = {
@@ -32,14 +32,16 @@ LISTED = {
 UNLISTED = {"yo_NG": "Yoruba", "id_ID": "Indonesian", "vi_VN": "Vietnamese", "tr_TR": "Turkish", "fi_FI": "Finnish"}
 LOCALES = {**LISTED, **UNLISTED}
 SOURCES = ("UNER-EWT", "UNER-PUD")
+# As persons are named: as in the text, by one word or more, and all by a first name and two surnames with a hyphen.
+ONE, MORE, HYPHEN = SHAPES = "one word", "more words", "hyphen"
 
 
-def with_names(source: Source, judged: Judged, locale: str) -> tuple[Source, set[int]]:
+def with_names(source: Source, judged: Judged, locale: str, hyphen: bool = False) -> tuple[Source, set[int]]:
     """The sentences with right persons, whose names are of another locale; (source, the first token of each new name)."""
     spans, is_person = judged.evidence.spans, np.array(judged.types) == "PERSON"
     right = is_person & judged.right("exact")
     ends = dict(zip(spans.starts[right].tolist(), spans.ends[right].tolist(), strict=True))
-    new_name, offset, n_tokens = name_maker(locale), 0, 0
+    new_name, offset, n_tokens = name_maker(locale, hyphen), 0, 0
     sentences: list[list[Sentence]] = []
     starts: set[int] = set()
     for sentence in (sentence for document in source.read() for sentence in document):
@@ -56,7 +58,7 @@ def with_names(source: Source, judged: Judged, locale: str) -> tuple[Source, set
                 starts.add(n_tokens + len(words))
                 words += name
                 tags += ["B-PER", *["I-PER"] * (len(name) - 1)]
-                spaces += [True] * len(name)
+                spaces += ["-" not in pair for pair in zip(name, [*name[1:], ""], strict=True)]
             elif place >= skipped:
                 words.append(word)
                 tags.append(tag)
@@ -70,8 +72,11 @@ def with_names(source: Source, judged: Judged, locale: str) -> tuple[Source, set
     return replace(source, read=lambda: sentences), starts
 
 
-def name_maker(locale: str) -> Callable[[Sequence[str]], list[str]]:
-    """A function that gives a name of one word another one, and any other a first name and a surname; the same for the same name."""
+def name_maker(locale: str, hyphen: bool = False) -> Callable[[Sequence[str]], list[str]]:
+    """A function that gives a name of one word another one, and any other a first name and a surname; the same for the same name.
+
+    hyphen (bool): Whether all get a first name and two surnames with a hyphen.
+    """
     from faker import Faker
 
     maker, choice = Faker(locale), random.Random(0)
@@ -80,63 +85,69 @@ def name_maker(locale: str) -> Callable[[Sequence[str]], list[str]]:
     @cache
     def make(old: str) -> tuple[str, ...]:
         first = choice.choice([maker.first_name_female, maker.first_name_male])  # first_name of some locales is John or Jane
-        parts = [first(), maker.last_name()]
+        parts = [first(), maker.last_name(), maker.last_name()] if hyphen else [first(), maker.last_name()]
         if locale.startswith("zh"):
             parts = [fold_any(part).title() for part in parts]
-        return tuple(" ".join(parts if " " in old else [choice.choice(parts)]).replace("-", " ").split())
+        words = [part.replace("-", " ").split() for part in parts]
+        if hyphen:
+            return *words[0], *words[1], "-", *words[2]
+        return tuple(sum(words, []) if " " in old else choice.choice(words))
 
     return lambda words: list(make(" ".join(words)))
 
 
-def read_locales(model: str, folder: Path) -> dict[str, list[tuple[Judged, Any]]]:
-    """Locale -> what the pipeline finds in each source with its names, and which entities these are; read once."""
+def read_locales(model: str, folder: Path, hyphen: bool = False) -> dict[str, list[tuple[Judged, Any]]]:
+    """Locale -> what the pipeline finds in each source with its names, and which entities these are; read once. hyphen: See `name_maker`."""
     found, nlp = gather(model, [source for source in ENTITIES if source.name in SOURCES], folder), None
     rows: dict[str, list[tuple[Judged, Any]]] = {}
     for locale in LOCALES:
-        file = folder / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-names-{locale}.pkl"
+        kind = f"{HYPHEN}s" if hyphen else "names"
+        file = folder / "pretrained" / f"{Path(model).parent.name or Path(model).name}-{Path(model).name}-{kind}-{locale}.pkl"
         if not file.exists():
             say(f"Names of {locale} in {model}")
             nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
-            pairs = [with_names(source, found[source.name], locale) for source in ENTITIES if source.name in SOURCES]
+            pairs = [with_names(source, found[source.name], locale, hyphen) for source in ENTITIES if source.name in SOURCES]
             file.write_bytes(pickle.dumps([(judge(nlp, source), sorted(starts)) for source, starts in pairs]))
         rows[locale] = pickle.loads(file.read_bytes())
     return rows
 
 
-def scores_by_locale(
-    judged_by_locale: Mapping[str, Sequence[tuple[Judged, Any]]], table: Mapping[str, float], lists: NameLists
-) -> dict[str, tuple[float, float, int]]:
-    """Locale -> (mean score of the names that are found as persons, share of names found, names)."""
-    rows = {}
-    for locale, parts in judged_by_locale.items():
-        scores, n = [], 0
-        for judged, starts in parts:
-            spans, person = judged.evidence.spans, judged.labels.index("PERSON")
-            mask = np.isin(spans.starts, list(starts)) & (spans.labels == person) & judged.right("exact")
-            scores.append(judged.with_lists(lists).score(table)[mask])
-            n += len(starts)
-        values = np.concatenate(scores)
-        rows[locale] = float(values.mean()), len(values) / n, n
+def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float, folder: Path) -> list[dict[str, Any]]:
+    """A row for each locale and each of SHAPES: mean scores of right persons with such names, and what a list alone adds.
+
+    "without_lists": By the map without lists; "score": by the card; "unlisted": by the card, had each name been in no list; "left_out": by a map and
+    lists without the locales of UNLISTED. "most_gained": The largest difference of score and unlisted. "carried": Share that the list alone carries
+    over the cut-off.
+    """
+    by_shape = {hyphen: read_locales(model, folder, hyphen) for hyphen in (False, True)}
+    full = load_lists(tuple(current_lists().items()))
+    assert full is not None
+    fewer = NameLists({**full.entries, **persons(without=UNLISTED)})
+    left_out = fit_map(FULL, parts_of({form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}), "article")
+    unlisted = {name: 0.0 if name in SUPPORTS and "name" in name else value for name, value in maps[FULL].items()}
+    tables = {
+        "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full), "unlisted": (unlisted, full), "left_out": (left_out, fewer)
+    }  # fmt: skip
+    rows = []
+    for locale, shape in ((locale, shape) for locale in LOCALES for shape in SHAPES):
+        parts = [(judged.with_lists(full), starts) for judged, starts in by_shape[shape == HYPHEN][locale]]
+        masks = [_are_named(judged, starts, shape) for judged, starts in parts]
+        scores = {
+            key: np.concatenate([judged.with_lists(lists).score(table)[mask] for (judged, _), mask in zip(parts, masks, strict=True)])
+            for key, (table, lists) in tables.items()
+        }
+        gains, is_carried = scores["score"] - scores["unlisted"], (scores["score"] >= cutoff) & (scores["unlisted"] < cutoff)
+        rows.append(
+            {
+                "locale": locale, "name": LOCALES[locale], "listed": locale in LISTED, "shape": shape, "found": len(gains),
+                **{key: float(values.mean()) for key, values in scores.items()}, "most_gained": float(gains.max()), "carried": float(is_carried.mean()),
+            }
+        )  # fmt: skip
     return rows
 
 
-def fairness(model: str, maps: Mapping[str, Mapping[str, float]], folder: Path) -> list[dict[str, Any]]:
-    """A row for each locale: the mean score of right persons with its names, by the map without lists and by the card.
-
-    "left_out": The same by a map and lists without the five locales of UNLISTED.
-    """
-    judged_by_locale = read_locales(model, folder)
-    full, fewer = NameLists(make_lists()), NameLists(make_lists(without=UNLISTED))
-    texts = {form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}
-    tables = {
-        "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full),
-        "left_out": (fit_map(FULL, parts_of(texts), "article"), fewer),
-    }  # fmt: skip
-    scores = {key: scores_by_locale(judged_by_locale, *table) for key, table in tables.items()}
-    return [
-        {
-            "locale": locale, "name": name, "listed": locale in LISTED, "names": scores["score"][locale][2], "share_found": scores["score"][locale][1],
-            **{key: values[locale][0] for key, values in scores.items()},
-        }
-        for locale, name in LOCALES.items()
-    ]  # fmt: skip
+def _are_named(judged: Judged, starts: Sequence[int], shape: str) -> Any:
+    """Whether each entity is one of the new names of this shape, found as a person."""
+    spans, person = judged.evidence.spans, judged.labels.index("PERSON")
+    mask = np.isin(spans.starts, list(starts)) & (spans.labels == person) & judged.right("exact")
+    return mask if shape == HYPHEN else mask & ((spans.ends - spans.starts == 1) == (shape == ONE))

@@ -226,7 +226,7 @@ ENTITIES = (
 # Wikipedia by field; only judged, and nothing is chosen by them.
 FURTHER = tuple(
     Source(f"CrossNER {field}", f"{GITHUB}zliucr/CrossNER", "5b393ecd2329b1ebad4f379dff65c80b4771896c", "MIT", partial(runs, "crossner", field), TO_THREE, fitted=False)
-    for field in ("science", "ai")
+    for field in ("science", "ai", "politics", "literature", "music")
 )  # fmt: skip
 TAGS = (
     Source("EWT", _ud("English-EWT"), "15d613d8447b3478787d4c278730a1e48a945efb", "CC BY-SA 4.0", partial(conllu, "ud_english_ewt", "dev")),

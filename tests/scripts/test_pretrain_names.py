@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pretrain.entities import SLACK, TYPES, Judged, add_lists
+from pretrain.entities import PERSON_GAIN, SLACK, TYPES, Judged, add_lists
 from pretrain.sources import AS_IT_IS, Source, in_form
 from quality.readers import Sentence
 
@@ -13,7 +13,7 @@ from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
 from spacy_calib.types import Spans
 
-LISTS = NameLists({"first_names": {"ann"}, "places": {"ghana"}, "companies": {"acme"}, "ordinary_words": {"people"}})
+LISTS = NameLists({"first_names": {"ann"}, "places": {"ghana"}, "organizations": {"acme"}, "ordinary_words": {"people"}})
 WORDS = ("Ann", "Femi", "Ghana", "Acme", "People")
 BASE = {"constant": 0.5, **{f"type*{kind}": 0.0 for kind in TYPES}}
 
@@ -29,7 +29,7 @@ def judged(right: dict[tuple[str, str], bool]) -> Judged:
     hashes, shapes = nothing.astype(np.uint64), nothing.astype(np.intp)
     words = Words(np.arange(n + 1), hashes, hashes, shapes, np.ones(n, dtype=bool), columns)
     hits = {"exact": np.array([int(hit) for _, _, hit in rows])}
-    texts = [([word], [False]) for word, _, _ in rows]
+    texts = [[word] for word, _, _ in rows]
     return Judged(spans, np.full(n, 0.5), starts, hits, words, TYPES, texts).with_lists(LISTS)
 
 
@@ -50,7 +50,7 @@ def test_constants_move_little_and_that_of_persons_only_down():
     always = dict.fromkeys((word, kind) for word in WORDS for kind in TYPES)
     down = add_lists(BASE, [judged({**dict.fromkeys(always, False), **right})], "exact")
     assert [down[f"type*{kind}"] for kind in TYPES] == [-SLACK] * len(TYPES)
-    assert down["first name alone"] > 1
+    assert down["first name alone"] == PERSON_GAIN
     assert down["place"] > 1
     assert down["organization, but a place"] < -0.3
     up = add_lists(BASE, [judged(dict.fromkeys(always, True))], "exact")

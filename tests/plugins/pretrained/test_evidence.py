@@ -13,7 +13,7 @@ from spacy_calib.calibration.saved import make_part
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths, evidence_names
-from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, SUPPORTS, NameLists
+from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, JOINERS, SUPPORTS, NameLists
 from spacy_calib.registry import registered_maker
 from spacy_calib.types import Spans
 
@@ -84,6 +84,32 @@ def test_evidence_by_hand(name, expected):
     assert evidence.column(name) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("joiner", sorted(JOINERS))
+def test_joiners_inside_a_name_have_no_say(joiner):
+    """What is known of "Ann - Lee" is what is known of "Ann Lee", whatever tagger and parser say of the joiner."""
+    lists = NameLists({"first_names": {"ann"}, "surnames": {"lee"}, "places": {"ann lee"}, "organizations": {"ann lee"}})
+    random = np.random.default_rng(ord(joiner))
+    first = COLUMNS[: COLUMNS.index("letters")]
+    apart, names = random.random((4, len(first))), ["log-odds*PERSON", *SUPPORTS, *CONTRADICTIONS]
+    names += [name for maps in evidence_names(LABELS).values() for name in maps]
+    values = []
+    for text in (["so", "Ann", "Lee", "sings"], ["so", "Ann", joiner, "Lee", "sings"]):
+        rows = apart if len(text) == 4 else np.insert(apart, 2, [1.0, 1.0, *random.random(len(first) - 2)], axis=0)
+        view = Words(np.array([0, len(text)]), *[np.zeros(len(text), dtype=np.uint64)] * 2, np.zeros(len(text), np.intp), np.ones(len(text), bool),
+            {EntityEvidence.registered: np.hstack([rows, EntityEvidence().read_words(text, lists)])})  # fmt: skip
+        ends = np.full(2, len(text) - 1)
+        found = Spans(np.ones(2, np.intp), ends, np.array([0, 1]), np.full(2 * (len(text) - 2), 0.5), np.full(2, 0.5), np.ones(2, bool))
+        evidence = SpanEvidence(found, np.full(2, 0.7), view, LABELS)
+        values.append([evidence.column(name).tolist() for name in names])
+    assert values[0] == values[1]
+
+
+def test_a_joiner_at_the_edge_of_an_entity_has_a_say():
+    table = columns(joiner=np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]))
+    found = Spans(np.array([0]), np.array([3]), np.array([1]), np.full(3, 0.5), np.array([0.5]), np.array([True]))
+    assert SpanEvidence(found, np.array([0.5]), words(table), LABELS).column("digit").tolist() == [1.0]
+
+
 def fitted(**maps: dict[str, float]) -> EntityMap:
     step = EntityMap()
     step.labels_, step.maps_ = LABELS, {name.replace("_", ", "): table for name, table in maps.items()}
@@ -150,14 +176,14 @@ def test_every_map_looks_at_so_many_numbers():
     ],
 )
 def test_the_form_of_a_text(text, expected):
-    table = EntityEvidence().read_words(text, [True] * len(text), None)
+    table = EntityEvidence().read_words(text, None)
     form = dict(zip(COLUMNS[9:], table.T, strict=True))
     assert [(form["lower"][i], form["capitals"][i]) for i in (0, -1)] == [expected] * 2
 
 
 def test_a_doc_without_tokens_has_no_rows():
-    assert EntityEvidence().read_words([], [], None).shape == (0, len(COLUMNS) - 9)
-    assert EntityEvidence().read_words([], [], NameLists({})).shape == (0, len(COLUMNS) - 9)
+    assert EntityEvidence().read_words([], None).shape == (0, len(COLUMNS) - 9)
+    assert EntityEvidence().read_words([], NameLists({})).shape == (0, len(COLUMNS) - 9)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +198,7 @@ def test_a_doc_without_tokens_has_no_rows():
     ],
 )
 def test_the_shape_of_a_word(word, expected):
-    row = dict(zip(COLUMNS[9:], EntityEvidence().read_words(["Ann", word], [True, True], None)[1], strict=True))
+    row = dict(zip(COLUMNS[9:], EntityEvidence().read_words(["Ann", word], None)[1], strict=True))
     assert {name for name in ("letters", "address", "acronym", "initial", "symbol", "digit") if row[name]} == expected
 
 

@@ -16,37 +16,51 @@ from spacy_calib.plugins.pretrained.names import (
     NameLists,
     checksum,
     current_lists,
-    fold,
     load_lists,
     name_flags,
     read_list,
+    words_of,
 )
 
 LISTS = NameLists(
     {
-        "places": {"york", "new york", "saint-denis", "paris", "new york city", "washington d.c."}, "large_places": {"new york"},
-        "companies": {"apple", "paris"}, "first_names": {"ann", "hope", "paris"}, "surnames": {"lee", "york", "young"},
-        "ordinary_words": {"hope", "young", "new", "the", "apple", "people"}, "organization_first": {"bank"}, "organization_last": {"inc."},
+        "places": {"york", "new york", "saint denis", "paris", "new york city", "washington d c", "guinea bissau"}, "large_places": {"new york"},
+        "organizations": {"apple", "paris", "johnson johnson", "t mobile", "the guardian", "mcdonald s"}, "first_names": {"ann", "hope", "paris"}, "surnames": {"lee", "york", "young"},
+        "ordinary_words": {"hope", "young", "new", "the", "apple", "people"}, "organization_first": {"bank"}, "organization_last": {"inc"},
     }
 )  # fmt: skip
 
 
 def read(text: str) -> dict[str, list[float]]:
-    """COLUMNS of words that are apart by blanks; `~` stands before a word that no space comes before."""
-    words = text.replace("~", "").split()
-    spaces = [not piece.startswith("~") for piece in text.split()][1:] + [False]
+    """COLUMNS of words that are apart by blanks."""
+    words = text.split()
     described = np.array([LISTS.describe(word) for word in words])
-    return dict(zip(COLUMNS, LISTS.read(words, spaces, described).T.tolist(), strict=True))
+    return dict(zip(COLUMNS, LISTS.read(words, described).T.tolist(), strict=True))
 
 
 def test_a_column_of_phrases_holds_their_numbers_of_tokens():
     assert read("in New York City , York")["places"] == [0, 0b110, 1, 0, 0, 1]
     assert read("NEW YORK")["large_places"] == [0b10, 0]
-    assert read("Saint ~- ~Denis")["places"] == [0b100, 0, 0]
-    assert read("Saint-Denis")["places"] == [1]
     assert read("Washington D.C.")["places"] == [0b10, 0]
-    assert read("Saint - Denis")["places"] == [0, 0, 0]  # with spaces it is something else
     assert read("New")["places"] == [0]
+    assert read("New , York")["places"] == [0, 0, 1]  # a comma separates names
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("places", "Saint - Denis", [0b10, 0, 0]),
+        ("places", "Saint-Denis", [1]),
+        ("places", "Saint Denis", [0b10, 0]),
+        ("places", "Guinea – Bissau", [0b10, 0, 0]),
+        ("organizations", "Johnson & Johnson", [0b10, 0, 0]),
+        ("organizations", "T - Mobile", [0b10, 0, 0]),
+        ("organizations", "McDonald ’s", [0b10, 0]),
+        ("surnames", "O'Young", [0]),
+    ],
+)
+def test_joiners_have_no_say_in_the_lookup(kind, text, expected):
+    assert read(text)[kind] == expected
 
 
 def test_what_has_no_letter_is_ordinary():
@@ -54,10 +68,11 @@ def test_what_has_no_letter_is_ordinary():
 
 
 @pytest.mark.parametrize(
-    ("text", "folded"), [("Łódź", "lodz"), ("Þór", "thor"), ("Nguyễn", "nguyen"), ("O’Brien", "o'brien"), ("IBM", "ibm")]
+    ("text", "words"),
+    [("Łódź", "lodz"), ("Þór", "thor"), ("Nguyễn", "nguyen"), ("O’Brien", "o brien"), ("IBM", "ibm"), ("T-Mobile", "t mobile"), ("&", "")],
 )
-def test_names_are_folded(text, folded):
-    assert fold(text) == folded
+def test_names_are_folded_words(text, words):
+    assert words_of(text) == words
 
 
 @pytest.mark.parametrize(
@@ -72,7 +87,8 @@ def test_names_are_folded(text, folded):
         ("Young", "PERSON", set()),
         ("Okonkwo", "PERSON", set()),
         ("Femi Okonkwo", "PERSON", set()),
-        ("Apple", "ORG", {"company"}),
+        ("Apple", "ORG", {"organization"}),
+        ("The Guardian", "ORG", {"organization"}),
         ("Bank of Foo", "ORG", {"organization word"}),
         ("Foo Inc.", "ORG", {"organization word"}),
         ("Paris", "PERSON", {"first name alone"}),  # a place, but a first name as well
@@ -89,9 +105,17 @@ def test_names_are_folded(text, folded):
 )
 def test_what_lists_say_of_an_entity(text, kind, expected):
     columns = {name: np.array(values) for name, values in read(text).items()}
-    flags = name_flags(np.array([kind]), columns, np.array([0]), np.array([len(text.split())]))
+    first, end = np.array([0]), np.array([len(text.split())])
+    flags = name_flags(np.array([kind]), columns, first, end, first, end - 1)
     assert list(flags) == [*SUPPORTS, *CONTRADICTIONS]
     assert {name for name, mask in flags.items() if mask[0]} == expected
+
+
+@pytest.mark.parametrize(("text", "start", "end"), [("The Guardian", 1, 2), ("McDonald 's", 0, 1), ("Apple 's", 0, 1), ("The Apple", 1, 2)])
+def test_an_article_and_a_possessive_may_be_listed(text, start, end):
+    columns = {name: np.array(values) for name, values in read(text).items()}
+    flags = name_flags(np.array(["ORG"]), columns, np.array([start]), np.array([end]), np.array([0]), np.array([1]))
+    assert flags["organization"].tolist() == [True]
 
 
 def test_the_lists_of_the_package_are_those_of_each_kind():
@@ -101,7 +125,7 @@ def test_the_lists_of_the_package_are_those_of_each_kind():
     assert loaded is not None
     for kind, entries in loaded.entries.items():
         assert entries
-        assert {fold(entry) for entry in entries} == entries, kind
+        assert {words_of(entry) for entry in entries} == entries, kind
         assert "" not in entries
     assert loaded.entries["large_places"] < loaded.entries["places"]
     assert {"ngozi", "wei", "ann"} <= loaded.entries["first_names"]
