@@ -37,8 +37,11 @@ FULL = next(iter(NEEDS))
 RIDGE, FREE, WEIGHT = 3.0, 1e-3, 1000.0
 # So much may the constant of a type move where lists are used, so that a name in no list loses .05 at most.
 SLACK = 0.2
-# So much may a first name and a surname add each, so that a person in the lists gains .10 at most.
-PERSON_GAIN = 0.2
+# So much may a listed first name and a listed surname add each: a person gains .10 at most (a sum of .40), and a list alone carries about 1 of 20
+# over the default cut-off (the table of fairness).
+PERSON_GAIN = {
+    "first name, several words": 0.07, "surname, several words": 0.07, "first name alone": 0.13, "surname alone": 0.13,
+}  # fmt: skip
 _UNSHRUNK = ("constant", "log-odds")
 
 
@@ -159,12 +162,12 @@ def add_lists(
 ) -> dict[str, float]:
     """Add the terms of lists to a map, whose log-odds stay: a name in no list is no evidence.
 
-    What supports a type adds at least 0, a name of a person PERSON_GAIN at most; what contradicts it adds at most 0. The constants of types move
+    What supports a type adds at least 0, a person's name at most PERSON_GAIN; what contradicts it adds at most 0. The constants of types move
     by `slack` at most, PERSON's only down.
     """
     constants = [f"type*{kind}" for kind in TYPES]
     bounds = [
-        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, PERSON_GAIN if "name" in flag else None) for flag in SUPPORTS),
+        *((-slack, 0.0 if kind == "PERSON" else slack) for kind in TYPES), *((0.0, PERSON_GAIN.get(flag)) for flag in SUPPORTS),
         *((None, 0.0) for _ in CONTRADICTIONS)
     ]  # fmt: skip
     names = [*constants, *SUPPORTS, *CONTRADICTIONS]

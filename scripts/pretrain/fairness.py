@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from frame import say
 from name_lists import fold_any, persons
-from pretrain.entities import FULL, Judged, fit_map, gather, judge, parts_of
+from pretrain.entities import FULL, PERSON_GAIN, Judged, fit_map, gather, judge, parts_of
 from pretrain.sources import ENTITIES, TEXT_FORMS, Source
 from quality.readers import Sentence
 
 from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.plugins.pretrained.evidence import LISTS
-from spacy_calib.plugins.pretrained.names import SUPPORTS, NameLists, current_lists, load_lists
+from spacy_calib.plugins.pretrained.names import NameLists, current_lists, load_lists
 
 # Locales of faker: in the lists, and left out of them for the test.
 LISTED = {
@@ -124,7 +124,7 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
     assert full is not None
     fewer = NameLists({**full.entries, **persons(without=UNLISTED)})
     left_out = fit_map(FULL, parts_of({form: gather(model, ENTITIES, folder, form, fewer) for form in TEXT_FORMS}), "article")
-    unlisted = {name: 0.0 if name in SUPPORTS and "name" in name else value for name, value in maps[FULL].items()}
+    unlisted = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
     tables = {
         "without_lists": (maps[FULL.removesuffix(LISTS)], full), "score": (maps[FULL], full), "unlisted": (unlisted, full), "left_out": (left_out, fewer)
     }  # fmt: skip

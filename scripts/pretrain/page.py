@@ -52,7 +52,7 @@ def _section(card: Mapping[str, Any]) -> str:
     if card.get("fairness"):
         low, high = (choose(card["fairness"], key=lambda row: row["score"]) for choose in (min, max))
         lines.append(
-            f"- Mean score of persons that are right, by the origin of their names: from {low['score']:.2f} ({low['name']}) to {high['score']:.2f} ({high['name']})."
+            f"- Mean score of persons that are right, by the origin and shape of their names: from {low['score']:.2f} ({low['name']}, {low['shape']}) to {high['score']:.2f} ({high['name']}, {high['shape']})."
         )
     return "\n".join([*lines, "", *_left_out(card), ""])
 
@@ -156,17 +156,19 @@ def _text_forms(card: Mapping[str, Any]) -> str:
 
 
 def _fairness(card: Mapping[str, Any]) -> str:
-    """Mean scores of right persons by the origin of their names."""
-    rows = card["fairness"]
+    """Mean scores of right persons by the origin and shape of their names."""
     lines = [
-        f"Fairness: the {rows[0]['names']:,} right persons of UNER-EWT and UNER-PUD with names of ten locales. Of these names the recognizer finds only so many "
-        "(exactly, as persons), which no score mends; the mean scores are of those that it finds. The last column is by a fit and lists "
-        "without the five locales that are marked: what a name that is in no list gets.",
-        "", "| names | found | without lists | card | lists without the marked ones |", "| --- | ---: | ---: | ---: | ---: |",
+        "Fairness: the right persons of UNER-EWT and UNER-PUD with names of ten locales, of one word or more as in the text, or all of a first name and two surnames "
+        "with a hyphen; as far as the recognizer finds them (exactly, as persons). *In no list*: by the card, had the same name been in no list. *Most gained*: by "
+        "a list alone. *Carried*: share that a list alone carries over the default cut-off. The last column is by a fit and lists without the five locales that "
+        "are marked.",
+        "", "| names | shape | found | without lists | card | in no list | most gained | carried | lists without the marked ones |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]  # fmt: skip
-    for row in rows:
-        cells = " | ".join(f"{row[key]:.3f}" for key in ("without_lists", "score", "left_out"))
-        lines.append(f"| {row['name']}{'' if row['listed'] else ' *'} | {row['share_found']:.2f} | {cells} |")
+    for row in card["fairness"]:
+        keys = ("without_lists", "score", "unlisted", "most_gained", "carried", "left_out")
+        cells = " | ".join(f"{row[key]:.3f}" for key in keys)
+        lines.append(f"| {row['name']}{'' if row['listed'] else ' *'} | {row['shape']} | {row['found']} | {cells} |")
     return "\n".join([*lines, ""])
 
 

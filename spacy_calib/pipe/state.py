@@ -183,6 +183,12 @@ class FitInfo(Serializable):
         return cutoffs is not None and self.pretrained is not None and cutoffs == card_cutoffs(self.pretrained["cutoff"])
 
     @property
+    def card_bias(self) -> tuple[float, float] | None:
+        """Return the range of the mean score minus the share right that a card expects on new texts; None after a fit or an adaptation."""
+        card = None if self.adaptations else self.pretrained
+        return None if card is None else (card["lowest_bias"], card["highest_bias"])
+
+    @property
     def span_event(self) -> str:
         """When a span counts as right; "" for a source of token labels alone."""
         return "" if self.spans is None else self.spans.event

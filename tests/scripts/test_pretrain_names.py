@@ -50,7 +50,7 @@ def test_constants_move_little_and_that_of_persons_only_down():
     always = dict.fromkeys((word, kind) for word in WORDS for kind in TYPES)
     down = add_lists(BASE, [judged({**dict.fromkeys(always, False), **right})], "exact")
     assert [down[f"type*{kind}"] for kind in TYPES] == [-SLACK] * len(TYPES)
-    assert down["first name alone"] == PERSON_GAIN
+    assert down["first name alone"] == PERSON_GAIN["first name alone"]
     assert down["place"] > 1
     assert down["organization, but a place"] < -0.3
     up = add_lists(BASE, [judged(dict.fromkeys(always, True))], "exact")

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ...pipe.component import Calibrator
 
 BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or of the lines of .jsonl, or a function registered under calib_keys)"
+# Confidence level of the range of bias of a card.
+CARD_CONFIDENCE = 0.95
 
 
 FailOn = Annotated[
@@ -182,6 +184,9 @@ def estimate_pipe(run: Run, nlp: Language, pipe: Calibrator, confidence: float, 
         "learned_from": describe_fit(pipe),
         **summary.estimate(event, confidence),
     }
+    if (bias := pipe.fit_info.card_bias) is not None and not pipe.of_entities and confidence == CARD_CONFIDENCE:
+        mean = result["accuracy"]["mean_score"]
+        result["accuracy"] |= {"low": max(mean - bias[1], 0.0), "high": min(mean - bias[0], 1.0)}
     result = result if same_weights else mark_untrusted(result)
     if check:
         result |= {"seen": overlap, **count_checked(corpus)}

@@ -15,7 +15,7 @@ ADAPTED = "adapted"
 NO_RECORD = {
     "fitted": "The pipe holds no record of the documents it was fitted on (it had a single document): there is neither an interval nor a drift "
     "check; run `python -m spacy calib fit` again, on two documents or more.",
-    "pretrained": "The pipe comes from a card, which holds no record of documents: there is neither an interval nor a drift check. Label about "
+    "pretrained": "The pipe comes from a card, which holds no record of documents: there is no drift check, and no range but that of the card. Label about "
     "ten of these texts (`python -m spacy calib rank MODEL TEXTS --to-adapt --component {component}` chooses them), and give them to "
     "`python -m spacy calib adapt`.",
     ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): there is neither an "
@@ -73,7 +73,9 @@ def find_caveat(result: dict[str, Any]) -> str:
 
 
 def interval_title(result: dict[str, Any]) -> str:
-    """Return the title of a column of intervals."""
+    """Return the title of a column of intervals, or of the ranges of a card."""
+    if result["learned_from"]["kind"] == "pretrained":
+        return "Range of the card"
     return "If all were independent" if find_caveat(result) else f"{100 * result['confidence']:g} % interval"
 
 
@@ -102,7 +104,7 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
             f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
         )
     accuracy = result["accuracy"]
-    if accuracy["low"] is not None:
+    if accuracy["fit"] is not None and accuracy["low"] is not None:
         msg.text(
             f"Accuracy: the mean score is {percent(accuracy['mean_score'])}; held-out scores of the fit data were off by "
             f"{100 * (accuracy['mean_score'] - accuracy['expected']):+.2f}, which is taken off."

@@ -84,10 +84,17 @@ class Card:
 
     @property
     def expected_bias_words(self) -> str:
-        """Sentences on the expected bias, and on further sources."""
-        low, high = (f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}" for bias in self.expected_bias)
-        sentence = f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval, from {len(self.data['biases'])} sources, each left out of a fit once)."
+        """Sentences on the expected bias, on what counts as right, and on further sources."""
+        sentence = f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
+        if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
+            by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
+            sentence += f" An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was {by_exact} on these sources."
         return " ".join(filter(None, (sentence, self.data["reported"])))
+
+    @staticmethod
+    def _bias_range(expected_bias: tuple[float, float]) -> str:
+        low, high = map(_in_words, expected_bias)
+        return f"The mean score on texts of a new source is expected to be between {low} and {high} (95 % prediction interval"
 
     def choose_cutoff(self, precision: float | None) -> dict[str, float] | None:
         """Return the cut-off for a precision, or the default one if it is None; None if the card has no cut-offs.
@@ -116,6 +123,10 @@ class Card:
             return dict(unpack(_inflate(_read_bytes(file)), FORMAT))
         except (OSError, zlib.error, UnreadableState, ValueError) as error:
             raise calib_error("C831", card=self.name, path=file, why=error) from None
+
+
+def _in_words(bias: float) -> str:
+    return f"{abs(bias):.3f} too {'high' if bias > 0 else 'low'}"
 
 
 def card_folder() -> Path:

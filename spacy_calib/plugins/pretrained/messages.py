@@ -8,7 +8,7 @@ MESSAGES = {
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or reinstall its package.",
     "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) returns no folder of cards ({why}); fix or uninstall the package that registers it.",
     "C833": "There is no pretrained calibration '{given}'; there are: {known}.",
-    "C834": "There is no pretrained calibration for {component} of language '{language}'{why}; there are some for {known}, each with the labels of that pipeline. With your own gold: `python -m spacy calib fit MODEL DATA OUTPUT`; without gold, for entities: the card 'universal'.",
+    "C834": "There is no pretrained calibration for {component} of language '{language}'{why}; there are some for {known}, each with the labels of that pipeline. With your own gold: `python -m spacy calib fit MODEL DATA OUTPUT`; without gold, for entities: the card 'universal' (`python -m spacy calib pretrained MODEL OUTPUT --card universal`).",
     "C835": "The pretrained calibration '{card}' is for {wanted}, not for {component} of language '{language}'{why}; leave it out, or fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C836": "The scores of component '{component}'{why} differ from those that '{card}' was fitted on: {n} predictions in its sentences with mean log-odds {mean}, but {wanted_n} with {wanted} (spread {spread}) are expected; fit on gold: `python -m spacy calib fit MODEL DATA OUTPUT`.",
     "C837": "The pipe '{name}' exists already, and comes from {origin}; remove it first (`python -m spacy calib stock MODEL OUTPUT`), or name only other components (--component).",

@@ -95,8 +95,8 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
+    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "wrong_range": lowest
+        and highest number of wrong tokens or entities by the bias that a card expects, else None; "seen": overlap with the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
@@ -161,10 +161,16 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         "unit": plan.kind,
         "order": order,
         **summarize_orders(queue.corpus, queue.units),
+        "wrong_range": None,
         "seen": None,
         **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
+    if (bias := pipe.fit_info.card_bias) is not None:  # of tokens or entities, not of sentences or documents
+        n, wrong = result["units"], result["expected_wrong"]
+        is_known = plan.kind in ("token", "entity")
+        result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
+        result["expected_wrong"] = wrong if is_known else None
     return tasks, result
 
 
@@ -186,7 +192,13 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     _show_orders(result, everything)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
-    msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
+    if result["wrong_range"] is not None:
+        low, high = result["wrong_range"]
+        msg.text(f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} are wrong{wrong}.")
+    elif result["expected_wrong"] is not None:
+        msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
+    elif wrong:
+        msg.text(f"{wrong[2:].capitalize()} wrong.")
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
 
