@@ -38,6 +38,11 @@ class ReviewUnits:
     def __len__(self) -> int:
         return len(self.firsts)
 
+    def take(self, index: Ints) -> ReviewUnits:
+        """Return the units at these indices."""
+        arrays = (self.firsts, self.lasts, self.labels, self.raw, self.calibrated, self.right)
+        return ReviewUnits(self.kind, *(array[index] for array in arrays))
+
     def sums(self, values: Floats) -> Floats:
         """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS: Shape (n,)."""
         return self._reduce(np.add, np.nan_to_num(values))
