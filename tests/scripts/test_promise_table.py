@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import promise_table
 import pytest
 from promise_table import SINGLE, WAYS, WHOLE, Scored, draws, observed, run_cell
+
+needs_mapie = pytest.mark.skipif(find_spec("mapie") is None, reason="mapie is not installed")
 
 
 @pytest.fixture
@@ -35,6 +39,7 @@ def test_a_draw_and_the_others_are_the_source(source, kind):
         assert len(set(drawn.documents)) == 62
 
 
+@needs_mapie
 def test_promises_hold_and_the_observed_share_is_none(source):
     pairs = list(draws(source, SINGLE, 250, 30))
     outcomes = {name: run_cell(pairs, way, 0.8) for name, way in WAYS.items()}
@@ -46,6 +51,7 @@ def test_promises_hold_and_the_observed_share_is_none(source):
     assert outcomes["`threshold`"].kept > outcomes["MAPIE, Holm"].kept
 
 
+@needs_mapie
 def test_the_table_has_a_row_for_each_source_and_kind(source, monkeypatch, capsys):
     monkeypatch.setattr(promise_table, "score_source", lambda *_: source)
     assert promise_table.main(["WikiNEuRal", "--draws", "3", "--cells"]) == 0
