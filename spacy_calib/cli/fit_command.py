@@ -72,7 +72,9 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
-    always: Annotated[bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")] = False,
+    always: Annotated[
+        bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")
+    ] = False,
     n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
     code: Code = None,

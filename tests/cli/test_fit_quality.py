@@ -129,7 +129,9 @@ def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev,
     assert not (tmp_path / "out").exists()
 
 
-def test_always_writes_the_groups_of_the_paper_where_they_are_worse_than_raw_with_the_warning(model, dev, tmp_path, monkeypatch):
+def test_always_writes_the_groups_of_the_paper_where_they_are_worse_than_raw_with_the_warning(
+    model, dev, tmp_path, monkeypatch
+):
     judged(monkeypatch, 0.288, 0.999, 0.2, 88)
     options = ("--method", "isotonic", "--groups", 5)
     refuses(calib("fit", model, dev, tmp_path / "out", *options), "write it all the same with --always")

@@ -40,8 +40,8 @@ class ReviewUnits:
 
     def take(self, index: Ints) -> ReviewUnits:
         """Return the units at these indices."""
-        arrays = (self.firsts, self.lasts, self.labels, self.raw, self.calibrated, self.right)
-        return ReviewUnits(self.kind, *(array[index] for array in arrays))
+        firsts, lasts, labels = self.firsts[index], self.lasts[index], self.labels[index]
+        return ReviewUnits(self.kind, firsts, lasts, labels, self.raw[index], self.calibrated[index], self.right[index])
 
     def sums(self, values: Floats) -> Floats:
         """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS: Shape (n,)."""
