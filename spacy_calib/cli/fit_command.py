@@ -73,7 +73,9 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
-    always: Annotated[bool, option("Write the new fit even if the calibration of the pipeline is better")] = False,
+    always: Annotated[
+        bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")
+    ] = False,
     format: Format = "table",
     n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
@@ -116,7 +118,7 @@ def fit(
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
     comparison_options = {"event": event, "always": always}
     _fit_all(nlp, fits, examples, count, comparison_options, **limits)
-    nlp = _choose_pipes(nlp, fits)
+    nlp = _choose_pipes(nlp, fits, always)
     write_pipeline(nlp, output, force)
     if not silent:
         gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
@@ -160,8 +162,8 @@ def _fit_all(
         pipes_done = pipes_before(nlp, calib)  # which have annotated the examples already
 
 
-def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit]) -> Language:
-    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores."""
+def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> Language:
+    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores, unless `always`."""
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0]
     for component_fit in fits:
@@ -169,7 +171,8 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit]) -> Language:
             put_back(nlp, component_fit)
             continue
         calib: Any = nlp.get_pipe(component_fit.name)
-        check_fit(calib.fit_info)
+        if not always:
+            check_fit(calib.fit_info)
     return nlp
 
 

@@ -33,7 +33,7 @@ MESSAGES = {
     "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (`pretrained --list`).",
     "C028": "The pipe '{name}' comes before its source '{component}' in the pipeline; put it directly after it.",
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
-    "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, or keep the raw scores with --method identity.",
+    "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, keep the raw scores with --method identity, or write it all the same with --always.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; if need be, fit a new pipe here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",

@@ -63,12 +63,7 @@ _SPAN_CONTEXT = record(
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
-_ADAPTATION = record(
-    {
-        "docs": whole(), "unit": text, "seen": maybe(_SEEN), "cutoffs_dropped": flag,
-        "tokens": ADAPTED, "spans": maybe(ADAPTED),
-    }
-)  # fmt: skip
+_ADAPTATION = record({"docs": whole(), "unit": text, "seen": maybe(_SEEN), "tokens": ADAPTED, "spans": maybe(ADAPTED)})
 _CARD_CUTOFF = record({name: number(0.0, 1.0) for name in ("precision", "cutoff", "mean", "worst", "kept")})
 _PRETRAINED = record(
     {

@@ -113,6 +113,7 @@ def test_the_table_has_a_row_for_all_each_group_and_the_mean(calibrated, test_fi
     rows = firsts[firsts.index("all") :]
     assert rows[: n_groups + 2] == ["all", *(str(i + 1) for i in range(n_groups)), "mean"]
     assert all(name in outcome.text for name in ("ECE (top label)", "Brier", "Log loss", "smECE"))
+    assert "smECE: the mean difference after smoothing, without bins." in outcome.text
 
 
 def test_the_json_holds_plain_numbers_that_agree_with_spacy_evaluate(calibrated, test_file, tmp_path):

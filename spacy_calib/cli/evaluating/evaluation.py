@@ -11,7 +11,7 @@ from ...annotations import plain_name
 from ...errors import CalibError, calib_error
 from ...pipe.pipeline import check_readable
 from ..shared.command import check_option
-from ..shared.run import evaluate_pipes, pipes_to_run
+from ..shared.run import evaluate_pipes
 from .outputs import Section
 from .raw_scores import evaluate_raw, fit_command, verdict_on_raw, without_calibrated
 from .tables import show_slices
@@ -202,8 +202,7 @@ def _evaluate_fitted(evaluation: Evaluation, nlp: Language, sentences: bool) -> 
     run = evaluation.run
     examples = run.read(nlp)
     pipes = run.pipes(nlp, examples, allow_many=True)
-    last_pipes = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if sentences else []
-    all_scores, corpora, evaluation.examples = evaluate_pipes(run, nlp, pipes, examples, also=last_pipes)
+    all_scores, corpora, evaluation.examples = evaluate_pipes(run, nlp, pipes, examples, sentences)
     if run.component is None:
         without_gold = [pipe for pipe in fitted_pipes(nlp) if pipe not in pipes]
         reason = "Not evaluated: pipe {}. The data has no gold for '{}'."

@@ -112,7 +112,7 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     labels = " or ".join(dict.fromkeys(LABEL_WORDS[unit][1] for unit in units))
     msg.text(
         f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and the share of hits, of all "
-        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE)."
+        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). smECE: the mean difference after smoothing, without bins."
     )
     quantile = " Floor 95 %: of 100 such sets of scores, 95 show a smaller error." if details else ""
     msg.text(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.pipeline import check_readable, open_model
+from ...pipe.pipeline import check_readable, open_model, sentence_finders, units_of
 from .evidence import (
     FitOverlap,
     SilenceCheck,
@@ -38,15 +38,24 @@ if TYPE_CHECKING:
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the pipes up to the calib pipe or, if `sentences`, up to the first later one that sets sentence starts."""
-    order, boundaries = nlp.pipe_names, {"doc.sents", "token.is_sent_start"}
+    """Return the pipes up to the calib pipe and, later, to the last that may change what `nlp` finds.
+
+    Those are pipes that merge or split tokens, for entities also those that set entities or spans, or do not declare what they
+    set, and if `sentences`, the first that sets sentence starts.
+    """
+    order = nlp.pipe_names
     last = order.index(pipe.name)
+    later = {name: nlp.get_pipe_meta(name) for name in order[last + 1 :]}
+    found = [name for name, meta in later.items() if meta.retokenizes]
+    if "entity" in units_of(pipe):
+        found += [name for name, meta in later.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
     if sentences:
-        setters = [i for i, name in enumerate(order) if boundaries & set(nlp.get_pipe_meta(name).assigns)]
-        last = max(last, min(setters, default=last))
-    return order[: last + 1]
+        found += sentence_finders(nlp)[:1]
+    return order[: max([last, *map(order.index, found)]) + 1]
 
 
+# What pipes declare that set entities; the ruler of spans may set them, too.
+_ENTITY_ATTRIBUTES = {"doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"}
 # Texts that are read to find out which gold there is.
 FIRST_TEXTS = 1_000
 # Minimum rows (tokens, spans or documents) of a block: about 50 MB of tokens.
@@ -187,11 +196,11 @@ class Run:
         pipes: Sequence[Calibrator],
         examples: list[Example],
         title: str = "Scoring",
-        also: Sequence[str] = (),
+        sentences: bool = False,
     ) -> list[Example]:
-        """Run the pipeline up to these calib pipes, and the pipes named in `also`, over gold examples; return all examples.
+        """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
 
-        title (str): Of the progress bar. RAISES C030, C151: there is no gold, or no known label in it.
+        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151: there is no gold, or no known label in it.
         """
         for pipe in pipes:
             check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
@@ -200,12 +209,9 @@ class Run:
         self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
-        order = nlp.pipe_names
-        pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
-        last = max(map(order.index, pipe_names), default=-1)
-        annotated_examples = list(
-            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, title=title, n_process=self.n_process)
-        )
+        enabled_pipes = [pipe for pipe in pipes if pipe.name in nlp.pipe_names]
+        names = max((pipes_to_run(nlp, pipe, sentences) for pipe in enabled_pipes), key=len, default=[])
+        annotated_examples = list(run_pipes(nlp, examples, names, silent=self.silent, title=title, n_process=self.n_process))
         for pipe in pipes:
             check_gold_of_examples(pipe, annotated_examples, self.silent)
             report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
@@ -268,11 +274,11 @@ class GoldRun(Run):
 
 
 def evaluate_pipes(
-    run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
+    run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], sentences: bool = False
 ) -> tuple[list[PipeScores], list[ScoredCorpus], list[Example]]:
     """Run the pipeline over gold examples; return (evaluation of each calib pipe, its scores, the annotated examples).
 
-    also (Sequence[str]): Other pipes to run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no
+    sentences (bool): Whether the pipes that set sentences must run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no
     score. C151: no gold label is known. C800 to C804: gold that cannot show errors.
     """
     from ...annotations import plain_name
@@ -282,7 +288,7 @@ def evaluate_pipes(
 
     if len(pipes) == 1:
         check_readable(nlp, pipes[0])
-    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=also)
+    examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=sentences)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
         check_gold_outcomes(pipe, examples, corpus, run.silent, EXPECTED)

@@ -18,8 +18,9 @@ from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import run_pipes, with_progress
 from ...cli.shared.options import Code, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, Silent
 from ...cli.shared.outputs import Output
-from ...cli.shared.run import GoldRun, Run, pipes_to_run
+from ...cli.shared.run import GoldRun, Run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
+from ...pipe.pipeline import sentence_finders
 from .memory import DOCS, check_size
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
@@ -143,7 +144,9 @@ def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     check_has_gold(examples, calib)
     if reads_low_scores(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)
-    names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
+    order = nlp.pipe_names  # scores are of what the component itself finds, so later pipes that change it do not run
+    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))
+    names = [name for name in order[: last + 1] if name != calib.name]
     annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
     score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))
     check_gold_of_examples(calib, annotated_examples, run.silent)

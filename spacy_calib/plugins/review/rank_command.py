@@ -95,7 +95,7 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "seen": overlap with
+    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "seen": overlap with
         the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
@@ -160,7 +160,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         "pipe": pipe.name,
         "unit": plan.kind,
         "order": order,
-        **summarize_orders(queue.corpus, queue.units),
+        **summarize_orders(queue.corpus, queue.units.take(queue.candidates)),
         "seen": None,
         **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
@@ -186,7 +186,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     _show_orders(result, everything)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
-    msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
+    msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
     if output is not None:
         msg.good(f"{n:,} {plural}: {output}")
 
