@@ -170,7 +170,7 @@ def check_evaluable(
         return
     pipe, component = pipes[0], pipes[0].source.component or "the source"
     check_scored(nlp, pipe, examples)
-    if corpora[0].has_gold:
+    if (corpora[0].gold >= 0).any():
         raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
     raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=component)
 
