@@ -11,7 +11,6 @@ from ...errors import CalibError
 from ...pipe.pipeline import check_readable
 from ..fitting.new_calib import insert_unfitted
 from ..shared.command import check_option
-from ..shared.run import pipes_to_run
 from .raw_scores import fit_command, verdict_on_raw
 
 if TYPE_CHECKING:
@@ -40,9 +39,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
         nlp, pipe = insert_unfitted(nlp, run.model, run.component, gold_preproc=run.gold_preproc)
         examples, pipes = run.read(nlp), [pipe]
     obstacles = find_obstacles(nlp, pipes)
-    # Outputs with parts of texts need sentences.
-    also = [pipes_to_run(nlp, pipe, sentences=True)[-1] for pipe in pipes] if shows_texts else []
-    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=also)
+    examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=shows_texts)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
     check_evaluable(nlp, pipes, corpora, examples, run.silent)
     slicing = None

@@ -175,11 +175,11 @@ class Run:
         pipes: Sequence[Calibrator],
         examples: list[Example],
         title: str = "Scoring",
-        also: Sequence[str] = (),
+        sentences: bool = False,
     ) -> list[Example]:
-        """Run the pipeline up to these calib pipes, and the pipes named in `also`, over gold examples; return all examples.
+        """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
 
-        title (str): Of the progress bar. RAISES C030, C151: there is no gold, or no known label in it.
+        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151: there is no gold, or no known label in it.
         """
         from ...pipe.gold_checks import check_has_gold, unknown_in_examples
 
@@ -188,12 +188,9 @@ class Run:
         self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
-        order = nlp.pipe_names
-        pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
-        last = max(map(order.index, pipe_names), default=-1)
-        annotated_examples = list(
-            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, title=title, n_process=self.n_process)
-        )
+        enabled_pipes = [pipe for pipe in pipes if pipe.name in nlp.pipe_names]
+        names = max((pipes_to_run(nlp, pipe, sentences) for pipe in enabled_pipes), key=len, default=[])
+        annotated_examples = list(run_pipes(nlp, examples, names, silent=self.silent, title=title, n_process=self.n_process))
         for pipe in pipes:
             report_unknown(pipe, unknown_in_examples(pipe, annotated_examples), self.silent)
             report_dropped(pipe.annotation, annotated_examples, self.silent)
