@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..annotations import ARC_EVENTS, get_annotation
+from ..annotations import ARC_EVENTS
 from ..annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..errors.visible import shown_path
@@ -16,8 +16,8 @@ from .fitting.component_fits import ComponentFit, check_components, component_wi
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import argument, command, option
-from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
+from .shared.gold import match_gold, report_dropped
 from .shared.options import (
     AllowUnknown,
     Code,
@@ -32,11 +32,13 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
+from .shared.screen import msg, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..pairs.seen_texts import TrainTestOverlap
     from ..pipe.component import Calibrator
     from ..pipe.state import FitInfo
 
@@ -217,6 +219,19 @@ def count_training(
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 
 
+def check_apart(share: TrainTestOverlap | None, is_allowed: bool) -> None:
+    """Warn if the fit data overlap with the training data. RAISES C482: most of them do, and it is not allowed."""
+    if share is None or not share.is_overlapping:
+        return
+    part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
+    if not share.is_fit_data:
+        warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
+    elif not is_allowed:
+        raise calib_error("C482", part=part)
+    else:
+        msg.fail(f"FITTED ON THE TRAINING DATA: {part} are in --train-data too, so scores on any other text will be too high.")
+
+
 def fit_pipe(
     nlp: Language,
     calib: Calibrator,
@@ -237,7 +252,7 @@ def fit_pipe(
         reading.update(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, pipes_done=pipes_done)
         calib.fit(reading.track(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
-    report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
+    report_dropped(calib.annotation, examples, silent)
 
 
 def check_fit(info: FitInfo) -> None:

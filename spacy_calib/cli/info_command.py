@@ -21,12 +21,12 @@ from .fitting.fit_output import (
     span_words,
     verdict_on,
 )
+from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
-from .shared.evidence import unknown_sentence
+from .shared.gold import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
-from .shared.which import choose_pipes
 from .shared.writing import deliver
 
 if TYPE_CHECKING:

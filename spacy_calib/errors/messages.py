@@ -107,6 +107,7 @@ MESSAGES = {
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for the component or prefix '{component}'; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
+    "C097": "The output {path} is one file, but there are several pictures ({pictures}); name a folder, or one of them (--kind).",
     "C100": "The output {path} is inside the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would overwrite each other ({path}); give each a path of its own.",

@@ -35,7 +35,7 @@ from ..sources.find import ComponentIdentity
 from ..types import Groups
 
 if TYPE_CHECKING:
-    from ..pairs.seen_texts import FitTextDigests
+    from ..pairs.seen_texts import FitTextDigests, TextUnits
 
 
 def _layer(value: Any, where: str) -> str:
@@ -261,6 +261,11 @@ class PipeState:
         from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
         return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
+
+    def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
+        """Return the overlap of texts with the fit data, as `TrainTestOverlap`; None if either is not known."""
+        share = None if self.seen_texts is None else self.seen_texts.overlap_with(texts)
+        return None if share is None else share.to_dict()
 
     def state(self) -> dict[str, Any]:
         """Return plain data and arrays, in the form STATE."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import count_in_words
-from ..shared.evidence import show_other_weights
-from ..shared.screen import first_of, msg, number, print_table
+from ..shared.screen import first_of, msg, number, print_table, show_other_weights
 from .fit_output import too_few_sentence
 
 if TYPE_CHECKING:

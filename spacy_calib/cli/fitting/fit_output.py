@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.replacement import fewest_of, is_enough
 from ...context.tokens import FURTHER_SCORES
 from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
-from ..shared.evidence import unknown_sentence
+from ..shared.gold import unknown_sentence
 from ..shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_option, command, option
-from ...cli.shared.evidence import show_seen
 from ...cli.shared.options import (
     CalibratedModel,
     ChosenComponent,
@@ -24,7 +23,7 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.run import Run, unit_of
-from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
+from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
 from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
