@@ -57,7 +57,7 @@ COMMON = {
     "C054": "The output exists: choose another path, or add `--force`.",
     "C077": "Several calibrated components are possible: choose one with `--component`.",
     "C081": "The file has texts, but this command needs gold: give `.spacy`, `.conllu` or the export of an annotation tool.",
-    "C130": "The fit would make scores worse: give more gold, or let `--method auto` choose.",
+    "C130": "The fit would make scores worse: give more gold, let `--method auto` choose, or write it with `--always`.",
     "C164": "Many gold labels are unknown to the component: map its labels with `--map`, or accept misses with `--allow-unknown`.",
     "C482": "The gold contains training data of the model: give held-out gold.",
     "C530": "No cut-off reaches the precision: ask for a lower one, or give more gold.",

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .plugins.arrays.tag_calibrator import TagCalibrator
     from .plugins.llm.response import Answer
     from .plugins.pretrained.applying import pretrained
-    from .plugins.report.outputs import report
     from .plugins.report.rendering import render
+    from .plugins.report.report import report
     from .sources.tool_spans import spans_from
 
 # Imported when they are asked for: they need the command line.
@@ -45,7 +45,7 @@ _MODULES = {
     "TagCalibrator": ".plugins.arrays.tag_calibrator",
     "pretrained": ".plugins.pretrained.applying",
     "render": ".plugins.report.rendering",
-    "report": ".plugins.report.outputs",
+    "report": ".plugins.report.report",
 }
 
 

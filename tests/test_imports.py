@@ -102,8 +102,7 @@ def plugin_of(module: str) -> str:
 
 # Where the core reaches for a plug-in of ours, in a function: nothing else does.
 REACHES = {
-    "cli/evaluate_command": {"plugins/report/outputs", "plugins/report/pictures"},
-    "cli/evaluating/options": {"plugins/report/pictures"},
+    "cli/evaluate_command": {"plugins/report/page_contents", "plugins/report/pictures"},
     "cli/fitting/comparison": {"plugins/pretrained/card"},
 }
 

@@ -193,7 +193,7 @@ class SpanCalibration:
     chosen (SpanRecalibrator | None): Fitted map of the spans on the Doc; None leaves raw scores unchanged (not fitted, or
         a source without spans). candidates (SpanRecalibrator | None): Fitted map of the other spans.
     context (SpanContextStep | None): Fitted; adjusts scores of spans on the Doc by their neighbours.
-    cutoffs (Cutoffs | None): The scores from which spans are accepted. They are for these maps: a new fit has none.
+    cutoffs (Cutoffs | None): The scores from which spans are accepted. A new fit has none; an adaptation keeps them.
     adaptations (tuple[Adaptation, ...]): Steps after the map, in order, which calibrate scores out of domain.
     """
 

@@ -140,15 +140,15 @@ class CalibGroup(TyperGroup):
             formatter.write_dl(list(help_lines().items()))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        from .shared.session import session
+        from .shared.process import command_process
 
-        with session():
+        with command_process():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        from .shared.session import session
+        from .shared.process import command_process
 
-        with session():
+        with command_process():
             return super().invoke(ctx)
 
 

@@ -6,12 +6,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..annotations import get_annotation
 from .fitting.adapt_output import show_adaptation
 from .fitting.new_calib import ready_to_read
 from .fitting.settings import MAX_UNKNOWN
 from .shared.command import argument, command
-from .shared.evidence import check_gold_of_examples, check_whole_documents, report_dropped
+from .shared.gold import check_whole_documents, report_dropped, report_unknown
 from .shared.options import (
     AllowUnknown,
     CalibratedModel,
@@ -61,6 +60,7 @@ def adapt(
     RETURNS (Calibrator): The adapted pipe; `fit_info.adaptations` describes each adaptation.
     RAISES CalibError: any error in the input.
     """
+    from ..pipe.gold_checks import unknown_in_examples
     from .shared.writing import write_pipeline
 
     run_options: dict[str, Any] = {"gold_preproc": gold_preproc, "n_process": n_process, "gpu_id": gpu_id}
@@ -70,14 +70,14 @@ def adapt(
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
     run.match([calib], examples)
-    check_whole_documents(calib.fit_info.row_unit, gold_preproc)
+    check_whole_documents(calib.annotation.unit, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` prints these warnings
             warnings.filterwarnings("ignore", message=r"\[CW(04|13|14)\]")
         calib.adapt(ready, max_unknown=1.0 if allow_unknown else MAX_UNKNOWN)
-    check_gold_of_examples(calib, examples, silent)
-    report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
+    report_unknown(calib, unknown_in_examples(calib, examples), silent)
+    report_dropped(calib.annotation, examples, silent)
     write_pipeline(nlp, output, force)
     if not silent:
         adaptation = calib.fit_info.adaptations[-1]

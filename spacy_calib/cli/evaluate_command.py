@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from .evaluating.evaluation import Evaluation, evaluate_pipeline
+from .evaluating.evaluation import evaluate_pipeline
 from .evaluating.options import EvaluateRun
+from .evaluating.outputs import PICTURE_KINDS, picture_files
 from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import (
@@ -21,6 +22,7 @@ from .shared.options import (
     NProcess,
     Silent,
 )
+from .shared.screen import msg
 from .shared.writing import print_json, write_json
 
 OUTPUT_HELP = "File for the result: .json (numbers), .html (page), .png, .svg or .pdf (picture) or a folder (all pictures); may be repeated"
@@ -30,8 +32,6 @@ BY_HELP = "Also evaluate each slice of documents that share a value of this key,
 GROUPS_HELP = "Number of groups of about equally frequent tags (default: the groups of the fit)"
 Component = Annotated[str | None, option(COMPONENT_HELP, "-C", show_default="all fitted pipes; without any, the tagger")]
 
-# What pictures show.
-PICTURE_KINDS = ("reliability", "top", "groups", "errors", "coverage")
 Kind = Annotated[
     str | None,
     option(
@@ -79,24 +79,33 @@ def evaluate(
     """
     run = EvaluateRun(**locals())
     evaluation = evaluate_pipeline(run)
+    tables, page = evaluation.to_dict(), None
     if run.pages:
-        from ..plugins.report.outputs import write_page
+        from ..plugins.report.page_contents import write_page
 
-        evaluation.add(write_page(evaluation, run.pages))
+        page = write_page(evaluation, run.pages)
     if run.has_pictures:
         from ..plugins.report.pictures import write_pictures
 
-        evaluation.add(write_pictures(evaluation, run.pictures, run.kind, run.tags))
+        pictures = write_pictures(evaluation, run.pictures, run.kind, run.tags)
+        tables[pictures["pipe"]]["pictures"] = pictures
     for path in run.numbers:
-        write_json(path, evaluation.tables)
-    if not run.silent:
-        _show(evaluation)
-    return evaluation.tables
+        write_json(path, tables)
+    if run.format == "json" and not run.silent:
+        print_json(tables)
+    elif not run.silent:
+        show_tables(tables, run.everything)
+        show_files(run, page)
+    return tables
 
 
-def _show(evaluation: Evaluation) -> None:
-    """Print the numbers, as JSON or as tables."""
-    if evaluation.run.format == "json":
-        print_json(evaluation.tables)
-        return
-    show_tables(evaluation.tables, evaluation.sections, evaluation.run.everything)
+def show_files(run: EvaluateRun, page: dict[str, Any] | None) -> None:
+    """Print the verdicts of the page, and which files were written. page (dict | None): Its contents."""
+    if page is not None:
+        from ..plugins.report.page_contents import show_verdicts
+
+        show_verdicts(page)
+    for path in run.pages:
+        msg.good(f"The page is at {path}; open it in a browser.")
+    for name, path in picture_files(run.pictures, run.kind, run.tags):
+        msg.good(f"{'the tags asked for' if name == 'tags' else name}: {path}")

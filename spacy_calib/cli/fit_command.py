@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..annotations import ARC_EVENTS, get_annotation
+from ..annotations import ARC_EVENTS
 from ..annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..errors.visible import shown_path
@@ -16,8 +16,8 @@ from .fitting.component_fits import ComponentFit, check_components, component_wi
 from .fitting.new_calib import load_readable, pipes_before, ready_to_read
 from .fitting.settings import MAX_UNKNOWN, settings_from_file, translate_options
 from .shared.command import argument, command, option
-from .shared.evidence import check_apart, match_gold, report_dropped
 from .shared.examples import data_files, read_examples, share_bar
+from .shared.gold import match_gold, report_dropped
 from .shared.options import (
     AllowUnknown,
     Code,
@@ -32,11 +32,13 @@ from .shared.options import (
     WithOverrides,
 )
 from .shared.outputs import check_pipeline_folder
+from .shared.screen import msg, warn
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..pairs.seen_texts import TrainTestOverlap
     from ..pipe.component import Calibrator
     from ..pipe.state import FitInfo
 
@@ -73,7 +75,9 @@ def fit(
     gold_preproc: GoldPreproc = False,
     allow_unknown: AllowUnknown = False,
     allow_seen: Annotated[bool, option("Continue even if most of the fit data are in --train-data too")] = False,
-    always: Annotated[bool, option("Write the new fit even if the calibration of the pipeline is better")] = False,
+    always: Annotated[
+        bool, option("Write the new fit even if raw scores, or the calibration of the pipeline, are better")
+    ] = False,
     format: Format = "table",
     n_process: Annotated[int, option("Worker processes (recognizers always run in one)")] = 1,
     gpu_id: GpuId = -1,
@@ -116,7 +120,7 @@ def fit(
     limits = {"n_process": n_process, "max_unknown": 1.0 if allow_unknown else MAX_UNKNOWN, "silent": silent}
     comparison_options = {"event": event, "always": always}
     _fit_all(nlp, fits, examples, count, comparison_options, **limits)
-    nlp = _choose_pipes(nlp, fits)
+    nlp = _choose_pipes(nlp, fits, always)
     write_pipeline(nlp, output, force)
     if not silent:
         gold_options = {"--map": label_map, "--gold-preproc": gold_preproc}
@@ -160,8 +164,8 @@ def _fit_all(
         pipes_done = pipes_before(nlp, calib)  # which have annotated the examples already
 
 
-def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit]) -> Language:
-    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores."""
+def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> Language:
+    """Return the pipeline to write. RAISES C130: a fit is worse than raw scores, unless `always`."""
     if len(fits) == 1 and fits[0].outcome is not None and not fits[0].is_written:
         return fits[0].outcome.reopen()[0]
     for component_fit in fits:
@@ -169,7 +173,8 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit]) -> Language:
             put_back(nlp, component_fit)
             continue
         calib: Any = nlp.get_pipe(component_fit.name)
-        check_fit(calib.fit_info)
+        if not always:
+            check_fit(calib.fit_info)
     return nlp
 
 
@@ -214,6 +219,19 @@ def count_training(
     return {"tag_counts": tag_counts, "span_counts": span_counts, "counted_on": str(shown_path(Path(path.name)))}
 
 
+def check_apart(share: TrainTestOverlap | None, is_allowed: bool) -> None:
+    """Warn if the fit data overlap with the training data. RAISES C482: most of them do, and it is not allowed."""
+    if share is None or not share.is_overlapping:
+        return
+    part = f"{share.seen:,} of {share.documents:,} documents ({100 * share.share:.0f} % of the words)"
+    if not share.is_fit_data:
+        warn(f"{part} are in --train-data too, where the model is more confident than on any other text: leave them out.")
+    elif not is_allowed:
+        raise calib_error("C482", part=part)
+    else:
+        msg.fail(f"FITTED ON THE TRAINING DATA: {part} are in --train-data too, so scores on any other text will be too high.")
+
+
 def fit_pipe(
     nlp: Language,
     calib: Calibrator,
@@ -234,7 +252,7 @@ def fit_pipe(
         reading.update(0.0)
         ready = ready_to_read(nlp, calib, examples, silent=True, n_process=n_process, pipes_done=pipes_done)
         calib.fit(reading.track(ready, len(examples)), min_pairs=n_bins, n_bins=n_bins, progress=fitting, **arguments)
-    report_dropped(get_annotation(calib.fit_info.layer), examples, silent)
+    report_dropped(calib.annotation, examples, silent)
 
 
 def check_fit(info: FitInfo) -> None:

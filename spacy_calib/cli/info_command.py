@@ -21,17 +21,16 @@ from .fitting.fit_output import (
     span_words,
     verdict_on,
 )
+from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
-from .shared.evidence import unknown_sentence
+from .shared.gold import unknown_sentence
 from .shared.options import CalibratedModel, Code, ForceFile, Format, OnlyComponent, Silent
 from .shared.outputs import check_files, output_files
 from .shared.screen import TableColumn, first_of, msg, number, print_facts, show_rows, whole
-from .shared.which import choose_pipes
 from .shared.writing import deliver
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
-    from ..pipe.state import FitInfo
 
 _NAMES_SHOWN = 8
 _LOSSES = {"Log loss": "loss", "From the best": "difference", "Std. error": "error"}
@@ -115,7 +114,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
     for sentence in filter(None, sentences):
         msg.text(f"{sentence}.")
     facts = {
-        **pretrained_line(info),
+        **pretrained_line(pipe),
         "Component": f"{info.component or '-'} ({plain_name(info.layer)})"
         + ("" if description["source_found"] else ", not in the pipeline"),
         "Weights": {None: "not known", True: "OTHER THAN AT THE FIT: fit the pipe again", False: "those of the fit"}[
@@ -144,7 +143,8 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         plural = span_words(info)[1]
         facts[f"Context of {plural}"] = context_line(info.spans.context)
         facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
-        facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
+        if not info.is_of_card(pipe.spans.cutoffs):
+            facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_facts(facts)
     for group in description["groups"]:
@@ -189,13 +189,14 @@ def attributes_of(pipe: Calibrator) -> str:
     return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{span_attributes}"
 
 
-def pretrained_line(info: FitInfo) -> dict[str, str]:
-    """Return the lines about the card of a pretrained calibration; {} after a fit."""
-    card = info.pretrained
+def pretrained_line(pipe: Calibrator) -> dict[str, str]:
+    """Return the lines about the card of a pretrained calibration, and its cut-off if that is in use; {} after a fit."""
+    card = pipe.fit_info.pretrained
     if card is None:
         return {}
     transfer_note = f", transferred: fitted on the scores of {card['pipeline']}" if card["transferred"] else ""
-    cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if card["cutoff"] else {}
+    in_use = pipe.fit_info.is_of_card(pipe.spans.cutoffs)
+    cutoff = {"Cut-off of card": card_cutoff_line(card["cutoff"])} if in_use else {}
     return {"Pretrained": f"card {card['card']} ({card['licence']}){transfer_note}", "Trust": card["trust"], **cutoff}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,6 @@ from ..pairs.documents import DOCUMENT
 from ..pipe.pipeline import check_readable
 from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
 from .shared.command import argument, check_confidence, check_option, command, option
-from .shared.evidence import FitOverlap, check_gold_outcomes
 from .shared.options import (
     CalibratedModel,
     Code,
@@ -156,16 +154,17 @@ def find_cutoffs(
     import numpy as np
 
     from ..calibration.missed import rows_of
-    from ..pipe.evaluation import entity_tokens, parts_for_review, precision_cutoffs
+    from ..gold.reading import texts_of
+    from ..pipe.cutoffs import entity_tokens, parts_for_review, precision_cutoffs
+    from ..pipe.gold_checks import check_outcomes_of, watch_all
     from ..pipe.scorer import corpus_of
 
     corpus = corpus_of(examples, pipe.attr, pipe.lookup.labels())
-    check_gold_outcomes(pipe, examples, corpus, silent)
+    check_outcomes_of(pipe, watch_all(pipe, examples), corpus, silent)
     spans = corpus if pipe.spans.groups is None else corpus.spans
     documents = {"unit": corpus.unit, "n": len(np.unique(corpus.documents_of(spans.docs[spans.right >= 0])))}
-    overlap = FitOverlap(pipe)
-    deque(overlap.watch(examples), maxlen=0)
-    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": overlap.to_dict()}
+    seen = pipe.learned.overlap_with(texts_of(pipe.annotation, examples))
+    result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accepting = flagging = None
     if precision is not None:
         accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
@@ -186,9 +185,7 @@ def find_cutoffs(
 
 def may_have_cutoffs(pipe: Calibrator) -> bool:
     """Whether a pipe scores entities, documents or links."""
-    from ..annotations import get_annotation
-
-    annotation = get_annotation(pipe.fit_info.layer)
+    annotation = pipe.annotation
     return pipe.spans.groups is not None or annotation.unit == DOCUMENT or annotation.spans_are_units
 
 

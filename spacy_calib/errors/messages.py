@@ -33,7 +33,7 @@ MESSAGES = {
     "C027": "The pipeline has no fitted calib pipe; it has: {available}; with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first, without gold `python -m spacy calib pretrained MODEL OUTPUT`, if there is a card (`pretrained --list`).",
     "C028": "The pipe '{name}' comes before its source '{component}' in the pipeline; put it directly after it.",
     "C035": "The weights of component '{component}' contain NaN or infinite values, so nothing was calibrated; train it again.",
-    "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, or keep the raw scores with --method identity.",
+    "C130": "{method}, fitted on {n} {rows}, has a higher cross-validated log loss than the raw scores ({calibrated:.3f}, raw {raw:.3f}), so nothing was written; {more}, let --method auto choose, keep the raw scores with --method identity, or write it all the same with --always.",
     "C120": "The pipe '{name}' cannot read this pipeline: {why}; if need be, fit a new pipe here with `python -m spacy calib fit`.",
     # Gold data
     "C030": "The data has no gold {layer} annotation for component '{component}'; give data annotated with it.",
@@ -107,6 +107,7 @@ MESSAGES = {
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for the component or prefix '{component}'; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",
+    "C097": "The output {path} is one file, but there are several pictures ({pictures}); name a folder, or one of them (--kind).",
     "C100": "The output {path} is inside the pipeline {folder}, which is only read; choose a path outside of it.",
     "C101": "Replacing {path} would delete {given}, which this command reads; choose another output.",
     "C102": "The outputs of {first} and {second} would overwrite each other ({path}); give each a path of its own.",

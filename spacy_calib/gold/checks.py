@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from spacy.training import Example
 
-from ..annotations import Annotation, get_annotation, plain_name
+from ..annotations import Annotation, plain_name
 from ..annotations.base import NIL
 from ..annotations.cats import GoldCats
 from ..annotations.spans import LINK
@@ -19,9 +19,6 @@ from ..pairs.documents import TOKEN
 from ..pairs.label_map import shorten_list
 from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
-
-if TYPE_CHECKING:
-    from ..pipe.fitting import FitInputs
 
 LEMMA = "lemma"
 
@@ -84,35 +81,18 @@ class GoldWatch:
             n = sum(self._present[name] for name in names)
             raise calib_error("C801", n=f"{n:,}", names=shorten_list(names), component=component)
 
-
-def check_fit_inputs(watch: GoldWatch, inputs: FitInputs) -> dict[str, Any] | None:
-    """Check the gold of a fit or an adaptation by `GoldWatch.check`; return the result of `check_outcomes`."""
-    source, data, spans = inputs.source, inputs.data, inputs.spans
-    watch.check(source.name)
-    names = [*source.labels, *source.annotation.no_label_names, ""]
-    columns = np.unique(data.gold[data.gold != -2])
-    agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
-    gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
-    span_pairs = None if inputs.n_gold or spans is None else spans.pairs
-    return check_outcomes(source.annotation, source.name, data.pairs, gold, span_pairs, agrees=agrees)
-
-
-def check_corpus(
-    watch: GoldWatch, layer: str, component: str, corpus: ScoredCorpus, min_expected: float = 0.0
-) -> dict[str, Any] | None:
-    """Check the gold of a scored corpus by `GoldWatch.check`; return the result of `check_outcomes`.
-
-    layer (str): Name of the annotation. min_expected (float): As in `check_outcomes`.
-    """
-    watch.check(component)
-    has_gold = np.flatnonzero(corpus.gold >= 0)
-    gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
-    annotation = get_annotation(layer)
-    if plain_name(layer) == LEMMA and all(corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()):
-        gold = gold[:1]
-    spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs
-    agrees = not (corpus.right == WRONG).any()
-    return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
+    def check_corpus(self, component: str, corpus: ScoredCorpus, min_expected: float = 0.0) -> dict[str, Any] | None:
+        """Check the counted gold, and its scored corpus; return the result of `check_outcomes`, with its `min_expected`."""
+        self.check(component)
+        annotation, has_gold = self._annotation, np.flatnonzero(corpus.gold >= 0)
+        gold = [corpus.names[number] for number in np.unique(corpus.gold[has_gold]).tolist()]
+        if plain_name(annotation.name) == LEMMA and all(
+            corpus.names[corpus.gold[i]] == corpus.words[i] for i in has_gold.tolist()
+        ):
+            gold = gold[:1]
+        spans = None if len(has_gold) else corpus.span_pairs(corpus.names).pairs
+        agrees = not (corpus.right == WRONG).any()
+        return check_outcomes(annotation, component, corpus.pairs().pairs, gold, spans, min_expected, agrees)
 
 
 def check_outcomes(

@@ -23,7 +23,7 @@ class JudgedView(JudgedPairs):
 
     kind (str): "tokens", "documents" or "entities". labels (Sequence[str]): The tags, as columns. groups (Groups): Of the tags.
     n_bins (int): Adaptive bins. seed (int): Of random numbers. metrics (Mapping): Short name -> `Metric`.
-    starts, ends (Ints): First token of each pair in the corpus, and the one after the last; empty if not known.
+    starts, ends (Ints): First token of each pair in the corpus, and the one after the last.
     has_label_columns (bool): Whether each column is a label; columns of edit trees are not lemmas.
     span_words (tuple[str, str]): Words for one span and for several.
     """
@@ -82,12 +82,6 @@ def judged_entities(corpus: ScoredCorpus, labels: Sequence[str], **settings: Any
     first, pairs = corpus.doc_starts[spans.docs[keep]], corpus.span_pairs(labels)
     starts, ends = first + spans.starts[keep], first + spans.ends[keep]
     return JudgedView(**vars(pairs), kind="entities", labels=labels, starts=starts, ends=ends, **settings)
-
-
-def without_positions(pairs: JudgedPairs, **settings: Any) -> JudgedView:
-    """Return the view of pairs whose positions in the text are not known. settings: The other fields of a `JudgedView`."""
-    empty = np.zeros(0, dtype=np.intp)
-    return JudgedView(**vars(pairs), starts=empty, ends=empty, **settings)
 
 
 def predicted_indices(corpus: ScoredCorpus, view: JudgedView) -> Ints:

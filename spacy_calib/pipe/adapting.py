@@ -56,22 +56,17 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from inputs that were read. RETURNS (tuple): As `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. Cut-offs stay: a score means the same. RETURNS (tuple): As `adapt_calibrator`."""
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
     tokens, fit, judged_pairs, unlabelled_pairs, view = adapt_tokens(inputs, state_before.tokens, groups, of_tokens)
     spans, span_fit = (None, None) if inputs.spans is None else adapt_spans(inputs.spans, state_before.spans, view, of_spans)
-    cutoffs = state_before.spans.cutoffs
-    if spans is not None and state_before.info.is_of_card(cutoffs):
-        # A card's cut-off holds for adapted scores too: it was chosen to hold on different sources.
-        spans.calibration.cutoffs, cutoffs = cutoffs, None
     share = None if state_before.seen_texts is None else state_before.seen_texts.overlap_with(inputs.texts)
     adaptation = {
         "docs": inputs.n_docs,
         "unit": inputs.unit,
         "seen": None if share is None else share.to_dict(),
-        "cutoffs_dropped": any((cutoffs, state_before.tokens.recall_cutoffs, state_before.tokens.label_cutoffs)),
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
@@ -129,7 +124,6 @@ def adapt_tokens(
     fit = AdaptationFit.from_entries(entries.take(with_gold), groups, prior)
     calibration = copy(calibration_before)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
-    calibration.recall_cutoffs = calibration.label_cutoffs = None
     last_steps = calibration.steps_after(fit.adaptation)
     new_scores = apply_steps((fit.adaptation, *last_steps), predictions.take(without_gold)).scores
     judged_pairs, held_out = None, fit.held_out
@@ -152,13 +146,14 @@ def adapt_spans(
     if calibration_before.groups is None:
         return None, None
     calibration = copy(calibration_before)
-    calibration.cutoffs = None
+    calibration.cutoffs = None  # only scores are needed here
     index = np.concatenate([data.known_indices, np.flatnonzero((data.hits >= 0) & ~data.spans.on_doc)])
     spans = data.spans.take(index)
     scores, _ = calibration.calibrate(spans, np.where(spans.on_doc, data.raw[index], spans.scores), (), view)
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
     fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
+    calibration.cutoffs = calibration_before.cutoffs
     held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
 

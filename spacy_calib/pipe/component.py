@@ -132,6 +132,10 @@ class WarnOnce:
             self.warned_keys.add(key)
             warnings.warn(WARNINGS[code].format(name=self.pipe.name, **values), stacklevel=_level_of_user())
 
+    def silence(self, code: str) -> None:
+        """Do not give a warning without values."""
+        self.warned_keys.add(f"{code}{{}}")
+
 
 def _level_of_user() -> int:
     """Return the `stacklevel` of the first line outside of this package and spaCy, for a warning by the calling function."""
@@ -211,6 +215,11 @@ class Calibrator(Pipe, PipeSettings):
     @property
     def fitted(self) -> bool:
         return self.learned.tokens.maps is not None
+
+    @property
+    def annotation(self) -> Annotation:
+        """Annotation of the labels: that of the fit, else of the component."""
+        return get_annotation(self.fit_info.layer) if self.fitted else self.source.annotation(self.lookup.component())
 
     @property
     def of_entities(self) -> bool:

@@ -1,141 +1,275 @@
-"""Scores of a pipe on documents with gold: the data of every table, page and diagram, and cut-offs found on them."""
+"""The evaluation of pipes on documents with gold, as data: every table, page and picture is a function of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from spacy.language import Language
 from spacy.training import Example
 
-from ..annotations import Annotation, count_misaligned, get_annotation
+from ..annotations import Annotation, count_misaligned, plain_name
 from ..calibration.conventions import find_conventions
-from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
-from ..calibration.missed import EntityTokens, GoldEntities, review_of, rows_of
-from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
+from ..calibration.grouping.tag_frequency import group_with_singletons
+from ..calibration.missed import rows_of
 from ..errors import calib_error
+from ..gold.checks import EXPECTED
 from ..gold.reading import texts_of
-from ..pairs.build import JudgedPairs
+from ..metrics.judged_view import JudgedView, judged_entities, judged_tokens, predicted_units
+from ..metrics.sentences import never_right
+from ..metrics.slices import judge_slices, slices_by
+from ..metrics.table import calibration_table
 from ..pairs.documents import TOKEN
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from ..sources.mapped import map_of, with_map
-from ..types import OUTSIDE, Groups
+from ..types import OPEN, Groups
+from .cutoffs import entity_tokens
 from .fitting import may_differ
-from .scorer import CalibScorer, scorer_like
+from .gold_checks import check_outcomes_of, watch_all
+from .registered import metrics
+from .scorer import scorer_like
+from .silence import check_scored
+from .state import FitInfo
 
 if TYPE_CHECKING:
     from .component import Calibrator
-    from .fitting import FitInputs
+
+ENTITIES = "entities"
+# Seed of the simulated noise floor and of intervals.
+_SEED = 0
+# Keys of a row of errors with figures of calibrated scores.
+_CALIBRATED_KEYS = ("calibrated", "low", "high", "debiased", "true_low", "true_high")
 
 
-def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> EntityTokens:
-    """Return the tokens of gold examples with their entities, for recall cut-offs. RAISES C308: the pipe gives no P(O)."""
-    labels = pipe.lookup.labels()
-    if OUTSIDE not in labels or not pipe.source.distributions:
-        raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
-    annotation = get_annotation(pipe.fit_info.layer)
-    return EntityTokens.from_corpus(
-        corpus, labels, annotation.has_prefixes, pipe.threshold, gold_entities(examples, annotation)
-    )
+class Slicing(NamedTuple):
+    """Slices of the data. by (str): Name of the key. values (Sequence): Its value for each Doc."""
+
+    by: str
+    values: Sequence[str | None]
 
 
-def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
-    """Return the gold entities (or spans) by predicted token, numbered across Docs; those without a token are left out."""
-    starts, ends, labels, first = [], [], [], 0
-    for example in examples:
-        alignment = example.alignment.y2x
-        for span in annotation.gold.spans_on(example.reference):
-            tokens = alignment[span.start : span.end]
-            if len(tokens):
-                starts.append(first + int(tokens.min()))
-                ends.append(first + int(tokens.max()) + 1)
-                labels.append(span.label_)
-        first += len(example.predicted)
-    return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """The evaluation of the entities, tokens or documents of a pipe.
+
+    view (JudgedView): The pairs. figures (Mapping): As in `metrics.table.calibration_table`, with "bins" and "never_right".
+    slices (Mapping | None): `metrics.slices.SliceTable` with "by".
+    """
+
+    view: JudgedView
+    figures: Mapping[str, Any]
+    slices: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.figures, **({} if self.slices is None else {"slices": self.slices})}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PipeScores:
-    """Scores of one pipe with gold, and what tables show with them.
+class PipeTable:
+    """The evaluation of one pipe, fitted or not; without a fit raw scores stand for the calibrated ones.
 
-    name, component, layer, event (str), threshold (float), labels, span_labels: Of the pipe.
-    fitted (bool): Whether the pipe is fitted; if not, calibrated scores are the raw ones.
-    tokens (JudgedPairs): Pairs of tokens, or of documents. spans (JudgedPairs | None): Of entities; None without entities.
-    groups, span_groups (Groups), scorer (CalibScorer): How tokens and spans are evaluated.
-    overlap (dict | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
+    name, attr, component, event (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
+    info (FitInfo): Of the fit. corpus (ScoredCorpus): The scores, with gold.
+    units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
+    seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
-    accepted (dict | None): Spans that precision cut-offs accept. flagged (list | None): Tokens that recall cut-offs flag.
-    misaligned_tokens (dict | None): Numbers of tokens that align with no single gold token; None for documents.
+    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents.
+    accepted (Mapping | None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag.
     without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
+    conventions (Sequence | None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known.
+    obstacle (str): Why the component gives no new scores: it is missing or disabled; else "".
+    unfitted (Mapping | None): For raw scores the "verdict" on them, and the command for a "fit".
     """
 
     name: str
+    attr: str
     component: str
-    layer: str
     event: str
     threshold: float
-    labels: Sequence[str]
-    tokens: JudgedPairs
-    groups: Groups
-    scorer: CalibScorer
-    fitted: bool = True
-    span_labels: Sequence[str] = ()
-    spans: JudgedPairs | None = None
-    span_groups: Groups | None = None
-    overlap: dict[str, Any] | None = None
+    annotation: Annotation
+    info: FitInfo
+    corpus: ScoredCorpus
+    units: Mapping[str, UnitTable]
+    seen: Mapping[str, Any] | None = None
     weights_changed: bool | None = None
-    accepted: dict[str, Any] | None = None
-    flagged: list[dict[str, Any]] | None = None
-    misaligned_tokens: dict[str, int] | None = None
+    misaligned: Mapping[str, int] | None = None
+    accepted: Mapping[str, Any] | None = None
+    flagged: Sequence[Mapping[str, Any]] | None = None
     without_map: Mapping[str, int] = field(default_factory=dict)
+    conventions: Sequence[Mapping[str, Any]] | None = None
+    obstacle: str = ""
+    unfitted: Mapping[str, Any] | None = None
 
     @property
-    def annotation(self) -> Annotation:
-        return get_annotation(self.layer)
+    def layer(self) -> str:
+        """Plain name of the annotation."""
+        return plain_name(self.annotation.name)
 
-    @property
-    def has_gold(self) -> bool:
-        """Whether there is a pair with gold."""
-        return bool(len(self.tokens) or (self.spans is not None and len(self.spans)))
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as `evaluate` returns it; without a fit the calibrated figures are None."""
+        *spans, rows = self.units.values()
+        table = {
+            "component": self.component,
+            "layer": self.layer,
+            "accuracy_is": self.annotation.accuracy_name,
+            "seen": self.seen,
+            "weights_changed": self.weights_changed,
+            "misaligned": self.misaligned,
+            **({"without_map": dict(self.without_map)} if self.without_map else {}),
+            **rows.to_dict(),
+        }
+        for unit in spans:
+            fields = {"called": list(unit.view.span_words), "event": self.event}
+            table[ENTITIES] = {**fields, "accepted": self.accepted, "flagged": self.flagged, **unit.to_dict()}
+        if self.unfitted is not None:
+            table = {**_without_calibrated(table), "unfitted": self.unfitted}
+        return {**table, "conventions": self.conventions}
 
 
-def evaluate_scores(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> PipeScores:
-    """Compare with gold what a fitted pipe wrote on predicted Docs.
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The evaluation of a pipeline on gold.
 
-    corpus (ScoredCorpus): From `corpus_of`.
+    name, version, given_as (str): Of the pipeline. data (str): Name of the gold. pipes (Sequence[PipeTable]): The evaluated
+    pipes. notes (Sequence[str]): Sentences about pipes that are not evaluated.
+    """
+
+    name: str
+    version: str
+    given_as: str
+    data: str
+    pipes: Sequence[PipeTable]
+    notes: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return pipe name -> its table, as `evaluate` returns them."""
+        return {table.name: table.to_dict() for table in self.pipes}
+
+    def shown(self) -> list[PipeTable]:
+        """Return the tables that pages and pictures show. RAISES C030: no pipe has any pair with gold."""
+        tables = [table for table in self.pipes if not table.obstacle]
+        if not any(len(unit.view) for table in tables for unit in table.units.values()):
+            raise calib_error("C030", layer=self.pipes[0].layer, component=self.pipes[0].component or "the source")
+        return tables
+
+
+def check_evaluable(
+    nlp: Language, pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
+) -> None:
+    """Check that there is anything to evaluate: gold that can show errors, and scores on it. corpora: Of the pipes.
+
+    RAISES C800 to C804: gold of the only pipe that cannot show errors. C075, C745: no score. C030: no gold with scores. C005: no
+        score reaches the threshold.
+    """
+    if len(pipes) == 1:
+        check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
+    if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):
+        return
+    pipe, component = pipes[0], pipes[0].source.component or "the source"
+    check_scored(nlp, pipe, examples)
+    if (corpora[0].gold >= 0).any():
+        raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
+    raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=component)
+
+
+def evaluate_pipe(
+    pipe: Calibrator,
+    examples: Sequence[Example],
+    corpus: ScoredCorpus,
+    n_groups: int | None = None,
+    *,
+    slicing: Slicing | None = None,
+    obstacle: str = "",
+) -> PipeTable:
+    """Compare with gold what a pipe, fitted or not, wrote on predicted Docs.
+
+    corpus (ScoredCorpus): From `corpus_of`. n_groups (int | None): None takes the groups of the pipe. slicing (Slicing | None):
+    Of the Docs. obstacle (str): As in PipeTable.
     RAISES C308: the pipe has recall cut-offs, but its component gives no P(O) any more.
     """
-    assert pipe.groups is not None
-    span_labels, recall, flagged_tokens = tuple(pipe.lookup.span_labels()), pipe.tokens.recall_cutoffs, None
-    annotation, overlap = get_annotation(pipe.fit_info.layer), None
-    if recall is not None:  # needs scores
+    annotation, recall, flagged = pipe.annotation, pipe.tokens.recall_cutoffs, None
+    if recall is not None:
         rows = rows_of(entity_tokens(pipe, examples, corpus), recall) if len(corpus) else []
-        flagged_tokens = [{"wanted": recall.recall, **row} for row in rows]
-    if pipe.learned.seen_texts is not None:
-        share = pipe.learned.seen_texts.overlap_with(texts_of(annotation, examples))
-        overlap = None if share is None else share.to_dict()
-    return PipeScores(
+        flagged = [{"wanted": recall.recall, **row} for row in rows]
+    units = {}
+    for view in judged_views(pipe, examples, corpus, n_groups):
+        slices = None if slicing is None or obstacle else _slice_table(corpus, view, slicing)
+        units[view.kind] = UnitTable(view, unit_figures(view, plain_name(annotation.name)), slices)
+    return PipeTable(
         name=pipe.name,
+        attr=pipe.attr,
         component=pipe.source.component,
-        layer=pipe.fit_info.layer,
-        event=pipe.fit_info.span_event,
+        event=pipe.fit_info.span_event or annotation.span_event or pipe.event,
         threshold=pipe.threshold,
-        labels=tuple(pipe.lookup.labels()),
-        tokens=corpus.pairs(),
-        groups=pipe.groups,
-        scorer=scorer_like(pipe.scorer),
-        span_labels=span_labels,
-        spans=None if pipe.spans.groups is None else corpus.span_pairs(span_labels),
-        span_groups=pipe.spans.groups,
-        overlap=overlap,
+        annotation=annotation,
+        info=pipe.fit_info,
+        corpus=corpus,
+        units=units,
+        seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
+        misaligned=count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None,
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe.spans.cutoffs.precision),
-        flagged=flagged_tokens,
-        misaligned_tokens=misaligned_tokens(annotation, examples),
-        without_map=count_without_map(pipe, examples),
+        flagged=flagged,
+        without_map=count_without_map(pipe, examples) if pipe.fitted else {},
+        conventions=None if obstacle else find_gold_conventions(pipe, corpus),
+        obstacle=obstacle,
     )
+
+
+def judged_views(
+    pipe: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus, n_groups: int | None = None
+) -> list[JudgedView]:
+    """Return the pairs of entities, if the pipe scores these, then those of tokens or documents, in their groups."""
+    scorer, (groups, span_groups) = scorer_like(pipe.scorer, n_groups), _groups_of(pipe, examples)
+    options: dict[str, Any] = {"n_bins": scorer.n_bins, "seed": _SEED, "metrics": metrics()}
+    labels, span_labels = tuple(pipe.lookup.labels()), tuple(pipe.lookup.span_labels())
+    rows = judged_tokens(corpus, labels, groups=scorer.judging(groups, labels), **options)
+    if span_groups is None:
+        return [rows]
+    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.span_words}
+    return [judged_entities(corpus, span_labels, **options), rows]
+
+
+def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, Groups | None]:
+    """Return the groups of labels, and of span labels: those of the fit, else by their frequency in this gold."""
+    if pipe.groups is not None:
+        return pipe.groups, pipe.spans.groups
+    annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
+    examples = [example for example in examples if annotation.n_units(example.predicted)]
+    references = [example.reference for example in examples]
+    counted = [example.predicted for example in examples] if annotation.any_label else references
+    counts = source.count(pipe.lookup.component(), counted)
+    groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
+    counts = annotation.count_spans(references)
+    return groups, group_with_singletons(pipe.grouping, span_labels, counts) if span_labels else None
+
+
+def unit_figures(view: JudgedView, layer: str) -> dict[str, Any]:
+    """Return the table of calibration errors as a dict, with "bins" and the labels that are never right."""
+    documents = view.documents if view.unit else None
+    figures = calibration_table(
+        view.pairs, view.calibrated, view.groups, view.n_bins, view.seed, documents, view.unit, view.metrics
+    )
+    return {"bins": view.n_bins, **figures, "never_right": [] if layer in OPEN else never_right(view, view.labels)}
+
+
+def _slice_table(corpus: ScoredCorpus, view: JudgedView, slicing: Slicing) -> dict[str, Any]:
+    docs, rows = predicted_units(corpus, view)
+    return {"by": slicing.by, **judge_slices(view, slices_by(slicing.values, docs, rows), rows, view.n_bins, view.seed)}
+
+
+def _without_calibrated(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the table with all calibrated figures set to None."""
+    raw_table = {
+        **table,
+        "errors": [{**row, **dict.fromkeys(_CALIBRATED_KEYS)} for row in table["errors"]],
+        "scores": {key: {**row, "calibrated": None} for key, row in table["scores"].items()},
+        "change": {key: dict.fromkeys(row) for key, row in table["change"].items()},
+    }
+    return {**raw_table, ENTITIES: _without_calibrated(table[ENTITIES])} if ENTITIES in table else raw_table
 
 
 def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str, int]:
@@ -150,35 +284,9 @@ def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str
     return {label: n for label, n in counts.most_common() if label in unmapped}
 
 
-def evaluate_raw_scores(pipe: Calibrator, inputs: FitInputs, examples: Sequence[Example]) -> PipeScores:
-    """Compare with gold the raw scores of a pipe that is not fitted. inputs (FitInputs): Read from the examples."""
-    spans = inputs.spans
-    return PipeScores(
-        name=pipe.name,
-        component=pipe.source.component,
-        layer=inputs.source.annotation.name,
-        event=inputs.source.annotation.span_event or pipe.event,
-        threshold=pipe.threshold,
-        labels=inputs.source.labels,
-        tokens=inputs.judged_pairs(inputs.data.kept_pairs.scores),
-        groups=inputs.groups(pipe.grouping),
-        scorer=scorer_like(pipe.scorer),
-        fitted=False,
-        span_labels=inputs.source.span_labels,
-        spans=None if spans is None else spans.pairs_with(spans.pairs.scores, inputs.unit),
-        span_groups=None if spans is None else inputs.span_groups(),
-        misaligned_tokens=misaligned_tokens(inputs.source.annotation, examples),
-    )
-
-
-def misaligned_tokens(annotation: Annotation, examples: Iterable[Example]) -> dict[str, int] | None:
-    """Count predicted tokens that align with no single gold token; None if the labels are of documents."""
-    return count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None
-
-
 def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[str, Any]]:
-    """Find labels on which a fitted pipe and this gold follow different conventions, as `FitInfo.conventions`."""
-    if not may_differ(pipe, get_annotation(pipe.fit_info.layer)):
+    """Find labels on which a pipe and this gold follow different conventions, as `FitInfo.conventions`, over all its files."""
+    if not may_differ(pipe, pipe.annotation):
         return []
     labels, pairs = pipe.lookup.labels(), corpus.pairs().pairs
     # The first names of a corpus are the labels, by column.
@@ -198,58 +306,3 @@ def _accepted_spans(spans: ScoredSpans, precision: float) -> dict[str, Any]:
         "share": n_kept / n_spans if n_spans else None,
         "precision": int(hits.sum()) / n_kept if n_kept else None,
     }
-
-
-def precision_cutoffs(
-    pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
-) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: of documents or links if the pipe has a row for each, else of entities.
-
-    RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
-        key the accepted predictions and, if the precision is not reached, the "highest" one that is.
-    """
-    entities = pipe.spans.groups is not None
-    event = pipe.fit_info.span_event or get_annotation(pipe.fit_info.layer).span_event or None
-    groups = pipe.spans.groups or pipe.groups
-    assert groups is not None
-    labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged_pairs = corpus.span_pairs(labels) if entities else corpus.predicted_pairs()
-    keys = keys_of(per, judged_pairs.pairs.tags, labels, groups)
-    scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
-    thresholds = find_thresholds(scores, hits, documents, keys, precision, confidence)
-    row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
-    rows: dict[str, dict[str, Any]] = {}
-    key_of_pair = np.array(keys, dtype=object)
-    for key in dict.fromkeys([*row_keys, *thresholds]):
-        threshold, highest = thresholds.get(key, Threshold(None, 0)), None
-        if threshold.cutoff is None:
-            index = np.flatnonzero(key_of_pair == key)
-            best = highest_reached(scores[index], hits[index], documents[index], precision, confidence)
-            highest = best and {"precision": best[0], "kept": best[1].kept, "share": best[1].share}
-        figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
-        unit = "entities" if event else "documents"
-        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **figures, "highest": highest}
-    cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
-    return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
-
-
-def parts_for_review(
-    pipe: Calibrator, corpus: ScoredCorpus, tokens: EntityTokens, accepting: Cutoffs, flagging: RecallCutoffs
-) -> dict[str, Any]:
-    """Split the tokens of a corpus into accepted, reviewed and dropped ones, as `calibration.missed.review_of` returns them.
-
-    "accept" also has the number of accepted "entities" with gold, and of "right" ones.
-    """
-    labels, spans = pipe.lookup.span_labels(), corpus.spans
-    assert pipe.spans.groups is not None
-    column = {label: i for i, label in enumerate(labels)}
-    columns = np.array([column.get(name, -1) for name in corpus.names], dtype=np.intp)[spans.labels]
-    index = np.flatnonzero(accepting.accepts(spans.calibrated, columns, labels, pipe.spans.groups))
-    is_accepted, first = np.zeros(len(corpus), dtype=bool), corpus.doc_starts[spans.docs[index]]
-    for start, end in zip((first + spans.starts[index]).tolist(), (first + spans.ends[index]).tolist(), strict=True):
-        is_accepted[start:end] = True
-    is_flagged = np.any(list(tokens.flag(flagging).values()), axis=0)
-    right = spans.right[index][spans.right[index] >= 0]
-    parts: dict[str, Any] = review_of(tokens, is_flagged, is_accepted)
-    parts["accept"] |= {"entities": len(right), "right": int(right.sum())}
-    return parts

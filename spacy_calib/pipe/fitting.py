@@ -37,7 +37,7 @@ from ..calibration.tokens import TokenCalibration
 from ..context.fit import fit_further_scores, fit_span_context, fit_token_context, without_token_model
 from ..context.tokens import FurtherScores, LabelMatch, TokenContext
 from ..errors import calib_error
-from ..gold.checks import GoldWatch, check_fit_inputs
+from ..gold.checks import GoldWatch, check_outcomes
 from ..gold.example_reader import ExampleReader
 from ..gold.reading import TextWatch
 from ..metrics.calibration_errors import calibration_error, group_slices
@@ -164,6 +164,17 @@ class FitInputs:
         if n_pairs < self.arguments.min_pairs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
+    def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
+        """Check that the gold has right and wrong predictions, by `gold.checks.check_outcomes`. watch (GoldWatch): Has seen it."""
+        source, data, spans = self.source, self.data, self.spans
+        watch.check(source.name)
+        names = [*source.labels, *source.annotation.no_label_names, ""]
+        columns = np.unique(data.gold[data.gold != -2])
+        agrees = spans is not None and bool(spans.pairs.hits.all()) and len(spans.pairs) == int(spans.gold.sum())
+        gold = [names[min(column, len(names) - 1)] for column in columns.tolist()]
+        span_pairs = None if self.n_gold or spans is None else spans.pairs
+        return check_outcomes(source.annotation, source.name, data.pairs, gold, span_pairs, agrees=agrees)
+
 
 def read_fit_inputs(
     pipe: Calibrator, examples: Iterable[Example], arguments: FitArguments, *, in_runs: bool = False
@@ -207,7 +218,7 @@ def read_fit_inputs(
         seen_texts=FitTextDigests(salt=token_hex(16)).with_texts(texts),
     )
     inputs.check(reader.why_missing, len(reader.counts))
-    if (few_errors := check_fit_inputs(gold_watch, inputs)) is not None:
+    if (few_errors := inputs.check_outcomes(gold_watch)) is not None:
         pipe.warn("CW65", **few_errors)
     return inputs
 

@@ -35,7 +35,7 @@ from ..sources.find import ComponentIdentity
 from ..types import Groups
 
 if TYPE_CHECKING:
-    from ..pairs.seen_texts import FitTextDigests
+    from ..pairs.seen_texts import FitTextDigests, TextUnits
 
 
 def _layer(value: Any, where: str) -> str:
@@ -63,12 +63,7 @@ _SPAN_CONTEXT = record(
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})
-_ADAPTATION = record(
-    {
-        "docs": whole(), "unit": text, "seen": maybe(_SEEN), "cutoffs_dropped": flag,
-        "tokens": ADAPTED, "spans": maybe(ADAPTED),
-    }
-)  # fmt: skip
+_ADAPTATION = record({"docs": whole(), "unit": text, "seen": maybe(_SEEN), "tokens": ADAPTED, "spans": maybe(ADAPTED)})
 _CARD_CUTOFF = record({name: number(0.0, 1.0) for name in ("precision", "cutoff", "mean", "worst", "kept")})
 _PRETRAINED = record(
     {
@@ -272,6 +267,11 @@ class PipeState:
         from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
         return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
+
+    def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
+        """Return the overlap of texts with the fit data, as `TrainTestOverlap`; None if either is not known."""
+        share = None if self.seen_texts is None else self.seen_texts.overlap_with(texts)
+        return None if share is None else share.to_dict()
 
     def state(self) -> dict[str, Any]:
         """Return plain data and arrays, in the form STATE."""

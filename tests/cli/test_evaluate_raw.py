@@ -6,10 +6,10 @@ import re
 
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from tests.cli.conftest import calib, json_of, ok, refuses, save_docs
+from tests.cli.conftest import calib, docs_in, json_of, ok, refuses, save_docs
 from tests.made import category_docs, revive_categorizer
 from tests.sentences import says
 
@@ -103,6 +103,71 @@ def test_what_cannot_be_judged_is_refused(model, calibrated, test_file, entity_t
     refuses(calib("evaluate", ner_model, test_file, "-C", "ner"), "no gold ner annotation for component 'ner'")
     for output in (("-o", tmp_path / "out.html"), ("-k", "top", "-o", tmp_path / "out.svg")):
         refuses(calib("evaluate", model, test_file, *output), "The pipeline has no fitted calib pipe")
+
+
+# What raw scores have in common with those of a fitted pipe, which the same steps evaluate
+
+
+def test_a_source_of_a_second_pass_reads_what_the_recognizer_says(ner_model, entity_test, tmp_path):
+    """Also behind a component that sets entities: these have no score, and take no part."""
+
+    def save(name, *, ruler=False, source=False):
+        nlp = spacy.load(ner_model)
+        if ruler:
+            nlp.add_pipe("entity_ruler", before="ner").add_patterns([{"label": "PER", "pattern": "Ann"}])
+        if source:
+            settings = {"source": {"@calib_sources": "spacy-calib.Ner.v1", "component": "ner"}}
+            nlp.add_pipe("calib", "calib_ent", after="ner", config={"attr": "calib_ent", **settings})
+        nlp.to_disk(tmp_path / name)
+        return tmp_path / name
+
+    def figures(model):
+        (table,) = json_of("evaluate", model, entity_test, "-C", "ner").values()
+        table.pop("unfitted")
+        return table
+
+    plain = figures(ner_model)
+    assert figures(save("second", source=True)) == plain
+    ruled = figures(save("ruled", ruler=True))
+    assert figures(save("ruled_second", ruler=True, source=True)) == ruled
+    assert 0 < ruled["tokens"] < plain["tokens"]
+
+
+def test_several_gold_files_are_one_gold(ner_model, entity_test, tmp_path):
+    docs = docs_in(entity_test)
+    for name, part in (("a", docs[:40]), ("b", docs[40:])):
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        save_docs(tmp_path / "parts" / f"{name}.spacy", part)
+    whole, parts = (json_of("evaluate", ner_model, data, "-C", "ner") for data in (entity_test, tmp_path / "parts"))
+    assert parts == whole
+
+
+def test_a_map_of_labels_gives_the_figures_of_the_gold_with_the_names_of_the_component(ner_model, entity_test, tmp_path):
+    docs = docs_in(entity_test)
+    for doc in docs:
+        spans = [Span(doc, span.start, span.end, f"{span.label_}X") for span in doc.ents]
+        doc.set_ents(spans, default="outside")
+    renamed, names = save_docs(tmp_path / "renamed.spacy", docs), "PER=PERX,LOC=LOCX,ORG=ORGX"
+    mapped = json_of("evaluate", ner_model, renamed, "-C", "ner", "--map", names)
+    assert mapped == json_of("evaluate", ner_model, entity_test, "-C", "ner")
+    refuses(calib("evaluate", ner_model, renamed, "-C", "ner", "--map", "XX=PERX"), says("C165", component="ner"))
+
+
+def test_a_threshold_that_no_score_reaches(changed_model, test_file):
+    path = changed_model(lambda nlp: nlp.add_pipe("calib", after="tagger", config={"threshold": 0.9999}))
+    refuses(calib("evaluate", path, test_file), says("C005", n_pairs="0", threshold="0.9999"))
+
+
+def test_gold_of_other_labels_and_a_component_that_is_disabled(model, test_file, tmp_path):
+    docs = docs_in(test_file)
+    for doc in docs:
+        for token in doc:
+            token.tag_ = f"x{token.tag_}"
+    refuses(calib("evaluate", model, save_docs(tmp_path / "x.spacy", docs)), says("C151", component="tagger"))
+    nlp = spacy.load(model)
+    nlp.disable_pipe("tok2vec")
+    nlp.to_disk(tmp_path / "asleep")
+    refuses(calib("evaluate", tmp_path / "asleep", test_file), "'tok2vec' is disabled, and 'tagger' listens to it")
 
 
 # Tokens that align with no single one of the gold

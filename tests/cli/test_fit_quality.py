@@ -129,6 +129,17 @@ def test_a_fit_that_is_worse_than_raw_by_cross_validation_is_refused(model, dev,
     assert not (tmp_path / "out").exists()
 
 
+def test_always_writes_the_groups_of_the_paper_where_they_are_worse_than_raw_with_the_warning(
+    model, dev, tmp_path, monkeypatch
+):
+    judged(monkeypatch, 0.288, 0.999, 0.2, 88)
+    options = ("--method", "isotonic", "--groups", 5)
+    refuses(calib("fit", model, dev, tmp_path / "out", *options), "write it all the same with --always")
+    words = " ".join(ok(calib("fit", model, dev, tmp_path / "out", *options, "--always")).text.split())
+    assert "calibrated scores are worse than raw ones: log loss 0.9990, raw 0.2880" in words
+    assert len(info_of(tmp_path / "out")["groups"]) > 1
+
+
 def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, dev, tmp_path, monkeypatch):
     judged(monkeypatch, 0.288, 0.28, 0.0051, 300)
     words = " ".join(calib("fit", model, dev, tmp_path / "out", "--method", "platt").text.split())

@@ -183,12 +183,13 @@ def test_accept_look_drop(calibrated_ner, entity_test, tmp_path):
     assert "(Span._.calib_ent_accept, Token._.calib_ent_flag, doc.spans['calib_ent_doubtful'])" in outcome.text
 
 
-def test_a_fit_and_adapting_forget_the_cut_offs(applied, entity_dev, tmp_path):
+def test_a_fit_forgets_the_cut_offs_and_adapting_keeps_them(applied, entity_dev, tmp_path):
     ok(calib("fit", applied[0], entity_dev, tmp_path / "again", "-C", "ner", "--silent"))
     assert spacy.load(tmp_path / "again").get_pipe("calib_ent").tokens.recall_cutoffs is None
     few = save_docs(tmp_path / "few.spacy", entity_docs(8, 91))
-    assert "The cut-offs were removed" in calib("adapt", applied[0], few, tmp_path / "adapted").text
-    assert spacy.load(tmp_path / "adapted").get_pipe("calib_ent").tokens.recall_cutoffs is None
+    assert "The cut-offs stay" in calib("adapt", applied[0], few, tmp_path / "adapted").text
+    pipes = [spacy.load(folder).get_pipe("calib_ent") for folder in (applied[0], tmp_path / "adapted")]
+    assert pipes[0].tokens.recall_cutoffs == pipes[1].tokens.recall_cutoffs
 
 
 # Faults

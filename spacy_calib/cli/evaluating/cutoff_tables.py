@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..shared.evidence import show_seen
-from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, whole
+from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, show_seen, whole
 
 # Maximum number of labels or groups to name.
 KEYS_NAMED = 8

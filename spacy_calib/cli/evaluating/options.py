@@ -9,7 +9,7 @@ from typing import Any
 
 from ..shared.outputs import Output, check_folder_of_files
 from ..shared.run import GoldRun
-from .outputs import kind_of
+from .outputs import KINDS, NUMBERS, PAGE, PICTURE, kind_of, picture_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +36,22 @@ class EvaluateRun(GoldRun):
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Path]]:
-        return {kind: [path for path in self.output if kind_of(path) == kind] for kind in ("numbers", "page", "pictures")}
+        kinds = [(kind_of(path), path) for path in self.output]
+        return {kind: [path for own_kind, path in kinds if own_kind == kind] for kind in KINDS.values()}
 
     @property
     def numbers(self) -> list[Path]:
         """The files that get the numbers as JSON."""
-        return self._by_kind["numbers"]
+        return self._by_kind[NUMBERS]
 
     @property
     def pages(self) -> list[Path]:
-        return self._by_kind["page"]
+        return self._by_kind[PAGE]
 
     @property
     def pictures(self) -> list[Path]:
         """The files and folders of pictures."""
-        return self._by_kind["pictures"]
+        return self._by_kind[PICTURE]
 
     @property
     def has_pictures(self) -> bool:
@@ -59,8 +60,6 @@ class EvaluateRun(GoldRun):
 
     def files(self) -> list[Output]:
         """Return all files to write. RAISES C054: a folder for them is not empty, and there is no --force."""
-        from ...plugins.report.pictures import picture_files
-
         files = [*self.numbers, *self.pages, *(path for _, path in picture_files(self.pictures, self.kind, self.tags))]
         for folder in {path.parent for path in files} & set(self.output):
             check_folder_of_files(folder, self.force)

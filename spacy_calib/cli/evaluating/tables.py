@@ -8,35 +8,29 @@ from typing import Any
 
 from ...pairs.documents import LABEL_WORDS, by_unit, caveat_of
 from ..fitting.conventions import show_conventions
-from ..shared.evidence import show_other_weights, show_seen
-from ..shared.screen import TableColumn, msg, number, show_rows, whole
+from ..shared.screen import TableColumn, msg, number, show_other_weights, show_rows, show_seen, whole
 from ..shared.writing import print_exact
-from .outputs import Section
 
 # Why an interval may lie below the error that it is about.
 _BIAS = "the interval is without this part, so it may lie below"
 
 
-def show_tables(tables: Mapping[str, dict[str, Any]], sections: Iterable[Section], details: bool) -> None:
-    """Print the tables of all pipes, then their explanation, the command that calibrates raw scores, and sections of no pipe.
+def show_tables(tables: Mapping[str, dict[str, Any]], details: bool) -> None:
+    """Print the tables of all pipes, then their explanation, and the command that calibrates raw scores.
 
     details (bool): Whether all columns are printed.
     """
-    by_pipe: dict[str, list[Section]] = {}
-    for section in sections:
-        by_pipe.setdefault(section.pipe, []).append(section)
-    shown_tables = [table for name, table in tables.items() if _show_table(name, table, by_pipe.get(name, ()), details)]
+    shown_tables = [table for name, table in tables.items() if _show_table(name, table, details)]
     if shown_tables:
         _show_legend(shown_tables, details)
     for table in shown_tables:
         if "unfitted" in table:
             msg.text("This command calibrates them, on gold that the pipeline was not trained on, and other than this:")
             print_exact([f"{table['unfitted']['fit']}\n"], json=False)
-    _show_sections(by_pipe.get("", ()), "")
 
 
-def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], details: bool) -> bool:
-    """Print the tables of one pipe; return whether there was something to show. sections (Sequence): Added to them."""
+def _show_table(name: str, table: dict[str, Any], details: bool) -> bool:
+    """Print the tables of one pipe; return whether there was something to show."""
     from ...annotations import unit_of
 
     unit = unit_of(table["layer"])
@@ -51,15 +45,15 @@ def _show_table(name: str, table: dict[str, Any], sections: Sequence[Section], d
         show_seen(table["seen"])
     else:
         _show_units(table, unit, details)
-        _show_sections((section for section in sections if section.unit != "entities"), f"{unit}s")
+        _show_slices(table.get("slices"), f"{unit}s", details)
     if entities is not None:
         msg.divider(f"{name}: whole {entities['called'][1]} (event: {entities['event']})")
-        _show_entities(entities, [section for section in sections if section.unit == "entities"], raw_only, details)
+        _show_entities(entities, raw_only, details)
     show_conventions(table.get("conventions"))
     return True
 
 
-def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_only: bool, details: bool) -> None:
+def _show_entities(entities: dict[str, Any], raw_only: bool, details: bool) -> None:
     """Print the table of whole entities. raw_only (bool): Whether there are no calibrated scores."""
     singular, plural = entities["called"]
     if not entities["pairs"]:
@@ -68,7 +62,7 @@ def _show_entities(entities: dict[str, Any], sections: Sequence[Section], raw_on
     share = number(None if entities["accuracy"] is None else 100 * entities["accuracy"], 2)
     msg.text(f"{entities['pairs']:,} predicted {plural}, {share} % right, {entities['bins']} bins")
     _show_errors(entities, "ECE", "tags", raw_only, details)
-    _show_sections(sections, plural)
+    _show_slices(entities.get("slices"), plural, details)
     _show_accepted(entities["accepted"], plural)
     _show_flagged(entities["flagged"])
 
@@ -89,13 +83,6 @@ def _show_units(table: dict[str, Any], unit: str, details: bool) -> None:
     _show_errors(table, "ECE (top label)", LABEL_WORDS[unit][1], raw_table is not None, details)
 
 
-def _show_sections(sections: Iterable[Section], units: str) -> None:
-    """Print sections. units (str): Plural noun, "tokens"."""
-    for section in sections:
-        if section.show is not None:
-            section.show(section.rows, units)
-
-
 def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     """Print the explanation of the figures of all tables, each sentence once."""
     from ...annotations import unit_of
@@ -112,7 +99,7 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     labels = " or ".join(dict.fromkeys(LABEL_WORDS[unit][1] for unit in units))
     msg.text(
         f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and the share of hits, of all "
-        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE)."
+        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). smECE: the mean difference after smoothing, without bins."
     )
     quantile = " Floor 95 %: of 100 such sets of scores, 95 show a smaller error." if details else ""
     msg.text(
@@ -220,8 +207,10 @@ _SLICE_COLUMNS = (
 )
 
 
-def show_slices(table: Mapping[str, Any], units: str, details: bool) -> None:
-    """Print how well scores are calibrated in each slice. units (str): Plural noun, "tokens"."""
+def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> None:
+    """Print how well scores are calibrated in each slice, if there are any. units (str): Plural noun, "tokens"."""
+    if table is None:
+        return
     rows, n_small = table["rows"], table["too_small"]
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")

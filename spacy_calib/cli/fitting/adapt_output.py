@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...pairs.documents import count_in_words
-from ..shared.evidence import show_other_weights
-from ..shared.screen import first_of, msg, number, print_table
+from ..shared.screen import first_of, msg, number, print_table, show_other_weights
 from .fit_output import too_few_sentence
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
         if adaptation[key] is not None and adaptation[key]["before"] is not None:
             show_part(adaptation[key], kind, unit)
     show_trust(adaptation, unit)
-    if adaptation["cutoffs_dropped"]:
-        msg.warn("The cut-offs were removed, as they belong to the old scores; run `spacy calib threshold` again")
+    if any((calib.spans.cutoffs, calib.tokens.label_cutoffs, calib.tokens.recall_cutoffs)):
+        msg.text("The cut-offs stay, as a score means the same; `spacy calib threshold` can make a promise for these texts.")
     if sentence:
         print_result(sentence)
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...calibration.replacement import FIT
 from ...pipe.label_names import maps_on
+from ..shared.choose_pipe import names_with_gold
 from ..shared.command import check_option
-from ..shared.evidence import has_gold_for
 from ..shared.examples import read_examples
 from ..shared.screen import inform, msg, shell_line
-from ..shared.which import names_with_gold
 from ..shared.writing import print_exact, print_json
 from .comparison import FitOutcome, PresentPipe, card_line, show_comparison, show_present
 from .fit_output import show_fit
@@ -77,6 +76,7 @@ def component_with_gold(nlp: Language, paths: Sequence[Path], settings: Mapping[
         source among them chooses the component.
     """
     from ...pipe.component import Calibrator
+    from ...pipe.gold_checks import has_gold_for
 
     default = DEFAULTS["source"]["component"]
     fitted_calibs = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator) and pipe.fitted]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...calibration.replacement import fewest_of, is_enough
 from ...context.tokens import FURTHER_SCORES
 from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
-from ..shared.evidence import unknown_sentence
+from ..shared.gold import unknown_sentence
 from ..shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
 
@@ -114,9 +114,10 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.warn(unknown_sentence(info.unknown, info.component or "the source", info.row_unit))
     if info.tag_offsets and info.tag_offsets["strength"] is info.tag_offsets["group_strength"] is None:
         warn_of_offsets(info.scaling)
-    if info.held_out is not None and info.held_out.verdict == "unclear":
+    if info.held_out is not None and info.held_out.verdict in ("unclear", "worse"):
+        contrast = "worse than" if info.held_out.verdict == "worse" else "not clearly better than"
         msg.warn(
-            f"By cross-validation on these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are not clearly better than raw ones: log loss "
+            f"By cross-validation on these {info.held_out.tokens:,} {info.row_unit}s calibrated scores are {contrast} raw ones: log loss "
             f"{number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the difference {number(info.held_out.error)}); "
             "more data may help, or the raw scores are well calibrated already"
         )

@@ -10,10 +10,10 @@ from ...annotations.span_events import EVENTS
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR
 from ...errors import UNREADABLE, CalibError, calib_error
 from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, check_readable, load_pipeline, load_with_factories, reason
-from ...sources.find import no_component_error, registered_sources, source_block
+from ...sources.find import no_component_error, readable_in, registered_sources, source_block
 from ..shared.command import check_option
-from ..shared.evidence import check_has_gold, check_whole_documents
 from ..shared.examples import run_pipes
+from ..shared.gold import check_whole_documents
 from ..shared.screen import warn
 from .settings import ALIASES, DEFAULTS, Block, SettingPath, merge_settings, parse_source_settings, pipe_settings
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # The sources that can run a second pass.
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"
+# Prefix of an unfitted pipe beside others; it is never saved.
+_UNFITTED = "raw_scores"
 
 
 def load_readable(model: str) -> tuple[Language, list[str]]:
@@ -269,6 +271,34 @@ def insert_calib(
     return nlp, calib
 
 
+def insert_unfitted(
+    nlp: Language, model: str, component: str | None, label_map: dict[str, str] | None = None, *, gold_preproc: bool = False
+) -> tuple[Language, Calibrator]:
+    """Insert an unfitted calib pipe, in memory: one that writes raw scores, or is fitted in folds.
+
+    It has the settings of an existing pipe for the component, else the defaults. component (str | None): Without one the
+    component of that pipe, else the default component of a fit, or the only one that can be calibrated.
+    RETURNS (tuple): As `insert_calib`. RAISES C317, C318: there is no such component.
+    """
+    from ...pipe.component import Calibrator
+
+    block = old_block(nlp, None, component)
+    options: dict[str, Any] = {}
+    if block is None:
+        has_pipes = any(isinstance(pipe, Calibrator) for _, pipe in nlp.components)
+        options = {"component": component or only_component(nlp), **({"attr": _UNFITTED} if has_pipes else {})}
+    nlp, calib = insert_calib(nlp, model, merge_block(nlp, block, options), label_map, gold_preproc=gold_preproc)
+    calib.warn.silence("CW01")
+    return nlp, calib
+
+
+def only_component(nlp: Language) -> str:
+    """Return the default component of a fit; if the pipeline lacks it, the only one that can be calibrated."""
+    default: str = DEFAULTS["source"]["component"]
+    readable = readable_in(nlp)
+    return readable[0] if default not in nlp.component_names and len(readable) == 1 else default
+
+
 def pipes_before(nlp: Language, calib: Calibrator) -> list[str]:
     """Return the pipes that have to run before a calib pipe can be fitted.
 
@@ -298,6 +328,7 @@ def ready_to_read(
         second pass sets entities. C030: no example has gold of the annotation.
     """
     from ...pipe.fitting import without_presets
+    from ...pipe.gold_checks import check_has_gold
 
     upstream = [name for name in pipes_before(nlp, calib) if name not in pipes_done]
     check_has_gold(examples, calib)

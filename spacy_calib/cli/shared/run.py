@@ -10,23 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
 from ...pairs.documents import DOCUMENT, TOKEN
-from ...pipe.pipeline import check_readable, open_model
-from .evidence import (
-    FitOverlap,
-    SilenceCheck,
-    check_gold_of_corpus,
-    check_gold_of_examples,
-    check_gold_outcomes,
-    check_has_gold,
-    check_scored,
-    check_whole_documents,
-    match_gold,
-    report_dropped,
-)
+from ...pipe.pipeline import check_readable, open_model, sentence_finders, units_of
+from .choose_pipe import choose_pipes
 from .examples import RunSettings, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
+from .gold import check_whole_documents, match_gold, report_dropped, report_unknown
 from .outputs import Output, check_files, check_pipeline_folder
 from .records import Fields
-from .which import choose_pipes
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -34,19 +23,27 @@ if TYPE_CHECKING:
 
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from ...pipe.evaluation import PipeScores
 
 
 def pipes_to_run(nlp: Language, pipe: Calibrator, sentences: bool = False) -> list[str]:
-    """Return the pipes up to the calib pipe or, if `sentences`, up to the first later one that sets sentence starts."""
-    order, boundaries = nlp.pipe_names, {"doc.sents", "token.is_sent_start"}
+    """Return the pipes up to the calib pipe and, later, to the last that may change what `nlp` finds.
+
+    Those are pipes that merge or split tokens, for entities also those that set entities or spans, or do not declare what they
+    set, and if `sentences`, the first that sets sentence starts.
+    """
+    order = nlp.pipe_names
     last = order.index(pipe.name)
+    later = {name: nlp.get_pipe_meta(name) for name in order[last + 1 :]}
+    found = [name for name, meta in later.items() if meta.retokenizes]
+    if "entity" in units_of(pipe):
+        found += [name for name, meta in later.items() if not meta.assigns or _ENTITY_ATTRIBUTES & set(meta.assigns)]
     if sentences:
-        setters = [i for i, name in enumerate(order) if boundaries & set(nlp.get_pipe_meta(name).assigns)]
-        last = max(last, min(setters, default=last))
-    return order[: last + 1]
+        found += sentence_finders(nlp)[:1]
+    return order[: max([last, *map(order.index, found)]) + 1]
 
 
+# What pipes declare that set entities; the ruler of spans may set them, too.
+_ENTITY_ATTRIBUTES = {"doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"}
 # Texts that are read to find out which gold there is.
 FIRST_TEXTS = 1_000
 # Minimum rows (tokens, spans or documents) of a block: about 50 MB of tokens.
@@ -83,10 +80,10 @@ def score_blocks(
 
     sentences (bool): Whether the pipes that set sentences must run. RAISES C075, C745: nothing got a score.
     """
-    from ...annotations import get_annotation
     from ...gold.collect import Collector
+    from ...pipe.silence import SilenceCheck
 
-    annotation = get_annotation(pipe.fit_info.layer)
+    annotation = pipe.annotation
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
     silence_check = SilenceCheck(nlp, pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
@@ -187,28 +184,25 @@ class Run:
         pipes: Sequence[Calibrator],
         examples: list[Example],
         title: str = "Scoring",
-        also: Sequence[str] = (),
+        sentences: bool = False,
     ) -> list[Example]:
-        """Run the pipeline up to these calib pipes, and the pipes named in `also`, over gold examples; return all examples.
+        """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
 
-        title (str): Of the progress bar. RAISES C030, C151: there is no gold, or no known label in it.
+        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151: there is no gold, or no known label in it.
         """
-        for pipe in pipes:
-            check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        from ...annotations import get_annotation
+        from ...pipe.gold_checks import check_has_gold, unknown_in_examples
 
+        for pipe in pipes:
+            check_whole_documents(pipe.annotation.unit, self.gold_preproc)
         self.match(pipes, examples)
         if len(pipes) == 1:
             check_has_gold(examples, pipes[0])
-        order = nlp.pipe_names
-        pipe_names = [name for name in (*(pipe.name for pipe in pipes), *also) if name in order]
-        last = max(map(order.index, pipe_names), default=-1)
-        annotated_examples = list(
-            run_pipes(nlp, examples, order[: last + 1], silent=self.silent, title=title, n_process=self.n_process)
-        )
+        enabled_pipes = [pipe for pipe in pipes if pipe.name in nlp.pipe_names]
+        names = max((pipes_to_run(nlp, pipe, sentences) for pipe in enabled_pipes), key=len, default=[])
+        annotated_examples = list(run_pipes(nlp, examples, names, silent=self.silent, title=title, n_process=self.n_process))
         for pipe in pipes:
-            check_gold_of_examples(pipe, annotated_examples, self.silent)
-            report_dropped(get_annotation(pipe.fit_info.layer), annotated_examples, self.silent)
+            report_unknown(pipe, unknown_in_examples(pipe, annotated_examples), self.silent)
+            report_dropped(pipe.annotation, annotated_examples, self.silent)
         return annotated_examples
 
     def stream(self, nlp: Language, pipes: Sequence[Calibrator] = ()) -> Iterator[Example]:
@@ -239,11 +233,14 @@ class Run:
         sentences (bool): Whether the pipes that set sentences must run. title (str): Of the progress bar. also (Callable):
         Wraps the stream of examples, to read more from them. RAISES C075, C745: no score. C151: no known gold label.
         """
-        check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
-        overlap, settings = FitOverlap(pipe), self.make_settings(title)
-        corpus = score(nlp, pipe, overlap.watch(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
-        check_gold_of_corpus(pipe, corpus, self.silent)
-        return corpus, overlap.to_dict()
+        from ...gold.reading import TextWatch
+        from ...pipe.gold_checks import unknown_in_corpus
+
+        check_whole_documents(pipe.annotation.unit, self.gold_preproc)
+        texts, settings = TextWatch(pipe.annotation), self.make_settings(title)
+        corpus = score(nlp, pipe, texts.watch(also(self.stream(nlp, pipes=[pipe]))), settings, sentences=sentences)
+        report_unknown(pipe, unknown_in_corpus(pipe, corpus), self.silent)
+        return corpus, pipe.learned.overlap_with(texts.units())
 
     def score_blocks(
         self,
@@ -258,7 +255,7 @@ class Run:
 
         RAISES C075, C745: nothing got a score.
         """
-        check_whole_documents(pipe.fit_info.row_unit, self.gold_preproc)
+        check_whole_documents(pipe.annotation.unit, self.gold_preproc)
         yield from score_blocks(nlp, pipe, also(self.stream(nlp, pipes=[pipe])), self.make_settings(title), sentences=sentences)
 
 
@@ -267,41 +264,12 @@ class GoldRun(Run):
     needs_gold = True
 
 
-def evaluate_pipes(
-    run: Run, nlp: Language, pipes: Sequence[Calibrator], examples: list[Example], also: Sequence[str] = ()
-) -> tuple[list[PipeScores], list[ScoredCorpus], list[Example]]:
-    """Run the pipeline over gold examples; return (evaluation of each calib pipe, its scores, the annotated examples).
-
-    also (Sequence[str]): Other pipes to run. RAISES C021, C069: a component is missing or disabled. C030, C075: no gold, or no
-    score. C151: no gold label is known. C800 to C804: gold that cannot show errors.
-    """
-    from ...annotations import plain_name
-    from ...gold.checks import EXPECTED
-    from ...pipe.evaluation import evaluate_scores
-    from ...pipe.scorer import corpus_of
-
-    if len(pipes) == 1:
-        check_readable(nlp, pipes[0])
-    examples = run.annotate(nlp, pipes, examples, title="Evaluating", also=also)
-    corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
-    for pipe, corpus in zip(pipes, corpora, strict=True) if len(pipes) == 1 else ():
-        check_gold_outcomes(pipe, examples, corpus, run.silent, EXPECTED)
-    evaluations = [evaluate_scores(pipe, examples, corpus) for pipe, corpus in zip(pipes, corpora, strict=True)]
-    if not any(evaluation.has_gold for evaluation in evaluations):
-        check_scored(nlp, pipes[0], examples)
-        component = pipes[0].source.component or "the source"
-        raise calib_error("C030", layer=plain_name(pipes[0].fit_info.layer), component=component)
-    return evaluations, corpora, examples
-
-
 def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     """Return the unit to show: the requested one, else entities if the pipe scores them, else the unit of its labels.
 
     whole (bool): Whether the command also shows sentences, documents and whole entities. RAISES C065, C265: no such unit.
     """
-    from ...annotations import get_annotation
-
-    annotation, row_unit = get_annotation(pipe.fit_info.layer), pipe.fit_info.row_unit
+    annotation, row_unit = pipe.annotation, pipe.annotation.unit
     names = {"name": pipe.name, "component": pipe.source.component or "the source"}
     # Links are evaluated as rows of tokens, but people review whole entities.
     has_entities = pipe.spans.groups is not None or (whole and annotation.spans_are_units)
@@ -313,22 +281,3 @@ def unit_of(pipe: Calibrator, unit: str | None, whole: bool = False) -> str:
     if whole and annotation.spans_are_units and unit == row_unit:  # its rows are first tokens of entities
         return "entity"
     return unit or ("entity" if has_entities and not annotation.arcs else row_unit)
-
-
-def fit_in_words(pipe: Calibrator) -> str:
-    """Describe the fit of a pipe in one line."""
-    from ...annotations import get_annotation
-    from ...metrics.sentences import with_article
-    from ...pairs.documents import extent_in_words
-
-    info = pipe.fit_info
-    parts = [
-        f"calibrates {info.component or 'scores on the Doc'}",
-        f"method {info.steps}",
-        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
-        f"scores from {info.threshold:g}",
-    ]
-    if pipe.spans.groups is not None:
-        entity = get_annotation(info.layer).span_words[0]
-        parts.append(f"{with_article(entity)} is right by the event {info.span_event}")
-    return "; ".join(parts)

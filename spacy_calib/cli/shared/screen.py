@@ -71,6 +71,23 @@ def inform(sentence: str) -> None:
         msg.info(sentence)
 
 
+def show_seen(overlap: dict[str, Any] | None) -> None:
+    """Warn if the data overlap with those of the fit."""
+    from ...pairs.seen_texts import format_overlap_warning
+
+    warning = format_overlap_warning(overlap)
+    if warning:
+        msg.fail(warning)
+
+
+def show_other_weights(has_changed: bool | None) -> None:
+    """Warn if the component has other weights than at the fit."""
+    from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
+
+    if has_changed:
+        msg.fail(OTHER_WEIGHTS_SENTENCE)
+
+
 def print_table(rows: Any, header: Sequence[str] | None = None, aligns: Sequence[str] | None = None) -> None:
     """Print a table with columns as wide as their longest cell; wasabi's default maximum is 30 characters."""
     msg.table(rows, header=header, divider=header is not None, aligns=aligns, max_col=sys.maxsize)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_confidence, check_option, command, option
-from ...cli.shared.evidence import GoldCheck
 from ...cli.shared.examples import holds_gold
 from ...cli.shared.options import (
     CalibratedModel,
@@ -213,9 +212,10 @@ def score_gold(
 
     RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """
-    from ...gold.checks import EXPECTED
+    from ...gold.checks import EXPECTED, GoldWatch
+    from ...pipe.gold_checks import check_outcomes_of
 
-    gold_check = GoldCheck(pipe)
-    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: gold_check.watch(also(examples)))
-    gold_check.check(corpus, run.silent, EXPECTED)
+    watch = GoldWatch(pipe.annotation)
+    corpus, overlap = run.score(nlp, pipe, sentences=False, also=lambda examples: watch.watch(also(examples)))
+    check_outcomes_of(pipe, watch, corpus, run.silent, EXPECTED)
     return corpus, overlap

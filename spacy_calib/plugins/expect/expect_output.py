@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...cli.shared.evidence import TOO_FEW_TO_TELL, differences_in, show_other_weights, show_seen
-from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_rows, whole
+from ...cli.shared.screen import TableColumn, interval, msg, number, percent, show_other_weights, show_rows, show_seen, whole
 from ...pairs.documents import caveat_of, count_in_words, extent_in_words
 
 _MAX_DOCUMENTS = 40
@@ -21,6 +20,10 @@ NO_RECORD = {
     ADAPTED: "The pipe holds no record of the documents it was adapted to (a single one, or answers about entities alone): there is neither an "
     "interval nor a drift check; label whole documents, two or more, and run `python -m spacy calib adapt` again.",
 }
+TOO_FEW_TO_TELL = (
+    "Too few texts to tell: samples of so few texts from the fit data differ so much by chance that a real difference could not be seen. "
+    "The intervals hold if the texts are of the same kind; give more documents to find out."
+)
 FEW_FITTED = (
     "Too few labelled documents to decide: the pipe was {how} {n}, which differ so much by chance that a difference that matters could "
     "not be seen. The intervals hold if the texts are of the same kind; label more documents."
@@ -185,3 +188,8 @@ def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str
         )
     else:
         msg.warn(shortage)
+
+
+def differences_in(drift: dict[str, Any]) -> str:
+    """List the checks by which texts differ from the fit data."""
+    return ", ".join(check["name"] for check in drift["checks"] if check["differs"])

@@ -12,7 +12,6 @@ MESSAGES = {
     "C734": "The pipeline fails on this text ({why}); try another one, or fix the component.",
     "C735": "The request has no text in UTF-8 of the length in its header; send one.",
     "C736": "The port {port} of 127.0.0.1 cannot be opened: {why}; give another one (--port), or none for a free one.",
-    "C097": "The output {path} is one file, but there are several pictures ({pictures}); name a folder, or one of them (--kind).",
     "C098": "The pipe '{name}' has no tag '{tag}' to evaluate; it evaluates: {available}.",
 }
 calib_error = error_builder(MESSAGES)

@@ -1,35 +1,42 @@
-"""Collect the contents of a page from an evaluation, and print its verdicts."""
+"""The contents of a page as a function of an evaluation, its file, and its verdicts on the screen."""
 
 from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...annotations import plain_name
 from ...cli.fitting.conventions import conventions_of
-from ...cli.shared.run import fit_in_words
 from ...cli.shared.screen import msg
+from ...metrics.sentences import with_article
+from ...pairs.documents import by_unit, extent_in_words
 
 if TYPE_CHECKING:
-    from ...cli.evaluating.evaluation import Evaluation, PipeEvaluation
-    from ...pairs.scored_corpus import ScoredCorpus
-    from ...pipe.component import Calibrator
-    from ...pipe.evaluation import PipeScores
+    from ...pipe.evaluation import Evaluation, PipeTable
+
+
+def write_page(evaluation: Evaluation, paths: Sequence[Path]) -> dict[str, Any]:
+    """Write the page; return its contents. RAISES C005, C030: too few pairs. C055: a file cannot be written."""
+    from ...cli.shared.writing import write_text
+    from .page import render_report
+
+    contents = page_contents(evaluation)
+    text = render_report(contents) if paths else ""
+    for path in paths:
+        write_text(path, text)
+    return contents
 
 
 def page_contents(evaluation: Evaluation) -> dict[str, Any]:
     """Return the contents of the page, as `render_report` takes them. RAISES C005, C030: there are too few pairs."""
-    views, notes = [], evaluation.notes
-    for pipe, corpus, pipe_evaluation in evaluation.fitted_pipes():
-        pipe_views, pipe_notes = pipe_contents(evaluation, pipe, corpus, pipe_evaluation)
+    views, notes = [], list(evaluation.notes)
+    for table in evaluation.shown():
+        pipe_views, pipe_notes = pipe_contents(table)
         views += pipe_views
-        notes = [*notes, *pipe_notes]
-    if not views:
-        raise evaluation.nothing_to_show()
+        notes += pipe_notes
     names = [view["name"] for view in views]
     for view, name in zip(views, names, strict=True):
         if names.count(name) > 1:
@@ -37,49 +44,44 @@ def page_contents(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "title": f"How well calibrated are the scores of {evaluation.name}?",
         "model": f"{evaluation.name} {evaluation.version}".strip(),
-        "data": evaluation.run.data.name,
+        "data": evaluation.data,
         "made": describe_run(evaluation, views),
         "skipped": notes,
         "views": views,
     }
 
 
-def pipe_contents(
-    evaluation: Evaluation, pipe: Calibrator, corpus: ScoredCorpus, pipe_evaluation: PipeEvaluation
-) -> tuple[list[dict[str, Any]], list[str]]:
+def pipe_contents(table: PipeTable) -> tuple[list[dict[str, Any]], list[str]]:
     """Return (views of a pipe's tokens and entities, sentences on units without pairs)."""
     from .contents import view_contents
 
-    facts, views, notes = facts_of(pipe, pipe_evaluation.gold_scores), [], []
-    for unit, view in pipe_evaluation.units.items():
-        name = f"{facts['component'] or 'Doc'}: {view.span_words[1] if unit == 'entities' else unit}"
-        if len(view.pairs):
-            views.append(view_contents(corpus, view, evaluation.table_of(pipe.name, unit), {"name": name, **facts}))
-            views[-1]["conventions"] = conventions_of(None if unit == "entities" else pipe_evaluation.conventions)
+    facts, views, notes = facts_of(table), [], []
+    for name, unit in table.units.items():
+        title = f"{facts['component'] or 'Doc'}: {unit.view.span_words[1] if name == 'entities' else name}"
+        if len(unit.view):
+            views.append(view_contents(table.corpus, unit.view, unit.to_dict(), {"name": title, **facts}))
+            views[-1]["conventions"] = conventions_of(None if name == "entities" else table.conventions)
         else:
-            notes.append(f"Not evaluated: {name} (pipe {pipe.name}). The data has none with both gold and a score.")
+            notes.append(f"Not evaluated: {title} (pipe {table.name}). The data has none with both gold and a score.")
     return views, notes
 
 
-def facts_of(pipe: Calibrator, results: PipeScores) -> dict[str, Any]:
+def facts_of(table: PipeTable) -> dict[str, Any]:
     """Return facts about the pipe for the page, without names of folders."""
-    info = pipe.fit_info
     return {
-        "pipe": pipe.name,
-        "attr": pipe.attr,
-        "component": pipe.source.component,
-        "layer": plain_name(info.layer),
-        "event": info.span_event if pipe.spans.groups is not None else None,
-        "counted_on": Path(info.counted_on).name,
-        "seen": results.overlap,
-        "weights_changed": results.weights_changed,
+        "pipe": table.name,
+        "attr": table.attr,
+        "component": table.component,
+        "layer": table.layer,
+        "event": table.info.span_event if "entities" in table.units else None,
+        "counted_on": Path(table.info.counted_on).name,
+        "seen": table.seen,
+        "weights_changed": table.weights_changed,
     }
 
 
 def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[str, str]:
     """Return the section "How this was made": term -> description."""
-    from ...pairs.documents import by_unit
-
     versions = {}
     for package in ("spacy-calib", "spacy", "numpy"):
         with contextlib.suppress(ImportError):
@@ -87,13 +89,27 @@ def describe_run(evaluation: Evaluation, views: list[dict[str, Any]]) -> dict[st
     documents = max(views, key=lambda view: view["documents"])["counted"]
     resampling = by_unit(**views[0]["table"]["by"])
     return {
-        "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {Path(evaluation.run.model).name}",
-        "Data": f"{evaluation.run.data.name}, {documents} with scores",
-        **{f"Pipe {pipe.name}": fit_in_words(pipe) for pipe, _, _ in evaluation.fitted_pipes()},
+        "Pipeline": f"{evaluation.name} {evaluation.version}".strip() + f", given as {evaluation.given_as}",
+        "Data": f"{evaluation.data}, {documents} with scores",
+        **{f"Pipe {table.name}": fit_in_words(table) for table in evaluation.shown()},
         "Evaluated with": f"{views[0]['bins']} adaptive bins; intervals by bootstrap {resampling}",
         "Versions": ", ".join(f"{name} {number}" for name, number in versions.items())
         + f", python {platform.python_version()}",
     }
+
+
+def fit_in_words(table: PipeTable) -> str:
+    """Describe the fit of a pipe in one line."""
+    info = table.info
+    parts = [
+        f"calibrates {info.component or 'scores on the Doc'}",
+        f"method {info.steps}",
+        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"scores from {info.threshold:g}",
+    ]
+    if "entities" in table.units:
+        parts.append(f"{with_article(table.annotation.span_words[0])} is right by the event {info.span_event}")
+    return "; ".join(parts)
 
 
 def show_verdicts(contents: Mapping[str, Any]) -> None:

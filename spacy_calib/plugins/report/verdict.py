@@ -225,6 +225,6 @@ def _group_sentences(rows: list[dict[str, Any]]) -> list[str]:
     all_groups = "Both" if len(rows_with_pairs) == 2 else f"All {len(rows_with_pairs)}"
     subject = all_groups if len(off_groups) == len(rows_with_pairs) else f"{len(off_groups)} of the {len(rows_with_pairs)}"
     return [
-        f"{subject} groups with pairs, each evaluated by itself, are off by more than chance; "
+        f"{subject} groups with pairs, each evaluated by itself, {'is' if len(off_groups) == 1 else 'are'} off by more than chance; "
         f"farthest off is group {worst['group']} with {worst['calibrated']:.3f} (chance: {worst['floor95']:.3f})."
     ]

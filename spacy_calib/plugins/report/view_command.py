@@ -9,10 +9,10 @@ import contextlib
 import sys
 from typing import Annotated, Any
 
+from ...cli.shared.choose_pipe import choose_pipes
 from ...cli.shared.command import command, option
 from ...cli.shared.options import CalibratedModel, Code, GpuId, OnlyComponent, Silent
 from ...cli.shared.screen import msg
-from ...cli.shared.which import choose_pipes
 from ...cli.shared.writing import deliver
 from ...pipe.pipeline import open_model
 from .messages import calib_error

@@ -62,8 +62,8 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
-    pipes = fitted_pipes(nlp) if pipes is None else pipes
+    """Return the views of some calib pipes, those of entities first; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
+    pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
 

@@ -212,7 +212,8 @@ def audit_tasks(
     scores = np.array([item.p_gold for item in doubts])
     units = ReviewUnits(unit, firsts, lasts, labels, scores, scores, np.full(len(doubts), UNKNOWN, dtype=np.int8))
     priorities = np.array([item.priority for item in doubts])
-    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, np.arange(len(doubts)), {})
+    every: Ints = np.arange(len(doubts))
+    queue = Queue(replace(corpus, names=names), units, np.zeros(len(corpus)), priorities, every, every, {})
     return [_audit_task(corpus, task, doubt, extra) for task, doubt in zip(tasks_of(queue), doubts, strict=True)]
 
 

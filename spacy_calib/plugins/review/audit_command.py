@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from ...cli.evaluating.raw_scores import only_component
-from ...cli.fitting.new_calib import insert_calib, merge_block, old_block
+from ...cli.fitting.new_calib import insert_unfitted
 from ...cli.shared.command import argument, command, option
-from ...cli.shared.evidence import check_gold_of_examples, check_has_gold
 from ...cli.shared.examples import run_pipes, with_progress
+from ...cli.shared.gold import report_unknown
 from ...cli.shared.options import Code, ForceFile, Gold, GoldPreproc, GpuId, LabelMap, Silent
 from ...cli.shared.outputs import Output
-from ...cli.shared.run import GoldRun, Run, pipes_to_run
+from ...cli.shared.run import GoldRun, Run
 from ...cli.shared.screen import TableColumn, msg, number, shorten, show_rows
+from ...pipe.pipeline import sentence_finders
 from .memory import DOCS, check_size
 from .queues import QueueFile, QueueFormat, QueueOutput, Top, deliver_queue, unit_in_text
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from .audit import Audit
 
 N_SHOWN = 20
-# Prefix of the pipe if the pipeline has others; the pipe is never saved.
-_ATTR = "audited"
 # With one label per row, scores down to this threshold rank the gold labels.
 _LOW_THRESHOLD = 1e-4
 
@@ -107,27 +105,15 @@ def audit_pipeline(
     run: Run, component: str | None = None, label_map: str | None = None, outputs: Sequence[Output] = ()
 ) -> AuditRun:
     """Score the gold out of fold and audit it. outputs (Sequence[Output]): Files to check first. RAISES: As `audit` does."""
+    from ...pairs.label_map import read_map
     from ...pipe.scorer import corpus_of
     from .gold_audit import audit_gold
 
-    nlp, calib = _add_unfitted_pipe(run, run.begin(outputs), component, label_map)
+    table = None if label_map is None else read_map(label_map)
+    nlp, calib = insert_unfitted(run.begin(outputs), run.model, component, table, gold_preproc=run.gold_preproc)
     examples = _score_gold(run, nlp, calib)
     corpus = corpus_of(examples, calib.attr, calib.lookup.labels())
     return AuditRun(calib, examples, corpus, *audit_gold(calib, examples, corpus))
-
-
-def _add_unfitted_pipe(run: Run, nlp: Language, component: str | None, label_map: str | None) -> tuple[Language, Calibrator]:
-    """Return the pipeline with an unfitted calib pipe, which has the settings of an existing one. RAISES C317, C318: no such component."""
-    from ...pairs.label_map import read_map
-    from ...pipe.component import Calibrator
-
-    calib_pipes = [pipe for _, pipe in nlp.components if isinstance(pipe, Calibrator)]
-    block = old_block(nlp, None, component)
-    options: dict[str, Any] = {}
-    if block is None:
-        options = {"component": component or only_component(nlp), **({"attr": _ATTR} if calib_pipes else {})}
-    table = None if label_map is None else read_map(label_map)
-    return insert_calib(nlp, run.model, merge_block(nlp, block, options), table, gold_preproc=run.gold_preproc)
 
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
@@ -137,16 +123,19 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
+    from ...pipe.gold_checks import check_has_gold, unknown_in_examples
     from .cross_scoring import score_out_of_fold
 
     examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
     check_has_gold(examples, calib)
-    if reads_low_scores(calib.source.annotation(calib.lookup.component()), calib.lookup.span_labels()):
+    if reads_low_scores(calib.annotation, calib.lookup.span_labels()):
         calib.threshold = min(calib.threshold, _LOW_THRESHOLD)
-    names = [name for name in pipes_to_run(nlp, calib, sentences=True) if name != calib.name]
+    order = nlp.pipe_names  # scores are of what the component itself finds, so later pipes that change it do not run
+    last = max(map(order.index, [calib.name, *sentence_finders(nlp)[:1]]))
+    names = [name for name in order[: last + 1] if name != calib.name]
     annotated_examples = list(run_pipes(nlp, examples, names, silent=run.silent, title="Reading scores"))
     score_out_of_fold(calib, annotated_examples, partial(with_progress, silent=run.silent))
-    check_gold_of_examples(calib, annotated_examples, run.silent)
+    report_unknown(calib, unknown_in_examples(calib, annotated_examples), run.silent)
     return annotated_examples
 
 

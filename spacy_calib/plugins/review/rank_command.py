@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...cli.shared.command import check_option, command, option
-from ...cli.shared.evidence import show_seen
 from ...cli.shared.options import (
     CalibratedModel,
     ChosenComponent,
@@ -24,7 +23,7 @@ from ...cli.shared.options import (
     Texts,
 )
 from ...cli.shared.run import Run, unit_of
-from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows
+from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
 from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
@@ -95,8 +94,9 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`; "wrong_range": lowest
-        and highest number of wrong tokens or entities by the bias that a card expects, else None; "seen": overlap with the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
+    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range":
+        lowest and highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with
+        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
         a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
@@ -160,15 +160,15 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         "pipe": pipe.name,
         "unit": plan.kind,
         "order": order,
-        **summarize_orders(queue.corpus, queue.units),
+        **summarize_orders(queue.corpus, queue.units.take(queue.candidates)),
         "wrong_range": None,
         "seen": None,
         **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
-    if (bias := pipe.fit_info.card_bias) is not None:  # of tokens or entities, not of sentences or documents
+    if (bias := pipe.fit_info.card_bias) is not None:  # of all tokens or entities, not of doubtful ones, sentences or documents
         n, wrong = result["units"], result["expected_wrong"]
-        is_known = plan.kind in ("token", "entity")
+        is_known = plan.kind in ("token", "entity") and not result["accepted"]
         result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
     return tasks, result
@@ -194,9 +194,9 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
         low, high = result["wrong_range"]
-        msg.text(f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} are wrong{wrong}.")
+        msg.text(f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are wrong{wrong}.")
     elif result["expected_wrong"] is not None:
-        msg.text(f"By their scores about {result['expected_wrong']:,.0f} are wrong{wrong}.")
+        msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
     elif wrong:
         msg.text(f"{wrong[2:].capitalize()} wrong.")
     if output is not None:

@@ -1,60 +1,63 @@
-"""An `Evaluation` in Python: what its tables, slices and comparisons are, and that they are computed once."""
+"""An `Evaluation` in Python: frozen data, of which the tables, slices, page and pictures are functions."""
 
 from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
 
 import pytest
 
 from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.cli.evaluating.evaluation import evaluate_pipeline
 from spacy_calib.cli.evaluating.options import EvaluateRun
-from spacy_calib.cli.evaluating.outputs import Section
 from spacy_calib.errors import CalibError
 from spacy_calib.metrics.slices import SliceRow
 
 
 @pytest.fixture(scope="module")
 def evaluation(calibrated_ner, entity_test):
-    return evaluate_pipeline(EvaluateRun(str(calibrated_ner), entity_test, bins=5))
+    return evaluate_pipeline(EvaluateRun(str(calibrated_ner), entity_test, groups=2))
 
 
 def test_its_tables_are_the_result_of_the_command(evaluation, calibrated_ner, entity_test):
-    assert evaluation.tables == evaluate(str(calibrated_ner), entity_test, bins=5)
-    assert list(evaluation.tables) == ["calib_ent"]
+    assert evaluation.to_dict() == evaluate(str(calibrated_ner), entity_test, groups=2)
+    assert list(evaluation.to_dict()) == ["calib_ent"]
+    with pytest.raises(FrozenInstanceError):
+        evaluation.notes = ()
+    with pytest.raises(FrozenInstanceError):
+        evaluation.pipes[0].seen = None
 
 
-def test_its_units_are_those_of_the_table_in_bins_and_groups(evaluation):
-    ((pipe, corpus, one),) = evaluation.fitted_pipes()
+def test_its_units_are_those_of_the_table_in_groups(evaluation):
+    (one,) = evaluation.shown()
     assert list(one.units) == ["entities", "tokens"]
-    for unit, view in one.units.items():
-        table = evaluation.table_of(pipe.name, unit)
-        assert (view.n_bins, len(view)) == (5, table["pairs"]) == (table["bins"], table["pairs"])
+    for name, unit in one.units.items():
+        view, table = unit.view, unit.to_dict()
+        assert view.kind == name
+        assert (view.n_bins, len(view)) == (table["bins"], table["pairs"])
         assert [row["group"] for row in table["errors"]] == ["all", *view.groups.names, "mean"]
         assert len(view.starts) == len(view.ends) == len(view)
-    assert corpus.docs.max() < len(evaluation.examples)
-    assert one.units is one.units
+    assert len(one.units["entities"].view.groups.names) == 2
 
 
-def test_raw_scores_have_units_without_places(ner_model, entity_test):
+def test_raw_scores_are_the_evaluation_of_an_unfitted_pipe(ner_model, entity_test):
     raw = evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner"))
-    assert raw.fitted_pipes() == []
     (one,) = raw.pipes
-    assert {name: len(view.starts) for name, view in one.units.items()} == {"entities": 0, "tokens": 0}
-    assert [row["calibrated"] for row in raw.table_of(one.gold_scores.name, "entities")["errors"]].count(None) >= 3
+    assert one.unfitted["fit"].endswith("--component ner")
+    for unit in one.units.values():
+        assert len(unit.view.starts) == len(unit.view) > 0
+        assert unit.view.calibrated.tolist() == unit.view.pairs.scores.tolist()
+    assert [row["calibrated"] for row in one.to_dict()["entities"]["errors"]].count(None) >= 3
     with pytest.raises(CalibError, match="C027|C056"):
         evaluate_pipeline(EvaluateRun(str(ner_model), entity_test, component="ner"), fitted_only=True)
 
 
-def test_slices_are_typed_rows_and_a_section_stands_in_its_table(calibrated_ner, entity_test, register):
+def test_slices_are_typed_rows_in_the_table_of_their_unit(calibrated_ner, entity_test, register):
     register("calib_keys", "size", lambda doc: "long" if len(doc) > 6 else "short")
-    own = evaluate_pipeline(EvaluateRun(str(calibrated_ner), entity_test))
-    sections = own.slices("size")
-    assert [(section.pipe, section.unit, section.key) for section in sections] == [
-        ("calib_ent", "entities", "slices"), ("calib_ent", "tokens", "slices"),
-    ]  # fmt: skip
-    for section in sections:
-        assert section.rows["rows"]
-        assert all(list(row) == list(SliceRow.__annotations__) for row in section.rows["rows"])
-    own.add([*sections, Section("", "", "", None), Section("calib_ent", "tokens", "mine", 1)])
-    assert own.tables["calib_ent"]["entities"]["slices"] is sections[0].rows
-    assert own.tables["calib_ent"]["mine"] == 1
-    assert len(own.sections) == 4
+    own = evaluate_pipeline(EvaluateRun(str(calibrated_ner), entity_test, by="size"))
+    (one,) = own.pipes
+    for unit in one.units.values():
+        assert unit.slices["by"] == "size"
+        assert unit.slices["rows"]
+        assert all(list(row) == list(SliceRow.__annotations__) for row in unit.slices["rows"])
+    assert own.to_dict()["calib_ent"]["slices"] is one.units["tokens"].slices
+    assert own.to_dict()["calib_ent"]["entities"]["slices"] is one.units["entities"].slices

@@ -15,7 +15,7 @@ from spacy_calib.cli.shared.run import pipes_to_run, score
 from spacy_calib.errors import CalibError
 from spacy_calib.gold.keys import ORIGIN
 from spacy_calib.pipe.pipeline import check_readable, load_pipeline, pipes_named
-from tests.cli.conftest import save_gold
+from tests.cli.conftest import docs_in, json_of, save_gold
 from tests.sentences import says
 
 TEXTS = ["The dog runs.", "Ünïcode \u2028 here", "  indented"]
@@ -122,6 +122,27 @@ def test_pipes_run_up_to_the_scores_or_to_the_sentences(calibrated):
     assert names[-1] == "calib"
     assert "senter" not in names
     assert pipes_to_run(nlp, pipe, sentences=True)[-1] == "senter"
+
+
+def test_later_pipes_that_change_entities_run_too(calibrated_ner, entity_test, tmp_path):
+    """What commands score is what `nlp` finds: here a ruler takes an entity away, and tokens are merged."""
+    (tmp_path / "texts.txt").write_text("\n".join(doc.text for doc in docs_in(entity_test)))
+    options = (tmp_path / "texts.txt", "--repeats", "--top", 10_000)
+    taken = next(row["focus"] for row in json_of("rank", calibrated_ner, *options)["ranked"] if " " not in row["focus"])
+    nlp = spacy.load(calibrated_ner)
+    ruler = nlp.add_pipe("entity_ruler", config={"overwrite_ents": True})
+    ruler.add_patterns([{"label": "RULED", "pattern": taken}])
+    nlp.add_pipe("merge_entities")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "ruled")
+    nlp, pipe = opened(tmp_path / "ruled")
+    assert pipes_to_run(nlp, pipe)[-1] == "merge_entities"
+    assert pipes_to_run(nlp, pipe, sentences=True)[-1] == "sentencizer"
+    ranked = json_of("rank", tmp_path / "ruled", *options)["ranked"]
+    docs = nlp.pipe(record.text for record in stream_examples(nlp, tmp_path / "texts.txt"))
+    found = sorted(ent.text for doc in docs for ent in doc.ents if ent._.calib_ent_score is not None)
+    assert sorted(record["focus"] for record in ranked) == found
+    assert taken not in found
 
 
 def test_a_prefix_that_no_pipe_has(calibrated):

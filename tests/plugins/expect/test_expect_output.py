@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.cli.shared.evidence import TOO_FEW_TO_TELL
-from spacy_calib.plugins.expect.expect_output import ADAPTED, describe_shortage
+from spacy_calib.plugins.expect.expect_output import ADAPTED, TOO_FEW_TO_TELL, describe_shortage
 
 
 @pytest.mark.parametrize(

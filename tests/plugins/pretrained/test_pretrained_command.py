@@ -132,16 +132,21 @@ def test_adapt_goes_on_from_a_card_and_fit_replaces_it(written, tmp_path):
     adapted = spacy_calib.adapt(written / "model", written / "gold.spacy", tmp_path / "adapted", gold_preproc=True)
     assert adapted.fit_info.pretrained["card"] == "en_core_web_sm-ner"
     assert adapted.fit_info.adaptations[0]["docs"] == 18
-    assert not adapted.fit_info.adaptations[0]["cutoffs_dropped"]
     assert adapted.spans.cutoffs.values == {"all": 0.75}  # of the card
     own = spacy.load(written / "model")
     own.get_pipe("calib_ent").spans.cutoffs = Cutoffs(0.8, 0.95, "all", {"all": 0.75})  # as `threshold` would
     own.to_disk(tmp_path / "own")
-    dropped = spacy_calib.adapt(tmp_path / "own", written / "gold.spacy", tmp_path / "adapted-own", gold_preproc=True)
-    assert dropped.fit_info.adaptations[0]["cutoffs_dropped"]
-    assert dropped.spans.cutoffs is None
-    again = spacy.load(tmp_path / "adapted")("Ann Lee lives in Oslo.")
-    assert all(0 < entity._.calib_ent_score < 1 for entity in again.ents)
+    kept = spacy_calib.adapt(tmp_path / "own", written / "gold.spacy", tmp_path / "adapted-own", gold_preproc=True)
+    assert kept.spans.cutoffs.confidence == 0.95
+    for folder, shown, not_shown in (
+        ("adapted", "Cut-off of card", "Cut-offs"),
+        ("adapted-own", "Cut-offs", "Cut-off of card"),
+    ):
+        printed = calib("info", tmp_path / folder).text
+        assert shown in printed
+        assert not_shown not in printed
+        again = spacy.load(tmp_path / folder)("Ann Lee lives in Oslo.")
+        assert all(entity._.calib_ent_accept == (entity._.calib_ent_score >= 0.75) for entity in again.ents)
     fitted = spacy_calib.fit(
         written / "model", written / "gold.spacy", tmp_path / "fitted", component="ner", method="platt", gold_preproc=True,
         label_map="PERSON=PER,GPE=LOC,DATE=", always=True,

@@ -21,9 +21,9 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def pictures(*arguments: object, **options: object) -> dict:
+def pictures(model: Path, data: Path, **options: object) -> dict:
     """Those of the only pipe that has some."""
-    result = evaluate(*map(str, arguments), **options)
+    result = evaluate(str(model), data, **options)
     (held,) = [table["pictures"] for table in result.values() if "pictures" in table]
     return held
 
@@ -70,7 +70,7 @@ def test_capitals_in_a_suffix_change_nothing(calibrated, test_file, tmp_path):
 
 
 def test_the_numbers_are_those_of_the_table(calibrated, test_file):
-    (table,) = evaluate(str(calibrated), test_file, bins=5, kind="all").values()
+    (table,) = evaluate(str(calibrated), test_file, kind="all").values()
     held = table["pictures"]["numbers"]
     assert held["errors"] == table["errors"]
     whole, *groups, _ = table["errors"]
@@ -88,9 +88,9 @@ def test_tags_alone_where_they_are_asked_for(calibrated, test_file, tmp_path):
     assert names_in(tmp_path) == ["tags.png"]
 
 
-def test_entities_unless_tokens_are_asked_for(calibrated_ner, entity_test):
+def test_entities_where_the_pipe_scores_them(calibrated_ner, two_pipes, entity_test):
     entities = pictures(calibrated_ner, entity_test, kind="reliability")
-    tokens = pictures(calibrated_ner, entity_test, kind="reliability", unit="token", n_process=2)
+    tokens = pictures(two_pipes, entity_test, kind="reliability", component="tagger", n_process=2)
     assert (entities["unit"], tokens["unit"]) == ("entity", "token")
     assert 0 < entities["pairs"] < tokens["pairs"]
     assert entities["numbers"]["reliability"][0]["title"] == "All labels"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_calib.plugins.report.verdict import VerdictFigures, _error_clause, status_of
+from spacy_calib.plugins.report.verdict import VerdictFigures, _error_clause, _group_sentences, status_of
 from tests.plugins.report.made_up import FACTS, corpus_of, judged_of, random_corpus, view_of
 
 CHANCE = VerdictFigures(0.010, 0.012, 0.0, 0.015, percent_right=90, leaning="sure")
@@ -52,6 +52,16 @@ def test_status_by_error_noise_floor_and_interval(error, floor95, interval, more
 @pytest.mark.parametrize("high", [0.01, 0.04, 0.3])
 def test_no_fault_is_found_where_the_interval_holds_0(status, high):
     assert status_of(VerdictFigures(0.3, 0.01, 0.0, high, leaning=status)) in ("close", "unclear")
+
+
+@pytest.mark.parametrize(("n_off", "words"), [(1, "1 of the 3 groups with pairs, each evaluated by itself, is off"), (2, "2 of the 3 groups with pairs, each evaluated by itself, are off"), (3, "All 3 groups with pairs, each evaluated by itself, are off")])  # fmt: skip
+def test_one_group_is_off_and_several_are(n_off, words):
+    rows = [
+        {"group": str(i), "calibrated": 0.3 if i < n_off else 0.01, "floor95": 0.02, "true_low": 0.2 if i < n_off else 0.0}
+        for i in range(3)
+    ]
+    (sentence,) = _group_sentences(rows)
+    assert sentence.startswith(words)
 
 
 def test_a_verdict_warns_of_a_label_that_is_never_right():

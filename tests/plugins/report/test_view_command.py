@@ -69,9 +69,9 @@ def test_a_port_that_there_is_not(calibrated, port):
     refuses(calib("view", calibrated, "--port", port), "Option --port must be at")
 
 
-def test_all_that_two_pipes_say_can_be_chosen(two_pipes):
+def test_all_that_two_pipes_say_can_be_chosen_entities_first(two_pipes):
     assert [way.name for way in list_views(spacy.load(two_pipes))] == [
-        "tagger: tag of each word (calib)",
         "ner: entities (calib_ent)",
         "ner: ner of each word (calib_ent)",
+        "tagger: tag of each word (calib)",
     ]

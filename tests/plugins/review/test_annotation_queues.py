@@ -44,11 +44,14 @@ def test_entities_below_their_cut_off_make_a_queue(of_gold, accepting, entity_te
     below = [record["focus"] for record in every["ranked"] if record["score"] < 0.7]
     assert [record["focus"] for record in found["ranked"]] == below
     assert found["accepted"] == len(every["ranked"]) - len(below)
+    assert found["units"] == len(below)
+    assert found["expected_wrong"] == pytest.approx(sum(1 - record["score"] for record in found["ranked"]))
     if of_gold:
         spans = [ent for doc in annotated(accepting, data) for ent in doc.ents]
         assert sorted(ent.text for ent in spans if ent._.calib_accept is False) == sorted(below)
     shown = ok(calib("rank", accepting, data, "--not-accepted", "--repeats")).text
     assert f"Left out: {found['accepted']:,} accepted (--not-accepted)" in shown
+    assert f"By their scores about {found['expected_wrong']:,.0f} of these {found['units']:,} are wrong" in shown
 
 
 def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, accepting, entity_test, test_file):

@@ -100,8 +100,8 @@ class Queue:
 
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
     Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
-    first to last. left_out (dict): Number of units left out: "accepted", "too_short", "excluded", "repeats". sampling (str): How
-    the units were chosen, BY_DOUBT or AT_RANDOM.
+    first to last. candidates (Ints): Of all that may be chosen. left_out (dict): Number of units left out: "accepted",
+    "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
     corpus: ScoredCorpus
@@ -109,14 +109,16 @@ class Queue:
     values: Floats
     scores: Floats
     order: Ints
+    candidates: Ints
     left_out: dict[str, int]
     sampling: str = BY_DOUBT
 
 
-def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> tuple[Ints, dict[str, int]]:
+def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> tuple[Ints, Ints, dict[str, int]]:
     """Choose units of the pool by a plan. excluded (Digests): Keys to leave out, from `labelled_keys`.
 
-    RETURNS (tuple): Indices of the chosen units, first to last; the number of units left out for each reason, each counted once.
+    RETURNS (tuple): Indices of the chosen units, first to last; of all candidates, in text order; the number of units left out
+        for each reason, each counted once.
     """
     order = pool.sort()
     order = order[pool.left_out[order] == IN]
@@ -130,6 +132,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
         "excluded": len(order) - len(others),
         "repeats": len(others) - len(candidates),
     }
+    all_candidates = np.sort(candidates)
     if plan.per_doc is not None:
         docs = pool.documents[candidates]
         by_doc = np.argsort(docs, kind="stable")
@@ -142,7 +145,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
         units = candidates if plan.n is None else candidates[: max(0, plan.n)]
-    return units, left_out
+    return units, all_candidates, left_out
 
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:

@@ -38,6 +38,11 @@ class ReviewUnits:
     def __len__(self) -> int:
         return len(self.firsts)
 
+    def take(self, index: Ints) -> ReviewUnits:
+        """Return the units at these indices."""
+        firsts, lasts, labels = self.firsts[index], self.lasts[index], self.labels[index]
+        return ReviewUnits(self.kind, firsts, lasts, labels, self.raw[index], self.calibrated[index], self.right[index])
+
     def sums(self, values: Floats) -> Floats:
         """Sum a value over the tokens of each unit; NaN counts as 0. values (Floats): One per token. RETURNS: Shape (n,)."""
         return self._reduce(np.add, np.nan_to_num(values))

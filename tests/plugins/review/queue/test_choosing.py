@@ -75,9 +75,9 @@ def test_which_units_are_chosen_in_which_order(units, order):
 def test_left_out_units_are_counted_and_not_chosen():
     # a is labelled, b is too short and labelled, c accepted, and the second d a repeat: each counts once.
     units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
-    order, left_out = select_units(units, PLAN, digests(["a", "b"]))
+    order, _, left_out = select_units(units, PLAN, digests(["a", "b"]))
     assert (order.tolist(), left_out) == ([3], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 1})
-    order, left_out = select_units(units, replace(PLAN, repeats=True), digests(["a", "b"]))
+    order, _, left_out = select_units(units, replace(PLAN, repeats=True), digests(["a", "b"]))
     assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 0})
 
 

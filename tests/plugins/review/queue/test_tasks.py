@@ -15,7 +15,7 @@ from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 def queue_in(corpus, kind, order=None, by=REVIEW["calibrated"]):
     units, values = units_of(corpus, kind), token_values(corpus, by)
     places = np.arange(len(units)) if order is None else np.array(order)
-    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, {})
+    return Queue(corpus, units, values, priorities(corpus, units, by, values), places, places, {})
 
 
 def tasks(corpus, kind, order=None):

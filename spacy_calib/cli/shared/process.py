@@ -19,7 +19,7 @@ _WARNING_CODE, _PRINTER = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
 
 
 @contextlib.contextmanager
-def session() -> Iterator[None]:
+def command_process() -> Iterator[None]:
     """Run a command in a block."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -18,7 +18,7 @@ from spacy.cli._util import app
 from spacy.language import Language
 
 import spacy_calib.cli
-from spacy_calib.cli.shared.session import session
+from spacy_calib.cli.shared.process import command_process
 from tests.cli.conftest import calib, ok, refuses
 from tests.forked import fork
 
@@ -46,14 +46,14 @@ def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path, monkey
 def test_the_handler_is_there_for_a_command_only():
     seen = []
     before = signal.getsignal(signal.SIGTERM)
-    with session():
+    with command_process():
         seen.append(signal.getsignal(signal.SIGTERM))
     assert signal.getsignal(signal.SIGTERM) == before == signal.SIG_DFL
     assert seen != [before]
     own = lambda *_: None  # noqa: E731
     signal.signal(signal.SIGTERM, own)
     try:
-        with session():
+        with command_process():
             assert signal.getsignal(signal.SIGTERM) is own
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -64,7 +64,7 @@ def test_a_thread_has_no_handler_to_set():
 
     def run():
         try:
-            with session():
+            with command_process():
                 pass
         except BaseException as fault:
             faults.append(fault)
@@ -76,7 +76,7 @@ def test_a_thread_has_no_handler_to_set():
 
 
 def test_warnings_are_made_visible(capsys):
-    with session():
+    with command_process():
         shown = warnings.formatwarning(f"label {EVIL}", UserWarning, "file.py", 1, "")
     assert EVIL not in shown
     assert "\\x1b]0;owned\\x07" in shown
@@ -84,7 +84,7 @@ def test_warnings_are_made_visible(capsys):
 
 def test_a_warning_of_ours_is_a_sentence_and_no_filter_hides_it():
     """Also with `python -W ignore`, which people type against the warnings of others."""
-    program = "import warnings\nfrom spacy_calib.cli.shared.session import session\nwith session():\n    "
+    program = "import warnings\nfrom spacy_calib.cli.shared.process import command_process\nwith command_process():\n    "
     program += f"for text in ({'[CW62] Joined ' + EVIL!r}, 'of others'): warnings.warn(text)"
     plain = {**os.environ, "ANSI_COLORS_DISABLED": "1", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(

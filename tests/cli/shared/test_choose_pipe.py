@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_calib.cli.shared.which import Candidate, choose
+from spacy_calib.cli.shared.choose_pipe import Candidate, choose
 from spacy_calib.errors import CalibError
 
 TAGS = Candidate("calib", "calib", "tagger", ("token", "sentence", "document"), "tag")

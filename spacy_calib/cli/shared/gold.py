@@ -1,0 +1,69 @@
+"""Gold in commands: its labels are renamed to those of the pipes, and what takes no part is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...pairs.documents import DOCUMENT
+from .command import check_option
+from .screen import inform, shorten, warn
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+
+    from ...annotations import Annotation
+    from ...pairs.label_map import UnknownGold
+    from ...pipe.component import Calibrator
+
+# Characters that fit into two lines: labels with the label predicted for them, and labels alone, whose text cannot be broken.
+_PAIR_WIDTH, _LABELS_WIDTH = 36, 20
+
+
+def match_gold(pipes: Iterable[Calibrator], examples: list[Example], silent: bool = True, **options: Any) -> list[Example]:
+    """Rename the labels of gold entities to those of these pipes, in place; return the examples. options: Of `match_labels`."""
+    from ...pipe.label_names import match_labels
+
+    schemes = [match_labels(pipe, examples, **options) for pipe in pipes]
+    for sentence in (
+        () if silent else dict.fromkeys(scheme.loc_sentence for scheme in schemes if scheme and scheme.loc_sentence)
+    ):
+        inform(sentence)
+    return examples
+
+
+def check_whole_documents(unit: str, gold_preproc: bool) -> None:
+    """Check --gold-preproc. RAISES C056: it makes examples of sentences, but the labels are those of documents."""
+    expected = "left out for a component that labels whole documents"
+    check_option("--gold-preproc", not (gold_preproc and unit == DOCUMENT), expected, "it")
+
+
+def report_dropped(annotation: Annotation, examples: Iterable[Example], silent: bool) -> None:
+    """Warn of gold that takes no part, unless silent. examples: Their predicted Docs have the tokens of the pipeline."""
+    from ...gold.left_out import DroppedGold
+
+    for sentence in () if silent else DroppedGold.from_examples(annotation, examples).sentences():
+        warn(sentence)
+
+
+def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None:
+    """Warn of gold labels that the component of a pipe does not know, unless silent."""
+    if unknown.n and not silent:
+        warn(unknown_sentence(unknown.message_fields(), pipe.source.component or "the source", pipe.annotation.unit))
+
+
+def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
+    """Return two lines about the gold labels that a component does not know, or a longer text if `details`.
+
+    words (dict): From `UnknownGold.words`. unit (str): What has labels, "token".
+    """
+    pairs, unknown = words["pairs"], words["unknown"]
+    unit = words.get("unit", unit)
+    first = pairs if details else pairs.split(", ")[0]
+    text = unknown if pairs == "-" or first.startswith("nothing for ") else f"{unknown}; it predicts {first}"
+    if not details and len(text) > _PAIR_WIDTH:
+        text = shorten(unknown, _LABELS_WIDTH)
+    return (
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
+        "`fit --map` renames them"
+    )

@@ -1,0 +1,133 @@
+"""Checks that gold suits a pipe: it has labels, the component knows them, and some predictions are right and some wrong."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotations import has_gold, label_hashes
+from ..annotations.base import ONLY_REJECTED
+from ..annotations.label_schemes import has_types, span_confusions
+from ..errors import brief, calib_error
+from ..gold.checks import GoldWatch
+from ..gold.example_reader import unknown_spans
+from ..pairs.label_map import UnknownGold, shorten_list
+from ..pairs.scored_corpus import ScoredCorpus
+from ..registry import registry
+from ..sources.find import readable_in, source_block
+from ..types import OPEN, OUTSIDE
+
+if TYPE_CHECKING:
+    from .component import Calibrator
+
+# Characters of a list of labels in a message.
+_WIDTH = 90
+
+
+def check_has_gold(examples: Iterable[Example], pipe: Calibrator) -> None:
+    """Check before a run that there is gold for a pipe. RAISES C030, C080: there is none. C263: other categories."""
+    annotation = pipe.source.annotation(pipe.lookup.component())
+    references = [example.reference for example in examples]
+    if any(has_gold(annotation, doc) for doc in references):
+        return
+    component, foreign = pipe.source.component or "the source", annotation.foreign_labels(references)
+    if foreign:
+        raise calib_error("C263", component=component, unknown=shorten_list(foreign), known=shorten_list(pipe.lookup.labels()))
+    nlp = pipe.lookup.nlp
+    components = [name for name in readable_in(nlp) if name != component and has_gold_for(nlp, name, references)]
+    if components:
+        names = " and ".join(f"'{name}'" for name in components)
+        raise calib_error("C080", layer=annotation.gold.name, component=component, others=names, first=components[0])
+    raise calib_error("C030", layer=annotation.gold.name, component=component)
+
+
+def has_gold_for(nlp: Language, component: str, docs: Sequence[Doc]) -> bool:
+    """Whether gold Docs have labels that a trained component of the pipeline predicts."""
+    pipe: Any = nlp.get_pipe(component)
+    source = registry.resolve({"source": source_block(pipe, component)})["source"]
+    annotation = source.annotation(pipe)
+    labels = {*annotation.count(docs), *annotation.count_spans(docs)} - {OUTSIDE, "", *annotation.no_label_names}
+    return bool(labels if annotation.of_entities else labels & {*source.labels(pipe)}) and annotation.name != "sent"
+
+
+def unknown_in_examples(pipe: Calibrator, examples: Sequence[Example]) -> UnknownGold:
+    """Return the gold labels of annotated examples that the component does not know. RAISES C151: it knows none of them."""
+    annotation = pipe.annotation
+    gold = annotation.count(example.reference for example in examples)
+    labels = pipe.lookup.labels()
+    known_labels = label_hashes((*labels, *annotation.no_label_names))
+    unknown_pairs: Counter[tuple[int, int]] = Counter()
+    spans: Counter[tuple[str, str]] = Counter()
+    for example in examples:
+        gold_hashes = annotation.aligned_gold(example)
+        unknown = (gold_hashes != 0) & (gold_hashes != ONLY_REJECTED) & ~np.isin(gold_hashes, known_labels)
+        unknown_pairs.update(
+            zip(annotation.hashes(example.predicted)[unknown].tolist(), gold_hashes[unknown].tolist(), strict=True)
+        )
+        predicted_spans = annotation.spans_on(example.predicted) if has_types(annotation) else ()
+        spans.update(span_confusions(annotation, example, [(span.start, span.end, span.label_) for span in predicted_spans]))
+    names = {get_string_id(label): label for label in (*labels, *gold)}
+    pairs = {(names.get(label, ""), names[gold_label]): n for (label, gold_label), n in unknown_pairs.items()}
+    of_tokens = UnknownGold.from_confusions(pairs, unknown_pairs.total(), gold, labels)
+    return _checked(pipe, gold, unknown_spans(annotation, pipe.lookup.span_labels(), spans, of_tokens))
+
+
+def unknown_in_corpus(pipe: Calibrator, corpus: ScoredCorpus) -> UnknownGold:
+    """Return the gold labels of a scored corpus that the component does not know. RAISES C151: it knows none of them."""
+    gold_rows = np.flatnonzero(corpus.gold >= 0)
+    names = (*corpus.names, "")  # index -1 stands for no label
+    pairs = Counter(zip(corpus.labels[gold_rows].tolist(), corpus.gold[gold_rows].tolist(), strict=True))
+    gold: Counter[str] = Counter()
+    for (_, gold_index), n in pairs.items():
+        gold[names[gold_index]] += n
+    labels = {*pipe.lookup.labels(), *pipe.annotation.no_label_names}
+    unknown_pairs = Counter(
+        {(names[label], names[gold_index]): n for (label, gold_index), n in pairs.items() if names[gold_index] not in labels}
+    )
+    unknown = UnknownGold.from_confusions(unknown_pairs, unknown_pairs.total(), gold, pipe.lookup.labels())
+    return _checked(pipe, gold, unknown)
+
+
+def _checked(pipe: Calibrator, gold: Counter[str], unknown: UnknownGold) -> UnknownGold:
+    """Return the unknown labels; none for a pipe that takes any label.
+
+    gold (Counter): Gold label -> number of tokens; empty without gold. RAISES C151: the component knows no gold label but "O".
+    """
+    labels = pipe.lookup.labels()
+    if pipe.annotation.name in OPEN or pipe.source.annotation(pipe.lookup.component()).any_label:
+        return UnknownGold(0, 0.0, labels, (), {})
+    gold_labels: list[Any] = sorted(set(gold) - {OUTSIDE}) or [name for _, name, _ in unknown.pairs]
+    if gold_labels and (unknown.share == 1 if unknown.unit else set(labels).isdisjoint(gold_labels)):
+        texts = [brief(", ".join(names), _WIDTH) for names in (dict.fromkeys(gold_labels), labels)]
+        component = pipe.source.component or "the source"
+        raise calib_error("C151", component=component, gold=texts[0], known=texts[1], map=unknown.message_fields()["map"])
+    return unknown
+
+
+def watch_all(pipe: Calibrator, examples: Iterable[Example]) -> GoldWatch:
+    """Return a watch that has seen the gold of all examples."""
+    watch = GoldWatch(pipe.annotation)
+    deque(watch.watch(examples), maxlen=0)
+    return watch
+
+
+def check_outcomes_of(
+    pipe: Calibrator, watch: GoldWatch, corpus: ScoredCorpus, silent: bool, min_expected: float = 0.0
+) -> None:
+    """Check that gold has right and wrong predictions of a pipe; warn if hardly any prediction is wrong, unless silent.
+
+    watch (GoldWatch): Has seen the gold. corpus (ScoredCorpus): The scores on it. min_expected (float): As in
+    `gold.checks.check_outcomes`.
+    RAISES C800 to C804: the gold has one outcome only, or looks like the output of the component.
+    WARNS CW65: hardly any prediction is wrong.
+    """
+    few_errors = watch.check_corpus(pipe.source.component or "the source", corpus, min_expected)
+    if few_errors is not None and not silent:
+        pipe.warn("CW65", **few_errors)
