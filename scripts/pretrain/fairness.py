@@ -133,7 +133,9 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
         parts = [(judged.with_lists(full), starts) for judged, starts in by_shape[shape == HYPHEN][locale]]
         masks = [_are_named(judged, starts, shape) for judged, starts in parts]
         scores = {
-            key: np.concatenate([judged.with_lists(lists).score(table)[mask] for (judged, _), mask in zip(parts, masks, strict=True)])
+            key: np.concatenate(
+                [judged.with_lists(lists).score(table)[mask] for (judged, _), mask in zip(parts, masks, strict=True)]
+            )
             for key, (table, lists) in tables.items()
         }
         gains, is_carried = scores["score"] - scores["unlisted"], (scores["score"] >= cutoff) & (scores["unlisted"] < cutoff)

@@ -85,7 +85,9 @@ class Card:
     @property
     def expected_bias_words(self) -> str:
         """Sentences on the expected bias, on what counts as right, and on further sources."""
-        sentence = f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
+        sentence = (
+            f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
+        )
         if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
             by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
             sentence += f" An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was {by_exact} on these sources."

@@ -141,7 +141,8 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
     is_long = lengths > 1
     ranges = [(starts, lengths), (firsts, ends - firsts), (starts, lasts + 1 - starts)]
     in_gazetteer, in_large, in_organizations = (
-        np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0) for kind in PHRASES
+        np.any([columns[kind][first].astype(np.int64) >> np.minimum(n - 1, 60) & 1 for first, n in ranges], axis=0)
+        for kind in PHRASES
     )
     has_first, has_last = columns["first_names"][starts] > 0, columns["surnames"][ends - 1] > 0
     sums = {kind: np.append(0.0, np.cumsum(columns[kind])) for kind in ("first_names", "ordinary_words")}

@@ -194,7 +194,9 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
         low, high = result["wrong_range"]
-        msg.text(f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are wrong{wrong}.")
+        msg.text(
+            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are wrong{wrong}."
+        )
     elif result["expected_wrong"] is not None:
         msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
     elif wrong:

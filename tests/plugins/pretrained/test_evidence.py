@@ -98,7 +98,9 @@ def test_joiners_inside_a_name_have_no_say(joiner):
         view = Words(np.array([0, len(text)]), *[np.zeros(len(text), dtype=np.uint64)] * 2, np.zeros(len(text), np.intp), np.ones(len(text), bool),
             {EntityEvidence.registered: np.hstack([rows, EntityEvidence().read_words(text, lists)])})  # fmt: skip
         ends = np.full(2, len(text) - 1)
-        found = Spans(np.ones(2, np.intp), ends, np.array([0, 1]), np.full(2 * (len(text) - 2), 0.5), np.full(2, 0.5), np.ones(2, bool))
+        found = Spans(
+            np.ones(2, np.intp), ends, np.array([0, 1]), np.full(2 * (len(text) - 2), 0.5), np.full(2, 0.5), np.ones(2, bool)
+        )
         evidence = SpanEvidence(found, np.full(2, 0.7), view, LABELS)
         values.append([evidence.column(name).tolist() for name in names])
     assert values[0] == values[1]

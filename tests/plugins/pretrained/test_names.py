@@ -69,7 +69,15 @@ def test_what_has_no_letter_is_ordinary():
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("Łódź", "lodz"), ("Þór", "thor"), ("Nguyễn", "nguyen"), ("O’Brien", "o brien"), ("IBM", "ibm"), ("T-Mobile", "t mobile"), ("&", "")],
+    [
+        ("Łódź", "lodz"),
+        ("Þór", "thor"),
+        ("Nguyễn", "nguyen"),
+        ("O’Brien", "o brien"),
+        ("IBM", "ibm"),
+        ("T-Mobile", "t mobile"),
+        ("&", ""),
+    ],
 )
 def test_names_are_folded_words(text, words):
     assert words_of(text) == words
@@ -111,7 +119,9 @@ def test_what_lists_say_of_an_entity(text, kind, expected):
     assert {name for name, mask in flags.items() if mask[0]} == expected
 
 
-@pytest.mark.parametrize(("text", "start", "end"), [("The Guardian", 1, 2), ("McDonald 's", 0, 1), ("Apple 's", 0, 1), ("The Apple", 1, 2)])
+@pytest.mark.parametrize(
+    ("text", "start", "end"), [("The Guardian", 1, 2), ("McDonald 's", 0, 1), ("Apple 's", 0, 1), ("The Apple", 1, 2)]
+)
 def test_an_article_and_a_possessive_may_be_listed(text, start, end):
     columns = {name: np.array(values) for name, values in read(text).items()}
     flags = name_flags(np.array(["ORG"]), columns, np.array([start]), np.array([end]), np.array([0]), np.array([1]))

@@ -198,3 +198,31 @@ def test_gold_by_the_names_of_the_pipeline_is_compared_with_the_card_too(written
     named, mapped = (info(str(tmp_path / name))["calib_ent"] for name in ("named", "mapped"))
     assert named["pretrained"] == mapped["pretrained"]
     assert named["adaptations"] == mapped["adaptations"]
+
+
+def test_what_a_card_promises_is_its_own_range(tmp_path):
+    """Wrong entities by `rank` and the accuracy by `expect` are ranges by the bias that the card expects; of sentences there is none."""
+    pytest.importorskip(MODEL)
+    nlp = spacy_calib.pretrained(MODEL)
+    nlp.to_disk(tmp_path / "calibrated")
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(
+        '{"text": "Ann Lee lives in Oslo. Peter met her in Paris."}\n{"text": "Siemens is based in Munich."}\n', encoding="utf8"
+    )
+    low, high = nlp.get_pipe("calib_ent").fit_info.card_bias
+    ranked = json_of("rank", tmp_path / "calibrated", texts, "--unit", "entity")
+    n, wrong = ranked["units"], ranked["expected_wrong"]
+    assert low < 0 < high
+    assert ranked["wrong_range"] == pytest.approx([max(wrong + n * low, 0), wrong + n * high])
+    assert (
+        "By their scores and the card's range of bias" in calib("rank", tmp_path / "calibrated", texts, "--unit", "entity").text
+    )
+    sentences = json_of("rank", tmp_path / "calibrated", texts, "-C", "ner", "--unit", "sentence")
+    assert (sentences["wrong_range"], sentences["expected_wrong"]) == (None, None)
+    assert "By their scores" not in calib("rank", tmp_path / "calibrated", texts, "-C", "ner", "--unit", "sentence").text
+    expected = json_of("expect", tmp_path / "calibrated", texts, "-C", "tagger")["accuracy"]
+    low, high = nlp.get_pipe("calib").fit_info.card_bias
+    mean = expected["mean_score"]
+    assert (expected["low"], expected["high"]) == pytest.approx((mean - high, min(mean - low, 1)))
+    assert "Range of the card" in calib("expect", tmp_path / "calibrated", texts, "-C", "tagger").text
+    assert json_of("expect", tmp_path / "calibrated", texts, "-C", "ner")["accuracy"]["low"] is None

@@ -26,7 +26,7 @@ ENTITIES = {
     "startup": "MISC", "gato": "MISC",
 }  # fmt: skip
 FIT = "python -m spacy calib fit MODEL DATA OUTPUT"
-SENTENCE = "universal: not judged for your language; off by .04 to .11 on languages left out"
+SENTENCE = "The mean score on texts of a new source is expected to be between 0.125 too low and 0.160 too high (95 % prediction interval, from 6 corpora in English and Spanish)"
 
 
 def gold_docs(nlp: Any, relabel: dict[str, str]) -> list[Doc]:
