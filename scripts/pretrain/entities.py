@@ -40,7 +40,7 @@ SLACK = 0.2
 # So much may a listed first name and a listed surname add each: a person gains .10 at most (a sum of .40), and a list alone carries about 1 of 20
 # over the default cut-off (the table of fairness).
 PERSON_GAIN = {
-    "first name, several words": 0.07, "surname, several words": 0.07, "first name alone": 0.13, "surname alone": 0.13,
+    "first name, several words": 0.06, "surname, several words": 0.06, "first name alone": 0.12, "surname alone": 0.12,
 }  # fmt: skip
 _UNSHRUNK = ("constant", "log-odds")
 

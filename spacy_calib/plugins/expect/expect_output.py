@@ -107,7 +107,7 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
             f"The true values are of {result['checked']:,} of the {result['checkable']:,} documents with scores, those with gold."
         )
     accuracy = result["accuracy"]
-    if accuracy["fit"] is not None and accuracy["low"] is not None:
+    if accuracy["low"] is not None and result["learned_from"]["kind"] != "pretrained":
         msg.text(
             f"Accuracy: the mean score is {percent(accuracy['mean_score'])}; held-out scores of the fit data were off by "
             f"{100 * (accuracy['mean_score'] - accuracy['expected']):+.2f}, which is taken off."
