@@ -56,7 +56,7 @@ def pretrained(
 
         >>> nlp = pretrained("en_core_web_sm")
         >>> nlp("Ada Lovelace met Charles Babbage in London.").ents[0]._.calib_ent_score
-        0.9...
+        0.8...
     """
     if precision is not None and not 0 < precision < 1:
         raise calib_error("C001", name="precision", wanted="a number between 0 and 1", given=repr(precision))

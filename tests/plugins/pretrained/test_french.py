@@ -34,7 +34,7 @@ def test_random_weights_are_refused(untrained):
 
 
 def test_labels_without_gold_have_no_score(untrained, monkeypatch):
-    monkeypatch.setattr(applying, "check_scores", lambda match, raw: None)
+    monkeypatch.setattr(applying, "check_scores", lambda *_: None)
     with pytest.warns(UserWarning, match=r"\[CW75\]"):
         pretrained(untrained)
     pipe, card = untrained.get_pipe("calib"), find_card(CARD)

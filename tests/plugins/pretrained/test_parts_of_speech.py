@@ -35,7 +35,7 @@ def test_probabilities_of_one_part_of_speech_add_up(monkeypatch):
 
 
 def test_both_pipes_stand_in_one_pipeline(untrained, monkeypatch):
-    monkeypatch.setattr(applying, "check_scores", lambda match, raw: None)
+    monkeypatch.setattr(applying, "check_scores", lambda *_: None)
     with pytest.warns(UserWarning, match=r"\[CW75\].*'morphologizer'"):
         pretrained(pretrained(untrained), by="pos")
     assert untrained.pipe_names == ["morphologizer", "calib_pos", "calib"]
