@@ -30,7 +30,7 @@ _FIXED = 1e9
 
 @dataclass(frozen=True)
 class Prior:
-    """The prior distribution of the adaptation; scripts/study_adapt.py compares priors for tokens.
+    """The prior distribution of the adaptation.
 
     spreads (tuple[float, ...]): Standard deviations of the intercept around 0, in log-odds: an even mixture of
         Gaussians, weighted by the labelled documents; 0 is "no change". slope (float): Standard deviation of the slope

@@ -34,7 +34,7 @@ def texts(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(["The dog runs.", "", "  indented"]) + "\n", encoding="utf-8")
     lines = [json.dumps({"text": text, "id": i}, ensure_ascii=False) for i, text in enumerate(TEXTS)]
     (tmp_path / "b.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8-sig")
-    (tmp_path / "c.csv").write_text("not read")
+    (tmp_path / "c.md").write_text("not read")
     (tmp_path / ".hidden.txt").write_text("not read")
     return tmp_path
 

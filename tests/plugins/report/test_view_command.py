@@ -66,7 +66,8 @@ def test_a_pipeline_that_was_not_fitted_or_lacks_its_component_is_refused(model,
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1"])
 def test_a_port_that_there_is_not(calibrated, port):
-    refuses(calib("view", calibrated, "--port", port), "Option --port must be at")
+    outcome = calib("view", calibrated, "--port", port)
+    assert (outcome.code, "Invalid value for '--port'" in outcome.text) == (2, True)
 
 
 def test_all_that_two_pipes_say_can_be_chosen_entities_first(two_pipes):
