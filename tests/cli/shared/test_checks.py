@@ -65,5 +65,7 @@ def test_several_processes_on_a_gpu(command, dev, tmp_path):
 def test_a_number_out_of_range(command, option, value, dev, tmp_path):
     outcome = calib(command, *arguments_of(command, dev, tmp_path), option, value)
     assert outcome.code == 2
-    assert re.search(rf"Invalid value for '{option}'.*: ", outcome.text)  # the rest of the sentence differs between releases of typer
+    assert re.search(
+        rf"Invalid value for '{option}'.*: ", outcome.text
+    )  # the rest of the sentence differs between releases of typer
     assert not (tmp_path / "out").exists()

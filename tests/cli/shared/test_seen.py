@@ -100,7 +100,10 @@ def fit(model, data, out, train, *options):
 def test_a_fit_on_the_training_data_is_refused_unless_it_is_wanted(place, model, tmp_path, data):
     outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy")
     documents = {"fit.spacy": 100, "chunks.spacy": 10}[data]
-    refuses(outcome, f"{TRAINED}: {documents} of {documents} documents (100 % of the words) are in the training data too (--train-data)")
+    refuses(
+        outcome,
+        f"{TRAINED}: {documents} of {documents} documents (100 % of the words) are in the training data too (--train-data)",
+    )
     assert not (tmp_path / "out").exists()
     outcome = fit(model, [place / data], tmp_path / "out", place / "fit.spacy", "--allow-seen")
     assert (outcome.code, f"{TRAINED}: {documents} of {documents}" in outcome.text) == (0, True)
