@@ -1,4 +1,4 @@
-"""What goes with a release says the same as setup.cfg and the code: recipe, entry of the spaCy Universe, workflows."""
+"""What goes with a release says the same as setup.cfg and the code: entry of the spaCy Universe, workflows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ ADDRESSES = {
     "CITATION.cff": r"^repository-code: (\S+)",
     "CONTRIBUTING.md": r"^git clone (\S+)",
     "SECURITY.md": r"<(https[^>]+)>",
-    "conda/recipe.yaml": r"^  (?:homepage|repository): (\S+)",
     "docs/questions.md": r"\[tell us\]\((\S+?)\)",
     "docs/how-it-works.md": r"^  url    = \{(\S+)\}",
     "docs/universe.json": r'"url": "(.+?)"',
@@ -42,19 +41,6 @@ CATEGORIES = {
 
 def lines(section: str, name: str) -> list[str]:
     return [line for line in SETUP[section][name].split("\n") if line]
-
-
-def test_the_recipe_of_conda_asks_for_what_the_package_asks_for():
-    """Its form is checked by `make release-check`, by the parser of rattler-build."""
-    text = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf8")
-    context = srsly.yaml_loads(text)["context"]
-    recipe = srsly.yaml_loads(re.sub(r"\$\{\{ (\w+) \}\}", lambda match: str(context.get(match[1], match[0])), text))
-    assert recipe["package"] == {"name": "spacy-calib", "version": spacy_calib.__version__}
-    wanted = [f"python {SETUP['options']['python_requires']}"]
-    wanted += [re.sub(r"(?<=[\w-])(?=[<>=])", " ", line, count=1) for line in lines("options", "install_requires")]
-    assert sorted(recipe["requirements"]["run"]) == sorted(wanted)
-    assert recipe["about"]["homepage"] == HOME
-    assert recipe["about"]["summary"] == SETUP["metadata"]["description"]
 
 
 def test_the_entry_of_the_universe_has_its_form():
@@ -80,7 +66,7 @@ def test_the_citation_has_the_licences_and_the_version_of_the_package():
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_a_file_that_repeats_the_address_has_that_of_about(name):
     found = re.findall(ADDRESSES[name], (ROOT / name).read_text(encoding="utf8"), flags=re.M)
-    assert len(found) == {"setup.cfg": 5, "conda/recipe.yaml": 2}.get(name, 1)
+    assert len(found) == {"setup.cfg": 5}.get(name, 1)
     assert [address for address in found if address != HOME and not address.startswith((f"{HOME}/", f"{HOME}#"))] == []
 
 
@@ -88,7 +74,7 @@ def test_no_other_file_repeats_the_address():
     """A new address would be forgotten there."""
     name = "/".join(HOME.split("/")[-2:])
     here = {file for suffix in ("md", "py", "cfg", "toml", "yml", "yaml", "json", "cff") for file in ROOT.glob(f"*.{suffix}")}
-    for folder in (".ci", ".github", "conda", "configs", "docs", "scripts", "spacy_calib", "tests"):
+    for folder in (".ci", ".github", "configs", "docs", "scripts", "spacy_calib", "tests"):
         here |= {file for file in (ROOT / folder).rglob("*.*") if file.suffix in (".md", ".py", ".yml", ".yaml", ".json")}
     repeats = {file.relative_to(ROOT).as_posix() for file in here if name in file.read_text(encoding="utf8")}
     assert repeats == {*ADDRESSES, "spacy_calib/about.py"}

@@ -17,14 +17,13 @@ from spacy_calib import TagCalibrator
 from spacy_calib.about import __url__ as HOME
 from spacy_calib.cli.fitting.settings import settings_from_file
 from spacy_calib.pipe.factory import DEFAULT_CONFIG
-from tests.docs.pages import DOCS, PAGES, ROOT, SHOWN, Block, Run, blocks_of, data_of, holds, reprinted
+from tests.docs.pages import DOCS, PAGES, ROOT, Block, Run, blocks_of, data_of, holds, reprinted
 from tests.forked import alone
 
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 # Of the files of the repository, which pages name by relative paths.
 WHOLE = (f"{HOME}/blob/", f"{HOME}/tree/", f"{HOME}/raw/", "https://raw.githubusercontent.com/")
 LINKED = [
-    *(DOCS / name for name in SHOWN),
     *(ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md")),
     *sorted(ROOT.glob("configs/*/README.md")),
 ]
