@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, get_annotation, plain_name, unit_of
+from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, plain_name, unit_of
 from ..errors import CalibError, brief, calib_error
 from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
 from .scorer import score_names
@@ -216,7 +216,7 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
     """Return the units that a calib pipe scores, the default first."""
-    annotation = get_annotation(pipe.fit_info.layer)
+    annotation = pipe.annotation
     if annotation.unit == DOCUMENT:
         return ("document",)
     units = ("token", "sentence", "document")

@@ -44,8 +44,7 @@ MISTAKES = [
     Mistake("fit STOCK GOLD OUT -C tagger -C ner --event type", "Option --event must be left out with several --component"),
     Mistake("adapt BOTH GOLD OUT", "choose one: --component tagger (tag) or --component ner (ner)."),
     Mistake("rank BOTH TEXTS", "choose one: --component tagger (tag) or --component ner (ner)."),
-    Mistake("rank BOTH TEXTS -C parser", "no fitted calib pipe for component 'parser'; calibrated are: tagger, ner. Name one of them (--component)."),
-    Mistake("info BOTH --attr calib_ner", "no fitted calib pipe with the prefix 'calib_ner'; its prefixes are: calib, calib_ent."),
+    Mistake("rank BOTH TEXTS -C parser", "no fitted calib pipe for the component or prefix 'parser'; calibrated are: tagger (calib), ner (calib_ent). Name one of them (--component)."),
     Mistake("rank TAGGER TEXTS --unit entity", "'calib' calibrates 'tagger', which predicts no entities; calibrate one that does"),
     Mistake("threshold TAGGER GOLD -p .9", "'calib' calibrates 'tagger', which predicts no entities"),
     # The gold
@@ -63,13 +62,11 @@ MISTAKES = [
     Mistake("fit STOCK GOLD OUT --threshold 0.02", "no option --threshold, but the pipe has a setting of this name; give --components.calib.threshold VALUE."),
     Mistake("fit STOCK GOLD OUT -m isotone", "Option --method must be one of auto"),
     Mistake("fit STOCK GOLD EXISTS", "EXISTS exists already; choose another path or add --force"),
-    Mistake("fit STOCK GOLD OUT --groups 0", "Option --groups must be at least 1"),
+    Mistake("fit STOCK GOLD OUT --groups 0", "Invalid value for '--groups'", 2),
     Mistake("evaluate BOTH GOLD -o page.txt", "Option --output must be a file that ends in .json"),
     Mistake("threshold ENTS GOLD", "No target was given; give --precision"),
     Mistake("threshold ENTS GOLD -p 90", "Option --precision must be between 0 and 1, but 90.0 was given."),
     Mistake("rank ENTS TEXTS --not-accepted", "has no cut-offs for accepting entities; find and save them with `spacy calib threshold --precision .9 --apply OUTPUT`"),
-    Mistake("count BOTH TEXTS -q DOG", "No calib pipe of the pipeline knows the label 'DOG'"),
-    Mistake("evaluate BOTH ENTITIES --silent -b 100000", "fewer than the 100000 bins"),
     # What goes on, and is said
     Mistake("evaluate BOTH ENTITIES", "Left out, as the data has no gold for it: 'calib' (tag of 'tagger').", 0),
     Mistake("rank BOTH TEXTS --unit token", "--unit token is for 'tagger', so the pipe is 'calib' (--component ner for 'calib_ent').", 0),
@@ -117,18 +114,18 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
     }  # fmt: skip
 
 
-def test_there_are_forty():
-    assert len({mistake.line for mistake in MISTAKES}) == len(MISTAKES) >= 40
+def test_no_mistake_is_made_twice():
+    assert len({mistake.line for mistake in MISTAKES}) == len(MISTAKES)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.line)
 def test_a_mistake_gets_its_sentence(places, mistake):
     outcome = calib(*(places.get(word, word) for word in mistake.line.split()))
     sentence = re.sub("[A-Z]{3,}", lambda word: str(places.get(word[0], word[0])), mistake.sentence)
-    if mistake.code:
+    if mistake.code == 1:
         refuses(outcome, sentence)
     else:
-        assert outcome.code == 0, outcome.text
+        assert outcome.code == mistake.code, outcome.text
         assert sentence in outcome.text
     assert "Traceback" not in outcome.text
     assert not places["OUT"].exists()

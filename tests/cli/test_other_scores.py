@@ -148,7 +148,10 @@ def test_settings_that_make_no_sense(place, tmp_path, options, sentence):
 def test_a_component_that_none_reads_by_itself_says_how_its_scores_are_read(place, tmp_path):
     outcome = fit_shortly(place, tmp_path / "m", "-C", "guess")
     refuses(outcome, "Component 'guess' (function) cannot be calibrated")
-    refuses(outcome, "--components.calib.source.@calib_sources spacy-calib.SpanScores.v1 (or TokenScores.v1, DocScores.v1)")
+    refuses(
+        outcome,
+        "SpanScores.v1, TokenScores.v1 or DocScores.v1 (--components.calib.source.@calib_sources spacy-calib.SpanScores.v1)",
+    )
 
 
 def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path):

@@ -105,7 +105,7 @@ def test_info_expect_and_view_take_one_by_component(two_pipes, texts, monkeypatc
     both = ok(calib("expect", two_pipes, texts)).text
     assert "Expected quality of ner" in both
     assert "Expected quality of tagger" in both
-    refuses(calib("view", two_pipes, "-C", "parser"), "no fitted calib pipe for component 'parser'")
+    refuses(calib("view", two_pipes, "-C", "parser"), "no fitted calib pipe for the component or prefix 'parser'")
 
 
 def test_two_components_are_fitted_in_one_run_as_one_after_the_other(ner_model, two_pipes, entity_dev, tmp_path):

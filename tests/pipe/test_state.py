@@ -203,7 +203,7 @@ def test_no_key_may_be_missing(pipelines, name):
 def test_no_key_of_a_record_may_be_missing(pipelines):
     state = read_record(pipelines["ner"].get_pipe("calib")).state()
     places = list(below(state, "record"))
-    assert len(places) > 30
+    assert len(places) > 20
     for table, key, place in places:
         value = table.pop(key)
         with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):

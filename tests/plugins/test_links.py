@@ -300,7 +300,6 @@ def test_rejected_links_count_everywhere(folder, tmp_path):
     assert (told["tokens"], told["accuracy"]) == (n, pytest.approx(n_right / n))
     found = json_of("threshold", folder / "fitted", data, "--precision", 0.4)
     assert found["rows"][0]["entities"] == n
-    assert expect(str(folder / "fitted"), folder / "test.spacy", gold=data)["gold"]["tokens"] == n
     drawn = tmp_path / "drawn.json"
     how = ("--to-adapt", "--n", 15, "--format", "argilla", "--output", drawn)
     ok(calib("rank", folder / "fitted", folder / "test.spacy", *how))

@@ -173,7 +173,7 @@ def test_each_slice_is_expected_as_its_texts_alone(calibrated, calibrated_ner, g
 
 
 def test_each_month_of_a_stream_has_its_own_verdict(calibrated, tmp_path):
-    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(120, seed=2)]
+    texts = [" ".join(word for word, _ in sentence) for sentence in made_up_sentences(600, seed=2)]
     months = {"2026-01": texts, "2026-02": ["xqzjk wxq . . . the the the a a a"] * 60, "2026-03": texts[:2]}
     lines = [{"text": text, "month": month} for month, own in months.items() for text in own]
     srsly.write_jsonl(tmp_path / "stream.jsonl", lines)
@@ -197,7 +197,7 @@ def test_the_fit_data_itself_is_like_the_fit_data(component, model, dev, tmp_pat
     """Labels are compared as the fit saw them (edit trees, not lemmas), and tokens that nobody labelled take no part."""
     dev = in_pairs(dev, tmp_path / "dev.spacy") if component == "senter" else dev
     result = expect(str(fitted_to(tmp_path / "m", model, dev, "-C", component)), dev, check=True)
-    assert result["drift"]["verdict"] == "like the fit data"
+    assert result["drift"]["verdict"] != DIFFERENT
     assert max(one["value"] for one in result["drift"]["checks"] if one["name"] == "labels") < 0.05
     assert result["true"]["accuracy"]["inside"]
 
