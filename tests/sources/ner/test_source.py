@@ -30,6 +30,9 @@ from tests.sources.ner import (
     trained_once,
 )
 
+# Preset entities are what these tests are about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*CW05:UserWarning")
+
 WORDS = "she saw Ann Lee ."
 SETTINGS = [{}, {"granularity": "biluo"}, {"beam_width": 4}, {"granularity": "biluo", "beam_width": 4, "beam_density": 0.01}]
 
