@@ -11,7 +11,7 @@ from ...calibration.replacement import fewest_of, is_enough
 from ...context.tokens import FURTHER_SCORES
 from ...pairs.documents import LABEL_WORDS, caveat_of, count_in_words
 from ..shared.gold import unknown_sentence
-from ..shared.screen import TableColumn, first_of, msg, number, print_table, show_rows, whole
+from ..shared.screen import TableColumn, msg, number, print_table, show_rows, whole
 from .conventions import show_conventions
 
 if TYPE_CHECKING:
@@ -69,19 +69,11 @@ def _weight(value: float) -> str:
     return f"{value:+.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:+.2f}"
 
 
-_TAGS_NAMED = 8
-
-
 def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
     """Warn that tag offsets were requested and are all 0."""
     has_bias = scaling is not None and scaling["biased"]
     why = "the scaling has a bias for each tag already" if has_bias else "no tag differs from its group by more than chance"
     msg.warn(f"The tag offsets change nothing: all are 0, as {why}; leave out the setting tag_offsets")
-
-
-def name_tags(tags: list[str]) -> str:
-    """Join the first tags, and add how many more there are."""
-    return first_of(tags, _TAGS_NAMED)
 
 
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:

@@ -195,13 +195,6 @@ def json_pieces(data: Any) -> Iterator[str]:
     yield "\n"
 
 
-def write_picture(path: Path, figure: Any, **settings: Any) -> None:
-    """Write a figure of matplotlib to a file, in the format of its suffix. RAISES C055: the file cannot be written."""
-    from ...optional import picture_bytes
-
-    write_file(path, picture_bytes(figure, path.suffix, **settings))
-
-
 def write_text(path: Path, text: str) -> None:
     r"""Write a text as UTF-8. Bytes of file names that are not UTF-8, lone surrogates in Python, become \udcNN.
 
