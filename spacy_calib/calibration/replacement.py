@@ -20,7 +20,7 @@ PRESENT, ADAPTED, FIT = "present", "adapted", "fit"
 # With fewer units with gold neither a fit nor an adaptation counts as better.
 _FEWEST, _FEWEST_TOKENS = 20, 200
 # A fit has more parameters than an adaptation, and needs so many times as many units: losses of a few dozen entities mislead
-# (scripts/adapt_or_fit_study.py: fits on 28 to 39 entities that gained .05 to .4 in cross-validation lost .3 to .8 elsewhere).
+# (fits on 28 to 39 entities that gained .05 to .4 in cross-validation lost .3 to .8 elsewhere).
 _TIMES_FOR_FIT = 2.5
 
 

@@ -102,7 +102,7 @@ class CalibrationPlan:
     """The choice of steps for tokens; also a candidate that a selection compares with others.
 
     groups (Groups), prototype (Recalibrator), offsets (TagOffsets | None): Of the maps.
-    evaluation_groups (Groups): The groups by which scores are evaluated and sets are made.
+    evaluation_groups (Groups): The groups by which scores are evaluated.
     scores (Floats): Out-of-fold score of each pair after scaling and context; the raw score without these.
     scaling (Scaling | None): Fitted on all pairs. context (ContextFit | None): Fitted on all pairs.
     uses_context (bool): Whether the context changes scores of tokens.

@@ -1,4 +1,4 @@
-"""The calibration of tokens: the steps from a source's probabilities to calibrated ones, sets, and cut-offs."""
+"""The calibration of tokens: the steps from a source's probabilities to calibrated ones, and cut-offs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CalibratedEntries:
 
     marginals (Marginals): With raw scores. scores (Floats): Calibrated, shape (m,).
     view (Any): The tokens as the features of the context see them; None without context.
-    below_threshold (CalibratedEntries | None): Predicted labels below the threshold, not normalized, in no set.
+    below_threshold (CalibratedEntries | None): Predicted labels below the threshold, not normalized.
     """
 
     marginals: Marginals
@@ -221,12 +221,10 @@ class TokenCalibration:
         if self.other is not None and not self.other.fitted:
             raise InvalidState("other", "fitted")
         n_tags = None if self.maps is None else len(self.maps.groups.of_tag)
-        tags = {
-            "scaling": None if self.scaling is None else self.scaling.n_tags,
-        }
-        for name, n in tags.items():
-            if n is not None and n != n_tags:
-                raise InvalidState(name, f"fitted to as many tags as the maps ({n_tags})")
+        if self.scaling is not None and self.scaling.n_tags not in (None, n_tags):
+            raise InvalidState("scaling", f"fitted to as many tags as the maps ({n_tags})")
+        if any(len(adaptation.groups.of_tag) != n_tags for adaptation in self.adaptations):
+            raise InvalidState("adaptations", f"fitted to as many tags as the maps ({n_tags})")
 
 
 def lowest_score(threshold: float, *scalings: Scaling | None) -> float:

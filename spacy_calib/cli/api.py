@@ -15,10 +15,21 @@ if TYPE_CHECKING:
 File = str | Path
 
 
+# Options that take a path; those that take several, by command.
+_PATHS = ("data", "output", "train_data", "config", "code")
+_LISTS = {"fit": ("gold",), "adapt": (), "evaluate": ("output",)}
+
+
 def _run(run: Any, options: dict[str, Any]) -> Any:
     """Call a command with `locals()` of its function here."""
-    paths = {name: Path(options[name]) for name in ("data", "output") if isinstance(options.get(name), str)}
-    return run(**{**options, **paths, "model": str(options["model"])})
+    paths = {name: Path(options[name]) for name in _PATHS if isinstance(options.get(name), str)}
+    lists = {name: _as_paths(options[name]) for name in _LISTS[run.__name__] if options[name] is not None}
+    return run(**{**options, **paths, **lists, "model": str(options["model"])})
+
+
+def _as_paths(given: File | Sequence[File]) -> list[Path]:
+    """Return a path, or several, as a list."""
+    return [Path(path) for path in ([given] if isinstance(given, (str, Path)) else given)]
 
 
 def fit(
@@ -120,8 +131,6 @@ def evaluate(
     options = locals()
     from .evaluate_command import evaluate as run
 
-    if not isinstance(options["output"], (list, tuple)):
-        options["output"] = None if output is None else [Path(str(output))]
     figures: dict[str, Any] = _run(run, options)
     return figures
 

@@ -178,7 +178,7 @@ def attributes_of(pipe: Calibrator) -> str:
 
     attr = pipe.attr
     if pipe.fit_info.row_unit == DOCUMENT:
-        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _set; Doc._.{attr}"
+        return f"Doc._.{attr}_score, _raw, _cats, _cats_raw, _accept; Doc._.{attr}"
     links = get_annotation(pipe.fit_info.layer).spans_are_units
     span_attributes = f"; Span._.{attr}_score, _raw, _accept" if pipe.fit_info.spans or links else ""
     span_attributes += ", _link, _links" if links else ""
@@ -186,7 +186,7 @@ def attributes_of(pipe: Calibrator) -> str:
         parts = (("flag", pipe.tokens.recall_cutoffs),)
         token_attributes = "; ".join(f"Token._.{attr}_{name}" for name, part in parts if part)
         return "; ".join(filter(None, (span_attributes.removeprefix("; "), token_attributes, f"Doc._.{attr}")))
-    return f"Token._.{attr}_score, _raw, _scores, _set; Doc._.{attr}{span_attributes}"
+    return f"Token._.{attr}_score, _raw, _scores; Doc._.{attr}{span_attributes}"
 
 
 def pretrained_line(pipe: Calibrator) -> dict[str, str]:

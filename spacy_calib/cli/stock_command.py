@@ -28,9 +28,8 @@ def stock(
     silent: Silent = True,
 ) -> Language:
     """
-    Remove the calibration from a pipeline: its calib pipes and the pipes that
-    read their scores. The weights stay, all components are spaCy's own again,
-    and the pipeline no longer needs this package.
+    Remove the calibration from a pipeline: its calib pipes. The weights stay,
+    and all components are spaCy's own again.
 
     RETURNS (Language): The stock pipeline.
     RAISES C067: nothing in the pipeline was added by `calib fit`. CalibError: any other error in the input.
@@ -47,13 +46,12 @@ def stock(
     if not stock_factory_of and not calib_pipes:
         raise calib_error("C067", model=model, available=", ".join(nlp.component_names) or "no components")
     attrs = [nlp.get_pipe(name).attr for name in calib_pipes]  # type: ignore[attr-defined]
-    removed_names = list(calib_pipes)
-    stock_nlp = load_with_factories(model, stock_factory_of, exclude=removed_names)
+    stock_nlp = load_with_factories(model, stock_factory_of, exclude=calib_pipes)
     for attr in attrs:
         drop_performance(stock_nlp, attr)
     write_pipeline(stock_nlp, output, force)
     changes = [f"'{name}' is spaCy's {factory} again" for name, factory in stock_factory_of.items()]
-    summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in removed_names)])}: {output}"
-    result = {"output": str(output), "stock": stock_factory_of, "removed": removed_names}
+    summary = f"{'; '.join([*changes, *(f'{name!r} was removed' for name in calib_pipes)])}: {output}"
+    result = {"output": str(output), "stock": stock_factory_of, "removed": calib_pipes}
     deliver(result, lambda: msg.good(summary), output=None, format="table", silent=silent)
     return stock_nlp

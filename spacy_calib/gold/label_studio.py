@@ -17,8 +17,6 @@ from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, que
 
 # Keys added to tasks: the field with the text, the controls with labels, and the choices that several controls have.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
-# Fields of an annotation in JSON-MIN.
-_ANNOTATION_FIELDS = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "meta", "drawn", "agreement"}
 _REGIONS = ("labels", "hypertextlabels", "paragraphlabels")
 Record = dict[str, Any]
 

@@ -49,12 +49,14 @@ def split_pairs(text: str) -> list[tuple[str, str]] | None:
     return None
 
 
-def read_map(text_or_path: str) -> dict[str, str]:
-    """Read a map from "PERSON=PER,GPE=LOC" or from a file: .json (an object) or .tsv (two columns).
+def read_map(text_or_path: str | Mapping[str, str]) -> dict[str, str]:
+    """Read a map from "PERSON=PER,GPE=LOC" or from a file: .json (an object) or .tsv (two columns); a mapping is checked.
 
     RETURNS (dict): Label of the component -> gold label; "" for a label without counterpart (DATE=).
     RAISES C162: it is no map.
     """
+    if isinstance(text_or_path, Mapping):
+        return check_map(list(text_or_path.items()), "of the call")
     path = Path(text_or_path)
     if path.suffix in (".json", ".tsv"):
         try:

@@ -228,6 +228,11 @@ class Calibrator(Pipe, PipeSettings):
         return bool(layer) and get_annotation(layer).of_entities
 
     @property
+    def span_event(self) -> str:
+        """When a span counts as right: as in the fit, else as its annotation or the setting says."""
+        return self.fit_info.span_event or self.annotation.span_event or self.event
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Labels of the fit; empty before."""
         return self.learned.component.labels
@@ -347,8 +352,7 @@ class Calibrator(Pipe, PipeSettings):
         if scores.spans is not None:
             # A sentence is right if the labels of its tokens are.
             layer = source.annotation.name if source.annotation.span_event else ""
-            event = self.fit_info.span_event or self.event
-            batch.spans = calibrated_spans(state.spans, source, scores.spans, event, layer, calibrated.view)
+            batch.spans = calibrated_spans(state.spans, source, scores.spans, self.span_event, layer, calibrated.view)
         if (cutoffs := state.tokens.recall_cutoffs) is not None:
             batch.flags = flag_tokens(cutoffs, scores, calibrated, source.labels, source.annotation, self.threshold)
         if state.tokens.label_cutoffs is not None and self.groups is not None:
@@ -402,7 +406,7 @@ class Calibrator(Pipe, PipeSettings):
         from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, **options)
-        with restore_on_failure(with_map(self.source, None)):
+        with restore_on_failure(with_map(self.source, None)), self.lookup.settings_restored_on_failure():
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
@@ -488,6 +492,6 @@ class Calibrator(Pipe, PipeSettings):
                 n_added = count_new_labels(self.lookup.nlp, source, state.component, self.name)
         if has_other_labels:
             self.lookup.restore_setting("labels", list(inner.kept_labels()))
-        self.source, self.learned = source, state
+        self.source, self.learned, self.held_out, self.held_out_spans = source, state, None, None
         if n_added:
             self.warn("CW03", n=n_added, component=source.component)

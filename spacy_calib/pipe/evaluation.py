@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from spacy.language import Language
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, plain_name
@@ -157,7 +156,7 @@ class Evaluation:
 
 
 def check_evaluable(
-    nlp: Language, pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
+    pipes: Sequence[Calibrator], corpora: Sequence[ScoredCorpus], examples: Sequence[Example], silent: bool
 ) -> None:
     """Check that there is anything to evaluate: gold that can show errors, and scores on it. corpora: Of the pipes.
 
@@ -169,7 +168,7 @@ def check_evaluable(
     if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):
         return
     pipe, component = pipes[0], pipes[0].source.component or "the source"
-    check_scored(nlp, pipe, examples)
+    check_scored(pipe, examples)
     if (corpora[0].gold >= 0).any():
         raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
     raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=component)
@@ -202,7 +201,7 @@ def evaluate_pipe(
         name=pipe.name,
         attr=pipe.attr,
         component=pipe.source.component,
-        event=pipe.fit_info.span_event or annotation.span_event or pipe.event,
+        event=pipe.span_event,
         threshold=pipe.threshold,
         annotation=annotation,
         info=pipe.fit_info,

@@ -122,7 +122,7 @@ DEFAULT_CONFIG = default_config(PipeSettings)
 _TOKEN = [f"token._.calib_{name}" for name in ("score", "raw", "scores")]
 _SPAN = [f"span._.calib_{name}" for name in ("score", "raw", "accept")]
 _CALIB = ".pipe.component:Calibrator"
-# `requires` is of the default settings; `calibrating.note_meta` corrects it for each pipe.
+# `requires` is of the default settings; `pipeline.note_meta` corrects it for each pipe.
 make_calib = component_factory(
     DEFAULT_ATTR, _CALIB, PipeSettings, assigns=["doc._.calib", *_TOKEN, *_SPAN], requires=["token.tag"]
 )

@@ -50,7 +50,6 @@ from ..sources.find import BoundSource, ComponentIdentity, fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_map_labels, map_of, with_map
 from ..types import Floats, Grouping, Groups, Ints, Pairs
-from .component import Calibrator
 from .factory import PipeSettings
 from .lookup import NO_SECOND_PASS, read_words
 from .record.fit_record import record_fit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
@@ -231,6 +233,18 @@ class SourceLookup:
         config = self.nlp.get_pipe_config(self.name)
         if isinstance(config.get("source"), dict):
             config["source"][setting] = value
+
+    @contextmanager
+    def settings_restored_on_failure(self) -> Iterator[None]:
+        """Put the settings of the source in the pipeline's config back if the block fails."""
+        config = self.nlp.get_pipe_config(self.name) if self.name in self.nlp.component_names else {}
+        source = copy(config.get("source"))
+        try:
+            yield
+        except BaseException:
+            if source is not None:
+                config["source"] = source
+            raise
 
     def changes(self, component: Any, labels: tuple[str, ...]) -> tuple[str, dict[str, object]] | None:
         """Return (code, values) of a warning: CW03 if labels were added, else CW04 if weights changed, else None."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from .component import Calibrator
 
 
-def why_silent(nlp: Language, pipe: Calibrator, docs: Iterable[Doc]) -> str:
+def why_silent(pipe: Calibrator, docs: Iterable[Doc]) -> str:
     """Return why a pipe scored none of these Docs, by the first that it should have scored; "" if it had nothing to score."""
     annotation, source = pipe.annotation, pipe.lookup.component()
     doc = next((doc for doc in docs if annotation.n_units(doc) > annotation.first), None)
@@ -39,8 +38,8 @@ def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
 class SilenceCheck:
     """Finds out why a pipe scores nothing while a stream of Docs passes, as the Docs are freed afterwards."""
 
-    def __init__(self, nlp: Language, pipe: Calibrator):
-        self._nlp, self._pipe, self._annotation = nlp, pipe, pipe.annotation
+    def __init__(self, pipe: Calibrator):
+        self._pipe, self._annotation = pipe, pipe.annotation
         self._why: str | None = None
         self.n_docs = 0
 
@@ -50,17 +49,17 @@ class SilenceCheck:
             self.n_docs += 1
             # The reason is found out now, since the Doc is freed after it has passed; one Doc is enough.
             if self._why is None and self._annotation.n_units(example.predicted) > self._annotation.first:
-                self._why = why_silent(self._nlp, self._pipe, [example.predicted])
+                self._why = why_silent(self._pipe, [example.predicted])
             yield example
 
     def error(self) -> CalibError:
         """Build C075 or C745, for a pipe that scored none of the Docs that passed."""
-        why = why_silent(self._nlp, self._pipe, ()) if self._why is None else self._why
+        why = why_silent(self._pipe, ()) if self._why is None else self._why
         return no_scores_error(self._pipe, self.n_docs, why)
 
 
-def check_scored(nlp: Language, pipe: Calibrator, examples: Sequence[Example]) -> None:
+def check_scored(pipe: Calibrator, examples: Sequence[Example]) -> None:
     """Check that a pipe has written on one of the predicted Docs. RAISES C075, C745: it has not."""
     docs = [example.predicted for example in examples]
     if not any(doc_view(doc, pipe.attr) is not None for doc in docs):
-        raise no_scores_error(pipe, len(docs), why_silent(nlp, pipe, docs))
+        raise no_scores_error(pipe, len(docs), why_silent(pipe, docs))

@@ -199,7 +199,9 @@ def _contradiction(fields: dict[str, Any]) -> str:
     """Return why the parts of a state contradict each other, or ""."""
     maps, spans, info = fields["maps"], fields["span_maps"], fields["fit_info"]
     if maps is None:
-        learned_keys = [name for name in (*TOKENS, *SPANS, "record", "seen") if fields[name] is not None]
+        learned_keys = [
+            name for name in (*TOKENS, *SPANS, "record", "seen", "judged_by", "fit_info") if fields[name] is not None
+        ]
         return f"'{learned_keys[0]}' is there and 'maps' is not" if learned_keys else ""
     n = len(fields["labels"])
     if fields["judged_by"] is not None and len(fields["judged_by"].of_tag) != n:
@@ -211,9 +213,10 @@ def _contradiction(fields: dict[str, Any]) -> str:
     if fields["span_context"] is not None and None in (fields["context"], spans):
         return "'span_context' is there and 'context' or 'span_maps' is not"
     if spans is None:
-        return "" if fields["cutoffs"] is None else "'cutoffs' is there and 'span_maps' is not"
+        of_spans = [name for name in ("cutoffs", "span_adaptations") if fields[name] is not None]
+        return f"'{of_spans[0]}' is there and 'span_maps' is not" if of_spans else ""
     labels = () if info.spans is None else info.spans.labels
-    sizes = {len(labels), *(len(span_map.groups.of_tag) for span_map in spans)}
+    sizes = {len(labels), *(len(part.groups.of_tag) for part in (*spans, *(fields["span_adaptations"] or ())))}
     return "span labels and their groups differ in number" if len(sizes) > 1 else ""
 
 

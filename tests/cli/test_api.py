@@ -28,6 +28,24 @@ def test_fit_and_evaluate_from_python(trained_bytes, tmp_path, capsys):
         spacy_calib.evaluate(tmp_path / "out", test, nonsense=1)
 
 
+def test_paths_may_be_strings_and_a_map_a_dict(trained_bytes, tmp_path):
+    from tests.cli.conftest import save_gold
+    from tests.conftest import revive
+
+    nlp = revive(trained_bytes)
+    nlp.to_disk(tmp_path / "model")
+    dev, more = (str(save_gold(tmp_path / f"{name}.spacy", 120, seed)) for name, seed in (("dev", 12), ("more", 13)))
+    (tmp_path / "code.py").write_text("")
+    label = nlp.get_pipe("tagger").labels[0]
+    given = {"gold": more, "code": str(tmp_path / "code.py"), "label_map": {label: label}, "method": "isotonic"}
+    pipe = spacy_calib.fit(str(tmp_path / "model"), dev, str(tmp_path / "out"), **given)
+    assert pipe.fit_info.docs > 120
+    with pytest.raises(CalibError, match=r"\[C162\]"):
+        spacy_calib.evaluate(tmp_path / "out", dev, label_map={label: 3})
+    with pytest.raises(CalibError, match=r"\[C056\] Option --kind must be one of .*relibility"):
+        spacy_calib.evaluate(tmp_path / "out", dev, output=str(tmp_path / "one.png"), kind="relibility")
+
+
 def test_help_says_what_there_is():
     assert {"fit", "evaluate", "report", "render", "register", "DocCalib", "CalibError"} <= set(dir(spacy_calib))
     for name in ("fit", "evaluate", "report", "render", "register", "calib_score"):

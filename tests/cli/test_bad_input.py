@@ -197,7 +197,7 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
     refuses(
         calib("fit", model, one, out),
-        "fewer than the 10 bins that they are sorted into; give more data, or fewer bins.",  # `fit` has no --bins
+        "fewer than the 10 bins that they are sorted into; give more data.",
     )
 
 

@@ -80,13 +80,7 @@ def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, te
         calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
         says("C265", own="document", given="token"),
     )
-    picture = tmp_path / "one.png"
-    refuses(
-        calib("evaluate", fitted, folder / "test.spacy", "-o", picture, "-k", "top", "--unit", "token"),
-        says("C265", given="token"),
-    )
-    for command in ("evaluate", "rank"):
-        refuses(calib(command, fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
+    refuses(calib("evaluate", fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
 
 
 # The walk

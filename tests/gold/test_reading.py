@@ -63,23 +63,11 @@ def test_chunks_with_the_name_of_their_document_are_one_document(tmp_path):
     assert numbers_of(Corpus(file)(NLP)) == ([0, 1, 0], DOCUMENT)
 
 
-def test_another_key_may_name_the_document(tmp_path):
-    file = save_docs(tmp_path / "a.spacy", [two_sentences(article=3), two_sentences(article=3), two_sentences(article=4)])
-    assert numbers_of(GoldReader(doc_key="article").examples(NLP, file)) == ([0, 0, 1], DOCUMENT)
-    assert numbers_of(GoldReader().examples(NLP, file)) == ([0, 1, 2], DOC)
-    with pytest.raises(CalibError, match=r"\[C160\].*'a b \. c \. ' in .*a\.spacy.*nothing under 'chapter'"):
-        list(GoldReader(doc_key="chapter").examples(NLP, file))
-    save_docs(file, [two_sentences(article=["x"])])
-    with pytest.raises(CalibError, match=r"\[C160\].*(list|tuple) under 'article'"):
-        list(GoldReader(doc_key="article").examples(NLP, file))
-
-
 def test_numbers_name_a_document_of_their_file_and_texts_one_of_all(tmp_path):
-    files = [
-        save_docs(tmp_path / name, [two_sentences(n=1, t="x"), two_sentences(n=2, t="y")]) for name in ("a.spacy", "b.spacy")
-    ]
-    for key, wanted in (("n", [0, 1, 2, 3]), ("t", [0, 1, 0, 1])):
-        assert numbers_of([eg for file in files for eg in GoldReader(doc_key=key).examples(NLP, file)])[0] == wanted
+    for names, wanted in (((1, 2), [0, 1, 2, 3]), (("x", "y"), [0, 1, 0, 1])):
+        docs = [two_sentences(**{DOC_KEY: name}) for name in names]
+        files = [save_docs(tmp_path / name, docs) for name in ("a.spacy", "b.spacy")]
+        assert numbers_of([eg for file in files for eg in GoldReader().examples(NLP, file)])[0] == wanted
 
 
 def test_arrays_of_tokens_reach_the_predicted_doc(tmp_path):

@@ -12,11 +12,13 @@ import pytest
 from spacy.language import Language
 
 from spacy_calib import CalibError
+from spacy_calib.calibration.adaptation.adaptation import Adaptation, AdaptationMap
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 from spacy_calib.pipe.record.fit_record import FitRecord, read_record
-from spacy_calib.pipe.state import STATE
+from spacy_calib.pipe.state import STATE, PipeState
 from spacy_calib.schema import InvalidState, Serializable
+from spacy_calib.types import Groups
 from tests.pipe.pipelines import PIPELINES
 
 
@@ -209,6 +211,28 @@ def test_no_key_of_a_record_may_be_missing(pipelines):
         with pytest.raises(InvalidState, match=re.escape(f"'{place}' is not there")):
             FitRecord.read(state, "record")
         table[key] = value
+
+
+@pytest.mark.parametrize("key", ["fit_info", "judged_by", "record", "span_maps", "adaptations", "span_adaptations"])
+def test_an_unfitted_state_has_nothing_of_a_fit(key, pipelines):
+    value = state_of(pipelines["ner"].get_pipe("calib"))[key]
+    if key.endswith("adaptations"):
+        value = [adaptation_of(3).state()]
+    with pytest.raises(InvalidState, match=f"'{key}' is there and 'maps' is not"):
+        STATE({**PipeState().state(), key: value}, "state")
+
+
+def adaptation_of(n_tags: int) -> Adaptation:
+    return Adaptation(Groups(("all",), np.zeros(n_tags, dtype=np.intp)), AdaptationMap(), AdaptationMap())
+
+
+@pytest.mark.parametrize("key", ["adaptations", "span_adaptations"])
+def test_an_adaptation_to_other_labels_is_refused(key, pipelines):
+    pipe = pipelines["ner"].get_pipe("calib")
+    before, state = pipe.to_bytes(), state_of(pipe)
+    with pytest.raises(CalibError, match="C010"):
+        pipe.from_bytes(saved.dump({**state, key: [adaptation_of(99).state()]}))
+    assert pipe.to_bytes() == before
 
 
 def changed(state: Any, path: str, change: Any) -> bytes:

@@ -41,7 +41,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
     obstacles = find_obstacles(nlp, pipes)
     examples = run.annotate(nlp, pipes, examples, title="Evaluating", sentences=shows_texts)
     corpora = [corpus_of(examples, pipe.attr, tuple(pipe.lookup.labels())) for pipe in pipes]
-    check_evaluable(nlp, pipes, corpora, examples, run.silent)
+    check_evaluable(pipes, corpora, examples, run.silent)
     slicing = None
     if run.by is not None:
         slicing = Slicing(run.by, names_under([example.reference for example in examples], run.by))

@@ -7,9 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..shared.command import check_option
 from ..shared.outputs import Output, check_folder_of_files
 from ..shared.run import GoldRun
-from .outputs import KINDS, NUMBERS, PAGE, PICTURE, kind_of, picture_files
+from .outputs import KINDS, NUMBERS, PAGE, PICTURE, PICTURE_KINDS, kind_of, picture_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class EvaluateRun(GoldRun):
         output: Any = self.output
         paths = [] if output is None else [output] if isinstance(output, (str, Path)) else output
         object.__setattr__(self, "output", [Path(path) for path in paths])
+        kinds = (*PICTURE_KINDS, "all")
+        check_option("--kind", self.kind in (None, *kinds), f"one of {', '.join(kinds)}", self.kind)
         self.files()
 
     @cached_property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...pipe.adapting import FitComparison
     from ...pipe.component import Calibrator
 
-# Group of entry points of installed cards, with names PIPELINE-COMPONENT.
+# What was chosen, in words.
 _IN_WORDS = {
     PRESENT: "the old calibration, unchanged",
     ADAPTED: "the old calibration, adapted to these documents",
@@ -48,7 +48,7 @@ class PresentPipe:
         return cls(pipe, model, unreadable)
 
     def compare(self, fit: Calibrator, examples: Sequence[Example], event: str | None, always: bool) -> FitOutcome:
-        """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event or new sets.
+        """Compare this pipe with a new fit, which wins in any case if `always`, or if it has a requested event.
 
         examples: Of the fit, processed by the pipes before the source. event, always: Values of the options.
         """

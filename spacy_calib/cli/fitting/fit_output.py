@@ -1,4 +1,4 @@
-"""Print a fit for `spacy calib fit` and `info`: its verdict, context, prediction sets and tables."""
+"""Print a fit for `spacy calib fit` and `info`: its verdict, context and tables."""
 
 from __future__ import annotations
 

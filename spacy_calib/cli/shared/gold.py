@@ -55,7 +55,7 @@ def report_unknown(pipe: Calibrator, unknown: UnknownGold, silent: bool) -> None
 def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, details: bool = False) -> str:
     """Return two lines about the gold labels that a component does not know, or a longer text if `details`.
 
-    words (dict): From `UnknownGold.words`. unit (str): What has labels, "token".
+    words (dict): From `UnknownGold.message_fields`. unit (str): What has labels, "token".
     """
     pairs, unknown = words["pairs"], words["unknown"]
     unit = words.get("unit", unit)

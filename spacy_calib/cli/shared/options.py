@@ -28,9 +28,14 @@ Texts = Annotated[
         "(one text per line), or a folder of them",
     ),
 ]
-_DEFAULT_PIPE = "the one that the gold, or --unit, is about"
 ChosenComponent = Annotated[
-    str | None, option("Calibrated component to use, or prefix of its pipe", "--component", "-C", show_default=_DEFAULT_PIPE)
+    str | None,
+    option(
+        "Calibrated component to use, or prefix of its pipe",
+        "--component",
+        "-C",
+        show_default="the one that the data are about",
+    ),
 ]
 OnlyComponent = Annotated[
     str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")

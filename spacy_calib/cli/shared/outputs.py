@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ...errors import calib_error
 from .command import check_option
 from .records import readable_suffixes, suffix_of
+from .screen import first_of
 
 PICTURES = (".png", ".svg", ".pdf")
 # Names of files and folders that spaCy's components and those of this package write into their folders.
@@ -23,8 +24,8 @@ _COMPONENT_FILES = {
 }  # fmt: skip
 # The factories of these components; those of other components may write any file.
 _KNOWN_FACTORIES = {
-    "attribute_ruler", "beam_ner", "beam_parser", "calib", "calib_beam_ner", "calib_ner", "calib_parser",
-    "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer", "senter",
+    "attribute_ruler", "beam_ner", "beam_parser", "calib", "calib_beam_ner", "calib_ent", "calib_ner",
+    "calib_parser", "curated_transformer", "entity_ruler", "lemmatizer", "morphologizer", "ner", "parser", "sentencizer", "senter",
     "span_ruler", "spancat", "spancat_singlelabel", "tagger", "textcat", "textcat_multilabel", "tok2vec",
     "trainable_lemmatizer"
 }  # fmt: skip
@@ -106,8 +107,7 @@ def check_folder(target: Path, force: bool) -> None:
         is_whole = is_pipeline(target)
         foreign = foreign_files(target) if is_whole else []
         if foreign:
-            named = ", ".join(foreign[:3]) + (f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else "")
-            raise calib_error("C070", path=target, names=named)
+            raise calib_error("C070", path=target, names=first_of(foreign, 3))
         if not force:
             raise calib_error("C054", path=target)
         is_empty = target.is_dir() and not any(target.iterdir())
@@ -250,6 +250,8 @@ def hidden_path(target: Path, ending: str) -> Path:
 
 def restore_folder(target: Path) -> None:
     """Put an old pipeline back that a run moved aside before it was killed."""
+    if not target.name:  # the root
+        return
     old = hidden_path(target, "old")
     if old.is_dir() and not os.path.lexists(target):
         old.rename(target)

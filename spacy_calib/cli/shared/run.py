@@ -85,7 +85,7 @@ def score_blocks(
 
     annotation = pipe.annotation
     names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
-    silence_check = SilenceCheck(nlp, pipe)
+    silence_check = SilenceCheck(pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):
         if collector.n_rows >= MIN_BLOCK_ROWS and not (settings.gold or as_one):

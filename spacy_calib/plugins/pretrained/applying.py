@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from .universal import UNIVERSAL, UniversalCard, make_universal_card
 
 # Name of the pipe that scores parts of speech alone.
 BY_POS = "calib_pos"
+
+# Where a Language keeps its pipes: what is put back if a card is refused.
+_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
 
 
 def pretrained(
@@ -76,14 +80,13 @@ def pretrained(
         )
     ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
-    new_pipes: list[str] = []
+    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES}
     try:
         for match in new_matches:
             notes += _add_pipe(nlp, match, cutoffs[match.card.attr])
-            new_pipes.append(match.card.attr)
     except BaseException:
-        for name in new_pipes:
-            nlp.remove_pipe(name)
+        for name, value in pipes.items():
+            setattr(nlp, name, value)
         raise
     for note in notes:
         warnings.warn(note, stacklevel=2)

@@ -196,6 +196,12 @@ def _depths(doc: Doc) -> Floats:
     return np.where(is_last, len(doc) - 1.0, depths)
 
 
+def _unknown_needs(fields: Mapping[str, Any]) -> str:
+    """Return the first map of a state that no Doc would use, as what it needs is unknown; "" if there is none."""
+    unknown = [name for name in fields["maps_"] if name not in NEEDS]
+    return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}" if unknown else ""
+
+
 class EntityMap(Part):
     """The step that scores entities by a logistic regression on evidence, in place of their raw scores.
 
@@ -205,7 +211,7 @@ class EntityMap(Part):
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))})
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))}, _unknown_needs)
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 

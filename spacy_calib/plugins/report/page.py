@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
 from ...errors.visible import visible
 from ...pairs.seen_texts import format_overlap_warning
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .page_pictures import MAX_DRAWN, page_pictures
+from .templates import file_text, render_template
 
 # No script, nothing from elsewhere, no form.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -21,15 +21,14 @@ def render_report(contents: Mapping[str, Any]) -> str:
     contents (Mapping): "title", "model", "data", "made" (term -> description of the run), "skipped" (list[str]: sentences on
     what is not evaluated), "views" (by `view_contents`, each with "component" and "name").
     """
-    from jinja2 import Environment
-
     contents = make_visible(contents)
-    env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    env.filters |= {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
-    return env.from_string(_file("page.html.j2")).render(
+    filters = {format_.__name__: format_ for format_ in (number, count, percent, bounds, tie, change, score)}
+    return render_template(
+        "page.html.j2",
+        filters,
         **{name: value for name, value in contents.items() if name != "views"},
         policy=_POLICY,
-        style=_file("page.css"),
+        style=file_text("page.css"),
         views=[
             {
                 **view,
@@ -61,10 +60,6 @@ def make_visible(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {make_visible(key): make_visible(value) for key, value in data.items()}
     return [make_visible(part) for part in data] if isinstance(data, (list, tuple)) else data
-
-
-def _file(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def number(value: float | None, digits: int = 4) -> str:

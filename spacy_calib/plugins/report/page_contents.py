@@ -73,7 +73,7 @@ def facts_of(table: PipeTable) -> dict[str, Any]:
         "attr": table.attr,
         "component": table.component,
         "layer": table.layer,
-        "event": table.info.span_event if "entities" in table.units else None,
+        "event": table.event if "entities" in table.units else None,
         "counted_on": Path(table.info.counted_on).name,
         "seen": table.seen,
         "weights_changed": table.weights_changed,
@@ -108,7 +108,7 @@ def fit_in_words(table: PipeTable) -> str:
         f"scores from {info.threshold:g}",
     ]
     if "entities" in table.units:
-        parts.append(f"{with_article(table.annotation.span_words[0])} is right by the event {info.span_event}")
+        parts.append(f"{with_article(table.annotation.span_words[0])} is right by the event {table.event}")
     return "; ".join(parts)
 
 

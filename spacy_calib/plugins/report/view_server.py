@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
@@ -29,6 +28,7 @@ from ...pipe.pipeline import check_readable, fitted_pipes, reason
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .messages import calib_error
 from .rendering import Mark, displacy_options, displacy_style, marks_spans, read_spans, read_units, read_words, to_displacy
+from .templates import file_text, render_template
 
 # Maximum number of characters that a browser shows without delay (some 10 MB of HTML), and of bytes of a request.
 MAX_CHARACTERS, MAX_BYTES = 20_000, 1 << 20
@@ -106,7 +106,7 @@ class Viewer:
             method, path = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
             target = f"{path}?{environ.get('QUERY_STRING', '')}".removesuffix("?")
             if method in ("GET", "HEAD") and target == "/view.css":
-                return "200 OK", "text/css", _file("view.css")
+                return "200 OK", "text/css", file_text("view.css")
             if method not in ("GET", "HEAD", "POST") or target != "/":
                 raise calib_error("C731", method=method, given=target)
             if method != "POST":
@@ -122,10 +122,8 @@ class Viewer:
 
     def _page(self, form: Mapping[str, str] | None = None, result: Mapping[str, Any] | None = None) -> str:
         """Return the page with the fields of the form and the result of `show`, or a "fault"."""
-        from jinja2 import Environment
-
-        env = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-        return env.from_string(_file("view.html.j2")).render(
+        return render_template(
+            "view.html.j2",
             pipeline=f"{self._nlp.lang}_{self._nlp.meta['name']}",
             views=[view.name for view in self.views],
             max_characters=MAX_CHARACTERS,
@@ -207,10 +205,6 @@ def _html_of(doc: Doc, marks: Sequence[Mark], kind: str) -> Any:
     texts = [to_displacy(doc, marks, kind)]
     renderer = SpanRenderer if displacy_style(texts) == "span" else EntityRenderer
     return Markup(renderer(displacy_options(texts)).render(texts))
-
-
-def _file(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 # Whether the weights of a component have changed since the fit -> (verdict, sentence) below its texts.

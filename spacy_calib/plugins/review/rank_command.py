@@ -105,6 +105,7 @@ def rank(
     queue_output = QueueOutput(output, format, silent, RANK_SUFFIXES)
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
+        check_option("--not-accepted", not not_accepted, "left out with --to-adapt", "it")
         check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
         unit = DOCUMENT
     option_fits_unit = unit in (None, "entity") or not not_accepted
@@ -123,7 +124,6 @@ def rank(
     plan = QueuePlan(
         kind,
         REVIEW[order],
-        raw_first=True,
         min_words=MIN_WORDS if kind == "sentence" else 0,
         below_only=not_accepted,
         repeats=repeats,
@@ -160,7 +160,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         "pipe": pipe.name,
         "unit": plan.kind,
         "order": order,
-        **summarize_orders(queue.corpus, queue.units.take(queue.candidates)),
+        **summarize_orders(queue.corpus, queue.units.take(queue.candidates), plan.seed),
         "wrong_range": None,
         "seen": None,
         **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},

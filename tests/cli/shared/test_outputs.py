@@ -212,6 +212,14 @@ def test_a_pipeline_with_files_of_somebody_else_is_not_replaced(tmp_path, force,
         check_pipeline_folder(out, force=force)
 
 
+@pytest.mark.parametrize("factory", ["calib", "calib_ent"])
+def test_a_text_of_somebody_in_the_folder_of_a_calib_pipe_is_kept(tmp_path, factory):
+    out = with_factories(save_pipeline(tmp_path / "out", "tagger"), tagger=factory)
+    (out / "tagger" / "notes.txt").write_text("years of work")
+    with pytest.raises(CalibError, match=says("C070", path=out, names=os.path.join("tagger", "notes.txt"))):
+        check_pipeline_folder(out, force=True)
+
+
 def test_three_foreign_files_are_named_and_the_others_counted(tmp_path):
     out = save_pipeline(tmp_path / "out", "tagger")
     for name in "edcba":

@@ -255,7 +255,14 @@ def test_the_table_says_which_true_values_are_inside_of_their_intervals(capsys):
     estimate = {"expected": 0.9, "low": 0.8, "high": 0.95, "mean_score": 0.9}
     entities = {name: estimate for name in ("precision", "recall", "f")} | {"gold": None}
     true = {"accuracy": {"value": 0.85, "inside": True}, "f": {"value": 0.5, "inside": False}}
-    result = {"entities": entities, "accuracy": estimate, "true": true, "checked": 1, "checkable": 1}
+    result = {
+        "entities": entities,
+        "accuracy": estimate,
+        "true": true,
+        "checked": 1,
+        "checkable": 1,
+        "learned_from": {"kind": "fitted"},
+    }
     show_estimates(result, "95 % interval")
     rows = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert (rows["Accuracy"], rows["F"]) == ("yes", "NO")

@@ -205,6 +205,16 @@ def test_random_weights_are_refused_and_the_pipeline_stays_as_it_was(random, com
     assert nlp.pipe_names == before
 
 
+def test_a_refusal_keeps_the_unfitted_pipe_that_a_card_would_replace():
+    nlp = disturbed("tagger", 0)
+    reader = nlp.add_pipe("calib", name="mine", after="tagger")
+    before = nlp.pipe_names
+    with pytest.raises(CalibError, match=r"\[C836\]"):
+        pretrained(nlp, components=["tagger"])
+    assert (nlp.pipe_names, nlp.get_pipe("mine"), nlp.get_pipe_meta("mine").factory) == (before, reader, "calib")
+    assert "mine" in nlp.config["components"]
+
+
 GOLD = {"tags": ["NNP", "VBD", "IN", "NNP", "."], "entities": ["U-PERSON", "O", "O", "U-GPE", "O"]}
 
 

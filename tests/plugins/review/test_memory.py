@@ -27,9 +27,9 @@ def test_what_does_not_fit_is_refused_with_a_number_of_tokens(
 
 
 def test_a_queue_of_all_tokens_takes_more_than_one_of_some(calibrated, test_file, tmp_path, monkeypatch):
-    n_tokens = json_of("rank", calibrated, test_file)["units"]
+    n_tokens = json_of("rank", calibrated, test_file, "--repeats")["units"]
     monkeypatch.setattr(memory, "machine_memory", lambda: 2 * n_tokens * memory.SCORES)
-    assert json_of("rank", calibrated, test_file, "--top", 5)["units"] == n_tokens
+    assert json_of("rank", calibrated, test_file, "--repeats", "--top", 5)["units"] == n_tokens
     path = tmp_path / "queue.jsonl"
     outcome = calib("rank", calibrated, test_file, "--output", path)
     assert re.search(r"has more than [\d,]+ tokens", outcome.text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +11,7 @@ from ....gold.tool_exports import AT_RANDOM, BY_DOUBT
 from ....pairs.keyed import Digests
 from ....pairs.scored_corpus import ScoredCorpus
 from ....types import Floats, Ints
-from .orders import Order, priorities, token_values
+from .orders import Order, doubts, priorities
 from .units import ReviewUnits, labelled_keys, unit_keys, units_of
 
 # Whether a unit may be in the queue, or why it is left out.
@@ -26,8 +25,7 @@ NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
 class QueuePlan:
     """Settings of a queue.
 
-    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. raw_first (bool):
-    Break ties by raw scores; else the shorter unit comes first (Mejer & Crammer 2010, section 6). min_words (int): Minimum of
+    kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. min_words (int): Minimum of
     words with a letter or a digit. below_only (bool): Only entities below their cut-off. repeats (bool): Keep units whose text
     occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
     is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
@@ -37,7 +35,6 @@ class QueuePlan:
     kind: str
     order: Order
     seed: int = 0
-    raw_first: bool = False
     min_words: int = 0
     below_only: bool = False
     repeats: bool = False
@@ -56,23 +53,20 @@ class QueuePlan:
 class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
-    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (NDArray): Order of units with equal priorities, the smallest first. keys (Digests):
+    documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. keys (Digests):
     From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED or SHORT.
     """
 
     documents: Ints
     words: NDArray[np.int32]
     scores: Floats
-    ties: NDArray[Any]
+    ties: Floats
     keys: Digests
     left_out: NDArray[np.int8]
 
-    def __len__(self) -> int:
-        return len(self.scores)
-
     @classmethod
     def from_corpus(cls, corpus: ScoredCorpus, units: ReviewUnits, values: Floats, plan: QueuePlan) -> UnitPool:
-        """Build the pool of one corpus. values (Floats): Value of each token, from `token_values`, shape (n_tokens,)."""
+        """Build the pool of one corpus. values (Floats): Value of each token, from `doubts`, shape (n_tokens,)."""
         docs, words = corpus.docs[units.firsts], units.counts(corpus.lengths).astype(np.int32)
         if plan.is_stratified:
             scores = units.sums(values) / words.clip(1)
@@ -84,7 +78,7 @@ class UnitPool:
             corpus.documents_of(docs),
             words,
             scores,
-            units.raw if plan.raw_first else words,
+            units.raw,
             unit_keys(corpus, units),
             np.select([is_accepted, ~is_eligible], [ACCEPTED, SHORT], IN).astype(np.int8),
         )
@@ -99,7 +93,7 @@ class Queue:
     """The chosen units, in order.
 
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
-    Value of each token, by `token_values`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
+    Value of each token, by `doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
     first to last. candidates (Ints): Of all that may be chosen. left_out (dict): Number of units left out: "accepted",
     "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
@@ -150,7 +144,7 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
 
 def queue_of(corpus: ScoredCorpus, plan: QueuePlan) -> Queue:
     """Make the queue of a corpus."""
-    units, values = units_of(corpus, plan.kind), token_values(corpus, plan.order)
+    units, values = units_of(corpus, plan.kind), doubts(corpus, plan.order.value)
     pool = UnitPool.from_corpus(corpus, units, values, plan)
     excluded = NO_DIGESTS if plan.labelled_keys is None else labelled_keys(corpus, units, pool.keys, plan.labelled_keys)
     return Queue(corpus, units, values, pool.scores, *select_units(pool, plan, excluded), plan.sampling)

@@ -37,15 +37,10 @@ REVIEW = {
 }
 
 
-def token_values(corpus: ScoredCorpus, order: Order) -> Floats:
-    """Return the value of each token, (n_tokens,), NaN for tokens without a score."""
-    return doubts(corpus, order.value)
-
-
 def priorities(corpus: ScoredCorpus, units: ReviewUnits, order: Order, values: Floats, seed: int = 0) -> Floats:
     """Return the priority of each unit, shape (n_units,).
 
-    values (Floats): Value of each token, from `token_values`, shape (n_tokens,). seed (int): For the random order.
+    values (Floats): Value of each token, from `doubts`, shape (n_tokens,). seed (int): For the random order.
     """
     if order.aggregation == "whole":
         return 1 - (units.raw if order.value == "raw" else units.calibrated)
@@ -58,7 +53,7 @@ def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrat
     """Return how doubtful each unit is, shape (n_units,). order (str): A name of REVIEW. RAISES C001: no such order."""
     if order not in REVIEW:
         raise calib_error("C001", name="order", wanted=f"one of {', '.join(REVIEW)}", given=repr(order))
-    return priorities(corpus, units, REVIEW[order], token_values(corpus, REVIEW[order]), seed)
+    return priorities(corpus, units, REVIEW[order], doubts(corpus, REVIEW[order].value), seed)
 
 
 def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:

@@ -176,11 +176,10 @@ def test_dashes_and_stops_are_no_words(least, short):
     assert (queue.left_out["too_short"], len(queue.order)) == (short, 4 - short)
 
 
-def test_equal_ones_are_ordered_by_the_raw_scores_where_that_is_wanted():
+def test_equal_ones_are_ordered_by_the_raw_scores():
     corpus = corpus_of([[[("a", "A", {"A": 0.5}), ("b", "A", {"A": 0.5}), ("c", "A", {"A": 0.5})]]])
     corpus = replace(corpus, raw=np.array([0.4, 0.2, 0.3]))
-    orders = [queue_of(corpus, QueuePlan("token", REVIEW["calibrated"], raw_first=raw)).order for raw in (True, False)]
-    assert [order.tolist() for order in orders] == [[1, 2, 0], [0, 1, 2]]
+    assert queue_of(corpus, QueuePlan("token", REVIEW["calibrated"])).order.tolist() == [1, 2, 0]
 
 
 def test_entities_that_reach_their_cut_off_are_left_out():

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_calib.plugins.review.queue.choosing import Queue
 from spacy_calib.plugins.review.queue.formats import to_record
-from spacy_calib.plugins.review.queue.orders import REVIEW, priorities, token_values
+from spacy_calib.plugins.review.queue.orders import REVIEW, doubts, priorities
 from spacy_calib.plugins.review.queue.tasks import tasks_of
 from spacy_calib.plugins.review.queue.units import units_of
 from tests.made import SMALL_CORPUS, corpus_of
@@ -13,7 +13,7 @@ from tests.plugins.review.queue.corpora import DOCS, SPANS, small
 
 
 def queue_in(corpus, kind, order=None, by=REVIEW["calibrated"]):
-    units, values = units_of(corpus, kind), token_values(corpus, by)
+    units, values = units_of(corpus, kind), doubts(corpus, by.value)
     places = np.arange(len(units)) if order is None else np.array(order)
     return Queue(corpus, units, values, priorities(corpus, units, by, values), places, places, {})
 
