@@ -15,7 +15,7 @@ def test_info_says_what_the_pipe_holds(calibrated):
     n_tokens = sum(map(len, made_up_sentences(120, 12)))
     for part in (
         "Component tagger (tag)",
-        "Attributes Token._.calib_score, _raw, _scores, _set; Doc._.calib",
+        "Attributes Token._.calib_score, _raw, _scores; Doc._.calib",
         "Method spacy-calib.Isotonic.v1",
         "Threshold 0.01",
         f"120 sentences, {n_tokens} tokens",

@@ -82,7 +82,7 @@ def test_its_metric_is_in_evaluate_and_its_source_is_chosen_by_fit(packages, fit
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("a.rose", "x", "its name does not end in .spacy, .conllu, .broken, .number, .slash, .words, .jsonl or .json"),
+        ("a.rose", "x", "its name does not end in .spacy, .conllu, .broken, .number, .slash, .words, .jsonl, .jsonl.gz or .json"),
         ("a.broken", "x", "The reader of .broken files cannot be used: outside.nowhere:read cannot be imported (ModuleNotFoundError"),
         ("a.number", "x", "The reader of .number files cannot be used: outside.slash_file:SEPARATOR cannot be imported (it is no function: '/')"),
         ("a.slash", "the/DET dog", "a.slash cannot be read by outside.slash_file:slash_docs (ValueError"),
