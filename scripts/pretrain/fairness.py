@@ -148,6 +148,44 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
     return rows
 
 
+def acceptance_table(model: str, card: Mapping[str, Any], folder: Path) -> str:
+    """Which of the persons with names of ten locales the recognizer finds, and which the default cut-off of a card accepts, as a table.
+
+    "by the list": share of the accepted ones that would not be accepted, were their names in no list. "gained": mean score less that of the map
+    without lists.
+    """
+    maps, cutoff, lists = card["maps"], card["cutoffs"]["cutoff"], load_lists(tuple(current_lists().items()))
+    assert lists is not None
+    tables = (
+        maps[FULL],
+        maps[FULL.removesuffix(LISTS)],
+        {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()},
+    )
+    titles = (
+        "found",
+        *(f"{shape}: {what}" for shape in (ONE, MORE) for what in ("accepted", "without lists", "gained", "by the list")),
+    )
+    lines = [f"| names | in the lists | {' | '.join(titles)} |", f"| --- | --- |{' ---: |' * len(titles)}"]
+    for locale, parts in read_locales(model, folder).items():
+        cells = [
+            f"{sum(len(_named(judged, starts)) for judged, starts in parts) / sum(len(starts) for _, starts in parts):.2f}"
+        ]
+        for shape in (ONE, MORE):
+            masks = [_are_named(judged, starts, shape) for judged, starts in parts]
+            scored = [(judged.with_lists(lists), mask) for (judged, _), mask in zip(parts, masks, strict=True)]
+            scores, plain, unlisted = (
+                np.concatenate([judged.score(table)[mask] for judged, mask in scored]) for table in tables
+            )
+            accepted = scores >= cutoff
+            cells += [f"{accepted.mean():.2f}", f"{(plain >= cutoff).mean():.2f}", f"{(scores - plain).mean():+.2f}", f"{(unlisted[accepted] < cutoff).mean():.2f}"]  # fmt: skip
+        lines.append(f"| {LOCALES[locale]} | {'yes' if locale in LISTED else 'no'} | {' | '.join(cells)} |".replace("0.", "."))
+    return "\n".join(lines)
+
+
+def _named(judged: Judged, starts: Sequence[int]) -> Any:
+    return np.flatnonzero(_are_named(judged, starts, HYPHEN))
+
+
 def _are_named(judged: Judged, starts: Sequence[int], shape: str) -> Any:
     """Whether each entity is one of the new names of this shape, found as a person."""
     spans, person = judged.evidence.spans, judged.labels.index("PERSON")

@@ -208,7 +208,7 @@ def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
     assert {name: figures[name]["component"] for name in figures} == {"calib": "tagger", "morph_calib": "morphologizer"}
 
 
-def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_path):
+def test_a_group_with_too_few_pairs_falls_back_and_the_output_says_so(model, tmp_path):
     data = save_gold(tmp_path / "few.spacy", 120, seed=4)
     # Few of this tagger's scores are as high as .22.
     settings = (setting("scorer.n_bins", 12), setting("threshold", 0.22))

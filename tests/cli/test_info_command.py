@@ -16,7 +16,7 @@ def test_info_says_what_the_pipe_holds(calibrated):
     for part in (
         "Component tagger (tag)",
         "Attributes Token._.calib_score, _raw, _scores; Doc._.calib",
-        "Method isotonic (one map for each of 5 frequency groups)",
+        "Method isotonic (one map for each of 4 frequency groups)",
         "Threshold 0.01",
         f"120 sentences, {n_tokens} tokens",
         "Frequencies counted on the fit data",

@@ -80,3 +80,6 @@ def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
         "Lower is better. SMCE: calibration error of all pairs. GMCE: of each group, the most frequent labels first. "
         "TFG-5 isotonic: the method of Kranzlein et al. (2021), --groups 5 --method isotonic. Calibrated: this fit."
     )
+    for row in (info.spans.table if info.spans and is_span_fit(info) else info.table)[1:]:
+        if row.fallback.startswith("pooled"):
+            msg.info(f"Group {row.group}: {row.fallback}")
