@@ -235,7 +235,9 @@ def main() -> None:
     parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
-    parser.add_argument("--names", metavar="CARD", help="print which names of persons a card accepts, by their origin")
+    parser.add_argument(
+        "--names", dest="of_names", metavar="CARD", help="print which names of persons a card accepts, by their origin"
+    )
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
@@ -248,10 +250,10 @@ def main() -> None:
     if arguments.universal:
         print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
-    if card := arguments.adapt or arguments.choose or arguments.names:
+    if card := arguments.adapt or arguments.choose or arguments.of_names:
         pipeline = card.removesuffix("-ner")
         model = paths.get(pipeline, pipeline)
-        if arguments.names:
+        if arguments.of_names:
             print(acceptance_table(model, read_card(card), arguments.cache))
         else:
             print(adapt_study(card, model, arguments.cache) if arguments.adapt else choice_table(model, arguments.cache))

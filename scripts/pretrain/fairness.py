@@ -151,39 +151,27 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
 def acceptance_table(model: str, card: Mapping[str, Any], folder: Path) -> str:
     """Which of the persons with names of ten locales the recognizer finds, and which the default cut-off of a card accepts, as a table.
 
-    "by the list": share of the accepted ones that would not be accepted, were their names in no list. "gained": mean score less that of the map
+    "by a list": share of the accepted ones that would not be accepted, were their names in no list. "gained": mean score less that of the map
     without lists.
     """
     maps, cutoff, lists = card["maps"], card["cutoffs"]["cutoff"], load_lists(tuple(current_lists().items()))
     assert lists is not None
-    tables = (
-        maps[FULL],
-        maps[FULL.removesuffix(LISTS)],
-        {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()},
-    )
-    titles = (
-        "found",
-        *(f"{shape}: {what}" for shape in (ONE, MORE) for what in ("accepted", "without lists", "gained", "by the list")),
-    )
-    lines = [f"| names | in the lists | {' | '.join(titles)} |", f"| --- | --- |{' ---: |' * len(titles)}"]
+    unlisted = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
+    tables = maps[FULL], maps[FULL.removesuffix(LISTS)], unlisted
+    titles = [f"{shape}: {what}" for shape in (ONE, MORE) for what in ("accepted (without lists)", "by a list", "gained")]
+    lines = [f"| names | in the lists | found | {' | '.join(titles)} |", f"| --- | --- |{' ---: |' * 7}"]
     for locale, parts in read_locales(model, folder).items():
-        cells = [
-            f"{sum(len(_named(judged, starts)) for judged, starts in parts) / sum(len(starts) for _, starts in parts):.2f}"
-        ]
+        n_found = sum(int(_are_named(judged, starts, HYPHEN).sum()) for judged, starts in parts)
+        cells = [f"{n_found / sum(len(starts) for _, starts in parts):.2f}"]
         for shape in (ONE, MORE):
-            masks = [_are_named(judged, starts, shape) for judged, starts in parts]
-            scored = [(judged.with_lists(lists), mask) for (judged, _), mask in zip(parts, masks, strict=True)]
-            scores, plain, unlisted = (
-                np.concatenate([judged.score(table)[mask] for judged, mask in scored]) for table in tables
-            )
+            scored = [(judged.with_lists(lists), _are_named(judged, starts, shape)) for judged, starts in parts]
+            scores, plain, other = (np.concatenate([judged.score(table)[mask] for judged, mask in scored]) for table in tables)
             accepted = scores >= cutoff
-            cells += [f"{accepted.mean():.2f}", f"{(plain >= cutoff).mean():.2f}", f"{(scores - plain).mean():+.2f}", f"{(unlisted[accepted] < cutoff).mean():.2f}"]  # fmt: skip
-        lines.append(f"| {LOCALES[locale]} | {'yes' if locale in LISTED else 'no'} | {' | '.join(cells)} |".replace("0.", "."))
+            cells += [f"{accepted.mean():.2f} ({(plain >= cutoff).mean():.2f})", f"{(other[accepted] < cutoff).mean():.2f}"]
+            cells += [f"{(scores - plain).mean():+.2f}"]
+        row = f"| {LOCALES[locale]} | {'yes' if locale in LISTED else 'no'} | {' | '.join(cells)} |"
+        lines.append(row.replace("0.", "."))
     return "\n".join(lines)
-
-
-def _named(judged: Judged, starts: Sequence[int]) -> Any:
-    return np.flatnonzero(_are_named(judged, starts, HYPHEN))
 
 
 def _are_named(judged: Judged, starts: Sequence[int], shape: str) -> Any:
