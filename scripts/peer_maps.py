@@ -5,8 +5,10 @@ pip install netcal mapie
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -70,7 +72,8 @@ def peer_maps() -> dict[str, Fit]:
 
 
 def _quiet(make: Callable[[str], Fit], method: str, scores: Any, hits: Any) -> Callable[[Any], Any]:
-    with warnings.catch_warnings():
+    """Fit without the warnings and bars of the package, and keep its probabilities in [0, 1]."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         predict = make(method)(scores, hits)
 
