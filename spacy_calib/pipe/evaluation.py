@@ -71,7 +71,7 @@ class PipeTable:
     """The evaluation of one pipe, fitted or not; without a fit raw scores stand for the calibrated ones.
 
     name, attr, component, event (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
-    info (FitInfo): Of the fit. corpus (ScoredCorpus): The scores, with gold.
+    info (FitInfo), method (str): Of the fit, and its steps in words. corpus (ScoredCorpus): The scores, with gold.
     units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
     seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
@@ -101,6 +101,7 @@ class PipeTable:
     conventions: Sequence[Mapping[str, Any]] | None = None
     obstacle: str = ""
     unfitted: Mapping[str, Any] | None = None
+    method: str = ""
 
     @property
     def layer(self) -> str:
@@ -215,6 +216,7 @@ def evaluate_pipe(
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},
         conventions=None if obstacle else find_gold_conventions(pipe, corpus),
         obstacle=obstacle,
+        method=pipe.learned.method,
     )
 
 
