@@ -174,7 +174,7 @@ def comparison_table(model: str, judged: Mapping[str, Judged], scored: Mapping[s
     beam, n_tokens = beams(model, judged, cache), sum(len(words) for one in judged.values() for words in one.texts)
     kinds[f"beam search (16), {1e6 * sum(seconds for _, seconds in beam.values()) / n_tokens:.0f} us a token"] = {name: scores for name, (scores, _) in beam.items()}  # fmt: skip
     rng = np.random.default_rng(0)
-    fits = peer_maps()
+    fits = peer_maps(slow=True)
     for name, source in scored.items():
         parts = [scored[other.name] for other in ENTITIES if other.name != name]
         picks = [rng.choice(len(part.right), 5000) for part in parts]  # so that each source weighs the same

@@ -16,15 +16,7 @@ from typing import Any
 import numpy as np
 from quality.peer_worker import Fit, estimator, netcal, of_hits, scikit_learn_binary, two_columns
 
-NETCAL = (
-    "IsotonicRegression",
-    "HistogramBinning",
-    "BBQ",
-    "ENIR",
-    "LogisticCalibration",
-    "BetaCalibration",
-    "TemperatureScaling",
-)
+NETCAL = ("IsotonicRegression", "HistogramBinning", "BBQ", "LogisticCalibration", "BetaCalibration", "TemperatureScaling")
 
 
 def mapie(method: str) -> Fit:
@@ -55,11 +47,14 @@ def mapie(method: str) -> Fit:
     return estimator(make, two_columns, lambda both: np.where(np.isnan(both[:, 1]), 1 - both[:, 0], both[:, 1]))
 
 
-def peer_maps() -> dict[str, Fit]:
-    """Package, version and method -> fit, for the packages that are here: fit(scores, hits) -> predict(scores)."""
+def peer_maps(slow: bool = False) -> dict[str, Fit]:
+    """Package, version and method -> fit, for the packages that are here: fit(scores, hits) -> predict(scores).
+
+    slow (bool): With netcal's ENIR, which takes half a minute for 15,000 scores.
+    """
     methods = {
         "scikit-learn": (scikit_learn_binary, ("isotonic",)),
-        "netcal": (netcal, NETCAL),
+        "netcal": (netcal, (*NETCAL, *(["ENIR"] if slow else []))),
         "mapie": (mapie, ("isotonic", "sigmoid", "Venn-Abers")),
     }
     fits: dict[str, Fit] = {}
