@@ -24,7 +24,7 @@ from spacy.tokens import Doc, DocBin
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
 from spacy_calib.calibration.recalibrators import Platt
-from spacy_calib.calibration.recalibrators.logistic import fit_logistic, log_odds, sigmoid
+from spacy_calib.calibration.solvers import fit_logistic, log_odds, sigmoid
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.metrics import log_loss
 from spacy_calib.pipe.pipeline import load_pipeline

@@ -13,8 +13,8 @@ from spacy import attrs
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
+from ...calibration.solvers import log_odds, sigmoid
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
 from ...context.features import DocFunction
