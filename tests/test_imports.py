@@ -23,7 +23,7 @@ MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path i
 
 # The rooms of the core, in the order of the flow: a module may import from its own room and from those that stand before it.
 ROOMS = [
-    "about", "errors", "schema", "types", "optional", "registry", "pairs", "metrics", "annotations", "calibration", "context", "doc", "sources", "gold",
+    "about", "errors", "schema", "types", "optional", "registry", "spacy_private", "pairs", "metrics", "annotations", "calibration", "context", "doc", "sources", "gold",
     "pipe", "cli", "__init__",
 ]  # fmt: skip
 # Those that know no spaCy.

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
-from spacy.cli._util import app
+from spacy.cli import app
 from typer.core import TyperGroup
 
 from ..about import __url__

@@ -136,8 +136,8 @@ class SourceLookup:
             return None, why
         # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
         key = (
-            *nlp._components,
-            *nlp._disabled,
+            *nlp.components,
+            *nlp.disabled,
             source,
             source.component,
             fitted_component,
