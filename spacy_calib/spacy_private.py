@@ -3,6 +3,7 @@
 | private part | tried in | used for | without it |
 | --- | --- | --- | --- |
 | `Language._pipe_meta` | spaCy 3.7, 3.8 | what a pipe reads and assigns | `nlp.analyze_pipes` shows what the factory sets by default |
+| `Language._components`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | what is put back if a card is refused | pipes that were added stay |
 | `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | other weights than at the fit give no warning if they are torch's |
 | `PyTorchShim._mixed_precision` | thinc 8.2, 8.3 | warning CW24 | a fit does not warn of mixed precision |
 | `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys of `Doc.user_data` that move with the text | a Doc that was cut or joined has no scores |
@@ -10,11 +11,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spacy.language import FactoryMeta, Language
 
+# Where a Language keeps its pipes.
+_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
 # First part of the keys of `Doc.user_data` whose third and fourth parts spaCy moves when it cuts and joins Docs.
 EXTENSION_KEY = "._."
 
@@ -22,6 +28,17 @@ EXTENSION_KEY = "._."
 def set_pipe_meta(nlp: Language, name: str, meta: FactoryMeta) -> None:
     """Replace the facts about a pipe of a pipeline that `nlp.get_pipe_meta` returns."""
     getattr(nlp, "_pipe_meta", {})[name] = meta
+
+
+@contextmanager
+def pipes_restored_on_failure(nlp: Language) -> Iterator[None]:
+    """Put the pipes of a pipeline back as they were if the body of the `with` statement fails."""
+    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES if hasattr(nlp, name)}
+    try:
+        yield
+    except BaseException:
+        vars(nlp).update(pipes)
+        raise
 
 
 def torch_module(shim: Any) -> Any:

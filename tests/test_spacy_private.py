@@ -18,7 +18,8 @@ from spacy_calib import spacy_private
 
 from .test_imports import MODULES, PACKAGE
 
-PRIVATE = ("_pipe_meta", "_model", "_mixed_precision")
+PRIVATE = ("_pipe_meta", "_components", "_pipe_configs", "_disabled", "_model", "_mixed_precision")
+OF_LANGUAGE = {name for name in vars(spacy.blank("en")) if re.match("_[a-z]", name)}
 # Private parts of other libraries that one module each uses: Presidio, Python and scikit-learn.
 PRIVATE_ELSEWHERE = {
     "plugins/presidio": {"_get_updated_entities"},
@@ -43,6 +44,8 @@ def private_names(module: str) -> Iterator[tuple[str, bool]]:
             isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr", "setattr")
         ):
             yield f"getattr {node.args[1].value}" if isinstance(node.args[1], ast.Constant) else "", False
+        elif isinstance(node, ast.Constant) and node.value in OF_LANGUAGE:
+            yield f"getattr {node.value}", False
 
 
 def test_private_parts_of_other_libraries_stand_in_one_file():
@@ -52,7 +55,7 @@ def test_private_parts_of_other_libraries_stand_in_one_file():
     private = {"spacy_private": {f"getattr {name}" for name in PRIVATE}}
     assert {module: names for module, names in used.items() if names} == private | PRIVATE_ELSEWHERE
     source = (PACKAGE / "spacy_private.py").read_text(encoding="utf8")
-    assert all(f".{name}`" in source for name in PRIVATE)
+    assert all(f"{name}`" in source for name in PRIVATE)
     assert [module for module in MODULES if '"._."' in (PACKAGE / f"{module}.py").read_text(encoding="utf8")] == [
         "spacy_private"
     ]
@@ -69,6 +72,14 @@ def test_each_private_part_is_there():
     spacy_private.set_pipe_meta(nlp, "sentencizer", meta)
     assert nlp.get_pipe_meta("sentencizer") is meta
     assert spacy_private.torch_module(Shim("module")) == "module"
+    assert OF_LANGUAGE >= set(spacy_private._PIPES)
+    before = (nlp.components, nlp.disabled, nlp.config.to_str())
+    with pytest.raises(KeyError), spacy_private.pipes_restored_on_failure(nlp):
+        nlp.add_pipe("senter")
+        nlp.disable_pipe("sentencizer")
+        raise KeyError
+    assert (nlp.components, nlp.disabled, nlp.config.to_str()) == before
+    assert nlp.get_pipe_meta("sentencizer") is meta
 
 
 def set_an_extension(doc):

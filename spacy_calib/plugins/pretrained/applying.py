@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from spacy.language import Language
 
@@ -16,6 +15,7 @@ from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, load_pipeline, loa
 from ...pipe.saved import dump
 from ...pipe.state import card_cutoffs
 from ...sources.find import fingerprint
+from ...spacy_private import pipes_restored_on_failure
 from .card import Card, find_card
 from .evidence import EntityEvidence, EntityMap
 from .gate import GatedContext
@@ -26,9 +26,6 @@ from .universal import UNIVERSAL, UniversalCard, make_universal_card
 # Name of the pipe that scores parts of speech alone.
 BY_POS = "calib_pos"
 
-# Where a Language keeps its pipes: what is put back if a card is refused.
-_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
-
 
 def pretrained(
     model: str | Path | Language,
@@ -36,7 +33,7 @@ def pretrained(
     components: Sequence[str] | str | None = None,
     card: str | Path | None = None,
     precision: float | None = None,
-    by: str | None = None,
+    by: Literal["pos"] | None = None,
 ) -> Language:
     """Add pretrained calibrated scores to a stock pipeline, without gold.
 
@@ -80,14 +77,9 @@ def pretrained(
         )
     ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
-    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES}
-    try:
+    with pipes_restored_on_failure(nlp):
         for match in new_matches:
             notes += _add_pipe(nlp, match, cutoffs[match.card.attr])
-    except BaseException:
-        for name, value in pipes.items():
-            setattr(nlp, name, value)
-        raise
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return nlp
