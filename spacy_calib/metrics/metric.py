@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -17,18 +17,17 @@ OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
 
 class Metric(Protocol):
-    """A metric is a function, and may carry attributes as those of this package do.
+    """A metric is any function of scores and hits, and may carry attributes as those of this package do.
 
     registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
     listed (bool): False for a metric that the table of errors shows already.
     """
 
-    @abstractmethod
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
         """Return the figure of n scores and hits; None without pairs. RAISES C001: out of range. C002: lengths differ."""
 
 
-class MeanLoss(Metric):
+class MeanLoss(ABC):
     """The mean of a loss of each pair; such a metric gets an interval by document."""
 
     @abstractmethod

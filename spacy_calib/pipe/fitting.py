@@ -49,9 +49,10 @@ from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.find import BoundSource, ComponentIdentity, fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_map_labels, map_of, with_map
+from ..sources.transitions import NO_SECOND_PASS
 from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .factory import PipeSettings
-from .lookup import NO_SECOND_PASS, read_words
+from .lookup import read_words
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
 from .state import HERE, FitInfo, FitRow, PipeState, SpanFitInfo
