@@ -38,7 +38,10 @@ if __name__ == "__main__":
 
     about = runpy.run_path(str(ROOT / "spacy_calib" / "about.py"))  # without importing the package
     address = about["__url__"], f"v{about['__version__']}", about["URL_IS_PLACEHOLDER"]
-    url, pages = address[0], {"Documentation": "#readme", "Source": "", "Issues": "/issues", "Changelog": "/blob/main/CHANGELOG.md"}
+    url, pages = (
+        address[0],
+        {"Documentation": "#readme", "Source": "", "Issues": "/issues", "Changelog": "/blob/main/CHANGELOG.md"},
+    )
     setup(
         url=url,
         project_urls={name: f"{url}{path}" for name, path in pages.items()},

@@ -70,8 +70,8 @@ class UnitTable:
 class PipeTable:
     """The evaluation of one pipe, fitted or not; without a fit raw scores stand for the calibrated ones.
 
-    name, attr, component, event (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
-    info (FitInfo), method (str): Of the fit, and its steps in words. corpus (ScoredCorpus): The scores, with gold.
+    name, attr, component, event, method (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
+    info (FitInfo): Of the fit. corpus (ScoredCorpus): The scores, with gold.
     units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
     seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
@@ -87,6 +87,7 @@ class PipeTable:
     attr: str
     component: str
     event: str
+    method: str
     threshold: float
     annotation: Annotation
     info: FitInfo
@@ -101,7 +102,6 @@ class PipeTable:
     conventions: Sequence[Mapping[str, Any]] | None = None
     obstacle: str = ""
     unfitted: Mapping[str, Any] | None = None
-    method: str = ""
 
     @property
     def layer(self) -> str:
@@ -203,6 +203,7 @@ def evaluate_pipe(
         attr=pipe.attr,
         component=pipe.source.component,
         event=pipe.span_event,
+        method=pipe.learned.method,
         threshold=pipe.threshold,
         annotation=annotation,
         info=pipe.fit_info,
@@ -216,7 +217,6 @@ def evaluate_pipe(
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},
         conventions=None if obstacle else find_gold_conventions(pipe, corpus),
         obstacle=obstacle,
-        method=pipe.learned.method,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from secrets import token_hex
@@ -49,32 +49,23 @@ from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.find import BoundSource, ComponentIdentity, fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_map_labels, map_of, with_map
+from ..sources.transitions import NO_SECOND_PASS
 from ..types import Floats, Grouping, Groups, Ints
 from .factory import PipeSettings
-from .lookup import NO_SECOND_PASS, read_words
+from .lookup import read_words
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
-from .state import FitInfo, FitRow, PipeState, SpanFitInfo
+from .state import HERE, FitInfo, FitRow, PipeState, SpanFitInfo
 
 if TYPE_CHECKING:
     from .component import Calibrator
 
-HERE = "the fit data"
-
 
 @dataclass(frozen=True)
 class FitArguments:
-    """Arguments of `Calibrator.fit`, except the examples.
-
-    tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts the examples.
-    span_counts (Mapping | None): The same for span labels (entity types). min_pairs (int): Minimum number of pairs.
-    counted_on (str): Source of tag_counts, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
-    max_unknown (float): Maximum share of gold labels that the component does not know.
-    progress (Progress): Reports the progress of the fit, once the examples are read.
-    """
+    """Arguments of `Calibrator.fit`, which describes them, except the examples."""
 
     tag_counts: Mapping[str, int] | None = None
-    _: KW_ONLY
     span_counts: Mapping[str, int] | None = None
     min_pairs: int = 1
     counted_on: str = HERE

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from ..pairs.seen_texts import FitTextDigests, TextUnits
 
 
+# Where a fit counts labels that nobody counted for it.
+HERE = "the fit data"
+
+
 def _layer(value: Any, where: str) -> str:
     layer: str = text(value, where)
     unit_of(layer)  # refuses an unknown one

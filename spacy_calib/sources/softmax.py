@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
-from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.pipeline.multitask import MultitaskObjective
 from spacy.strings import StringStore
 from spacy.tokens import Doc
@@ -130,7 +129,7 @@ def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
 
 def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
     """Count the gold edit trees, on a copy of the lemmatizer's trees, because a look-up adds new ones."""
-    trees = EditTrees(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
+    trees = type(pipe.trees)(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
     tree_names = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
     counts: Counter[int] = Counter()
     for doc in docs:
