@@ -201,12 +201,10 @@ def _find_unknown(fields: Mapping[str, Any]) -> str:
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
-    nothing = np.zeros(0, dtype=np.intp)
-    spans, columns = (
-        Spans(nothing, nothing, nothing, nothing, nothing, nothing > 0),
-        {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))},
-    )
-    evidence = SpanEvidence(spans, np.zeros(0), Words(np.zeros(1, dtype=np.intp), *[nothing] * 4, columns), fields["labels_"])
+    empty: Any = np.zeros(0, dtype=np.intp)
+    columns = {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
+    view = Words(np.zeros(1, dtype=np.intp), empty, empty, empty, empty > 0, columns, {})
+    evidence = SpanEvidence(Spans(empty, empty, empty, empty, empty, empty > 0), empty, view, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
             evidence.column(name)
