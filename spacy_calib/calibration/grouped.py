@@ -14,7 +14,7 @@ from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
-from .recalibrators.logistic import sigmoid
+from .solvers import sigmoid
 from .steps import Predictions
 from .tag_offsets import TagOffsets
 

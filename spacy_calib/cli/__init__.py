@@ -18,9 +18,8 @@ from typer.core import TyperGroup
 
 from ..about import __url__
 
-HELP = """Calibrated probabilities for what a trained pipeline predicts of tokens,
-entities, texts or trees: fit them on held-out gold, evaluate them, and use them.
-Begin with fit.
+HELP = """Calibrated confidence for the entities and tags of spaCy pipelines. No gold
+(labels that people checked)? Begin with pretrained. Some gold? Begin with fit.
 """
 # Name -> (its module, its line of help), in the order of the help. The command is the function NAME of the module.
 _REVIEW, _REPORT = "..plugins.review", "..plugins.report"

@@ -276,7 +276,7 @@ def facts(pipe: Any) -> dict[str, str]:
         "Calibrates": f"{source} ({plain_name(info.layer)})",
         "Attributes": f"{pipe.attr}_score",
         "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
-        "Method": info.steps,
+        "Method": pipe.learned.method,
     }
 
 

@@ -219,7 +219,7 @@ def test_a_saved_one_predicts_the_same_bits(prototype):
     grouped = GroupedRecalibrator(prototype, groups).fit(pairs)
     data = saved.dump(grouped.state())
     back = GroupedRecalibrator.from_state(
-        GROUPED(saved.read(data, dict, name="calib", path="memory"), "maps"), lambda state: saved.load_part(state, dict, name="calib")
+        GROUPED(saved.read(data, dict, name="calib", path="memory"), "maps"), lambda state: saved.load_part(state, name="calib")
     )
     tags = np.arange(101) % 8
     assert back.predict(GRID, tags).tobytes() == grouped.predict(GRID, tags).tobytes()

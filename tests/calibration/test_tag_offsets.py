@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _OffsetProblem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved

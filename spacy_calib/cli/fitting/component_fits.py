@@ -181,10 +181,12 @@ def show_output(
 
 
 def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
+    from .held_out import held_out_rows
+
     calib: Any = nlp.get_pipe(component_fit.name)
     outcome = component_fit.outcome
     comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
-    return {"pipe": calib.name, **calib.fit_info.state(), **comparison}
+    return {"pipe": calib.name, **calib.fit_info.state(), "errors": held_out_rows(calib), **comparison}
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:

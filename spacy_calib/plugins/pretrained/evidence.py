@@ -13,8 +13,8 @@ from spacy import attrs
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
+from ...calibration.solvers import log_odds, sigmoid
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
 from ...context.features import DocFunction
@@ -201,10 +201,11 @@ def _find_unknown(fields: Mapping[str, Any]) -> str:
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
     if unknown:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
-    empty: Any = np.zeros(0, dtype=np.intp)
-    columns = {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
-    view = Words(np.zeros(1, dtype=np.intp), empty, empty, empty, empty > 0, columns, {})
-    evidence = SpanEvidence(Spans(empty, empty, empty, empty, empty, empty > 0), empty, view, fields["labels_"])
+    indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)
+    spans = Spans(indices, indices, indices, numbers, numbers, indices > 0)
+    hashes, columns = indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
+    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, indices, indices > 0, columns)
+    evidence = SpanEvidence(spans, numbers, words, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
             evidence.column(name)

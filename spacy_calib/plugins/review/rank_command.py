@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 N_SHOWN = 20
 DEFAULT_ORDER = "calibrated"
+STRATIFIED = "stratified"  # what --to-adapt samples by
 _WIDTH = 70
 
 
@@ -94,10 +95,11 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range":
-        lowest and highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
-        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
+    RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
+        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and
+        highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
+        `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out;
+        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
@@ -140,6 +142,8 @@ def rank(
     corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
+    if to_adapt:
+        result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
@@ -180,16 +184,20 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
-    order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
-    msg.divider(f"{result['units']:,} {plural}, {order}")
     n_shown, n = top or N_SHOWN, len(result["ranked"])
+    order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
+    is_sample = result["order"] == STRATIFIED
+    msg.divider(
+        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`" if is_sample else f"{result['units']:,} {plural}, {order}"
+    )
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
         msg.text(f"... and {n - n_shown:,} more in {output}")
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    _show_orders(result, everything)
+    if not is_sample:
+        _show_orders(result, everything)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
@@ -240,7 +248,7 @@ def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
         "Right": TableColumn("Right", "", _format_gold, "l"),
         "In": TableColumn("In", "", unit_in_text, "l"),
     }
-    left_out = {"sentence": ("Label", "In"), DOCUMENT: ("In",)}.get(unit, ()) + (() if has_gold else ("Right",))
+    left_out = (("Label", "In") if whole else ()) + (() if has_gold else ("Right",))
     return [column for title, column in columns.items() if title not in left_out]
 
 
