@@ -289,12 +289,13 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
     """Return the valid blocks of an attribute, wherever they lie; those from files and copies are checked and opened once."""
-    prefix, blocks = (EXTENSION_KEY, "_" + attr), list[Block]()
+    prefix = EXTENSION_KEY, "_" + attr
+    blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
         if key.__class__ is tuple and key[:2] == prefix:
             block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)
             if block is not None:
-                blocks += (block,)
+                blocks += [block]
     return blocks
 
 

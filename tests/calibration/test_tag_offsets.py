@@ -405,7 +405,7 @@ def test_a_saved_one_predicts_the_same_bits(pooling):
     scores, hits, tags, groups, _ = known(2000)
     made = pooling.clone().fit(scores, hits, tags, 40, groups, 2)
     data = saved.dump({"pooling": made.state()})
-    back = TagOffsets.read(saved.load(data, name="calib", path="memory")["pooling"], "offsets")
+    back = TagOffsets.read(saved.read(data, dict, name="calib", path="memory")["pooling"], "offsets")
     assert isinstance(back, TagOffsets)
     assert isinstance(back.tags_, Offsets)
     assert back.predict(scores, tags, groups).tobytes() == made.predict(scores, tags, groups).tobytes()

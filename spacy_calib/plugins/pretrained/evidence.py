@@ -203,15 +203,8 @@ def _find_unknown(fields: Mapping[str, Any]) -> str:
         return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
     indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)
     spans = Spans(indices, indices, indices, numbers, numbers, indices > 0)
-    hashes = indices.astype(np.uint64)
-    words = Words(
-        np.zeros(1, dtype=np.intp),
-        hashes,
-        hashes,
-        indices,
-        indices > 0,
-        {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))},
-    )
+    hashes, columns = indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
+    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, indices, indices > 0, columns)
     evidence = SpanEvidence(spans, numbers, words, fields["labels_"])
     for name in {name for table in fields["maps_"].values() for name in table}:
         try:
