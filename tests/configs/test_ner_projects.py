@@ -24,6 +24,7 @@ from spacy_calib.cli import calib_cli
 from spacy_calib.cli.shared.writing import write_json
 from tests.cli.conftest import spacy_command
 from tests.configs import CONFIGS
+from tests.forked import in_own_process
 
 SPLITS = ("train", "dev", "test")
 PROJECTS = ("wnut17", "wikineural_en")
@@ -245,6 +246,7 @@ def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert end.value.code == 0
 
 
+@in_own_process
 def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
     """All steps of the longer project, on a small corpus; each finds what those before it made."""
     write_data(tmp_path / "data", "wikineural_en", **{split: rows(*gold(120)) for split in SPLITS})

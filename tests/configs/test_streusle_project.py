@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 
 from tests.configs import CONFIGS, check_config_learns
 from tests.configs.test_configs import minilm
+from tests.forked import in_own_process
 
 PROJECT = CONFIGS / "streusle_lsr"
 SENTENCES = [
@@ -37,6 +38,7 @@ def write_lextags(folder: Path) -> None:
         path.write_bytes(gzip.compress(("\n\n".join(blocks) + "\n").encode()))
 
 
+@in_own_process
 def test_a_doc_is_a_review(tmp_path, monkeypatch):
     write_lextags(tmp_path)
     monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path))

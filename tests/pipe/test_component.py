@@ -21,6 +21,7 @@ from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
+from tests.forked import in_own_process
 from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -473,12 +474,13 @@ def test_entity_scores_survive_pickling_the_pipeline_and_the_doc(factory, entity
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
+@in_own_process
+def test_entities_in_worker_processes(method, entity_pipelines):
     """What the recognizer kept of a Doc never leaves its process: the scores must be on the Doc when it does."""
     nlp = entity_pipelines["calib_ner"]
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
+    multiprocessing.set_start_method(method, force=True)
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 

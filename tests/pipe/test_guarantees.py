@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import multiprocessing
 import pickle
 import warnings
 
@@ -237,8 +236,7 @@ def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
             assert ours[2] == pytest.approx(theirs[2], abs=1e-9)
 
 
-def test_worker_processes(nlp, monkeypatch):
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
+def test_worker_processes(nlp):
     expected = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), batch_size=1)]
     found = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), n_process=2, batch_size=1)]
     assert found == expected

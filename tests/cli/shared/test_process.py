@@ -31,9 +31,12 @@ def half_written(nlp, path, **kwargs):
     time.sleep(600)
 
 
-def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(Language, "to_disk", half_written)
-    child = fork(lambda: app(["calib", "fit", str(model), str(test_file), str(tmp_path / "out"), "-m", "isotonic", "--silent"]))
+def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path):
+    def fit():
+        Language.to_disk = half_written  # of the child alone
+        app(["calib", "fit", str(model), str(test_file), str(tmp_path / "out"), "-m", "isotonic", "--silent"])
+
+    child = fork(fit)
     assert child.out.readline().strip() == "half written"
     assert len(list(tmp_path.iterdir())) == 1
     os.kill(child.pid, signal.SIGTERM)

@@ -14,6 +14,7 @@ from spacy_calib import report
 from tests.cli.conftest import calib, in_pairs, ok, refuses, save_docs, save_gold
 from tests.conftest import made_up_sentences
 from tests.docstrings import run_examples
+from tests.forked import in_own_process
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,7 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
     assert contents["skipped"] == ["Not evaluated: pipe calib_ent. The data has no gold for 'ner'."]
 
 
+@in_own_process
 def test_an_old_page_stays_unless_a_new_one_may_and_can_be_written(calibrated, test_file, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("mine")
