@@ -6,12 +6,10 @@ import gzip
 import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from papers import streusle_crf, streusle_pictures
-from papers.streusle_pictures import NONE, TECHNIQUES
+from papers import streusle_crf
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -79,20 +77,3 @@ def test_the_crf_learns_over_the_encoder_of_a_config(tmp_path, monkeypatch, name
         assert found["chances_test"].shape == (20, 4)
         assert found["chances_test"].sum(axis=1) == pytest.approx(np.ones(20), abs=1e-5)
         assert found["best_dev"].tolist() == [1, 3, 2, 0] * 5
-
-
-def test_the_pictures_show_all_of_each_model_whichever_comes_first(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    kept = []
-    monkeypatch.setattr(streusle_pictures, "save_figure", lambda path, figure, dpi: kept.append(figure))
-    models = [SimpleNamespace(name=name, groups=[0]) for name in ("small", "large")]
-    rows = [
-        SimpleNamespace(model=model.name, method=method, smce=SimpleNamespace(error=error, floor=0.01))
-        for model, error in zip(models, (0.02, 0.09), strict=True)
-        for method in (NONE, *(f"{kind} {name}" for kind in ("SCW", "TFG") for name in TECHNIQUES))
-    ]
-    streusle_pictures.draw(tmp_path / "smce.png", models, rows, by_group=False)
-    (figure,) = kept
-    for ax in figure.axes:
-        assert ax.get_xlim()[0] == 0
-        assert ax.get_xlim()[1] > 0.09
