@@ -97,11 +97,6 @@ def test_no_command_reports_a_pipeline_that_scores_no_text(
     assert list(tmp_path.rglob("*")) in ([], [out.parent])
 
 
-def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):
-    refuses(calib("fit", model, test_file, old), "exists already; choose another path or add --force.")
-    is_alone_and_unchanged(old, calibrated)
-
-
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
     ok(calib("fit", model, test_file, old, "--force", *QUICK))
     assert [file.name for file in old.parent.iterdir()] == ["old"]
