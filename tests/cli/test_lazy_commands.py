@@ -84,7 +84,7 @@ def greenhouse(tmp_path):
 def test_commands_of_spacy_import_nothing_that_calibrates():
     imported = imported_modules("info")
     assert "spacy_calib.cli" in imported
-    rooms = ("calibration", "metrics", "context", "gold", "sources", "doc")
+    rooms = ("calibration", "metrics", "context", "gold", "sources", "pipe", "plugins")
     assert not [name for name in imported if name.split(".")[1:2] and name.split(".")[1] in rooms]
 
 
