@@ -102,10 +102,6 @@ def test_a_name_of_255_bytes_is_written_and_a_longer_one_refused(tmp_path):
         check(tmp_path / ("x" * 256))
 
 
-def save_pipeline_into(folder):
-    save_pipeline(folder)
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="the file system takes no such names")
 def test_a_name_that_is_not_utf8_is_written(tmp_path):
     path = tmp_path / os.fsdecode(b"caf\xe9.json")
