@@ -187,3 +187,21 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
     # Items that do not fill a part are dropped at random: with parts of unequal size some items would be likelier than others.
     parts = order[np.sort(rng.permutation(len(values))[: n * size])].reshape(n, size)
     return rng.permutation(parts[np.arange(n), rng.integers(size, size=n)])
+
+
+def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
+    """Sample entities with equal probability, from as many documents as possible.
+
+    Randomized systematic sampling (Hartley and Rao 1962): documents in random order, the entities of each in random order, and
+    every (m / n)th entity from a random start. So a document is sampled with a probability proportional to its entities, with
+    one of them, and none is sampled twice. A document with more than m / n entities gives several: if n is more than the number
+    of documents, some have to. Draws with replacement would be independent; these vary a little less.
+
+    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. seed (int): Of the sample.
+    RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a sample, too.
+    """
+    rng, (_, codes) = np.random.default_rng(seed), np.unique(documents, return_inverse=True)
+    n, m = min(n, len(codes)), len(codes)
+    order = np.lexsort((rng.random(m), rng.permutation(int(codes.max(initial=-1)) + 1)[codes]))
+    picks = (np.arange(n) + rng.random()) * (m / max(1, n))
+    return rng.permutation(order[np.minimum(picks.astype(np.intp), m - 1)])
