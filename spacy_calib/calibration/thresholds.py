@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log, sqrt
@@ -69,7 +69,7 @@ def find_threshold(
     # Equal scores are kept or dropped together. A cut-off is known by its index in n_kept.
     n_kept = np.flatnonzero(np.append(descending[1:] != descending[:-1], True)) + 1
     n_right = np.cumsum(right)[n_kept - 1]
-    size = _effective_sizes(right, documents[order], n_kept, n_right)
+    size = effective_sizes(right, documents[order], n_kept, n_right)
     error = 1 - confidence
     starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
     passes = p_values <= _shared_level(size[starts], precision, error)
@@ -150,7 +150,7 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
-def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
+def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
     """Return the number of spans kept at each cut-off over the design effect (Kish 1965), shape (n_cutoffs,).
 
     right, documents: Whether each span is right, and its document, by falling score, shape (n_spans,). n_kept, n_right (Ints):
@@ -198,16 +198,32 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
     return float(new.ppf(tail) / n_new), float(new.ppf(1 - tail) / n_new)
 
 
+def share_error(precision: float | Mapping[str, float], confidence: float) -> float:
+    """Return the confidence of each test, so that `confidence` holds for all of them together, if each key has a precision."""
+    return 1 - (1 - confidence) / len(precision) if isinstance(precision, Mapping) else confidence
+
+
 def find_thresholds(
-    scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
+    scores: Floats,
+    hits: NDArray[np.bool_],
+    documents: Ints,
+    keys: Sequence[str],
+    precision: float | Mapping[str, float],
+    confidence: float = 0.95,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself.
+    """Find one threshold per key.
 
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
+    precision (float | Mapping): Of all keys; the confidence then holds for each by itself. Or key -> precision: it holds for
+    all of these together, as each has an equal share of the error, and other keys have no cut-off.
     """
     key_array = np.array(keys, dtype=object)
+    shares = precision if isinstance(precision, Mapping) else dict.fromkeys(keys, precision)
+    level = share_error(precision, confidence)
     return {
-        key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)
+        key: find_threshold(scores[index], hits[index], documents[index], shares[key], level)
+        if key in shares
+        else Threshold(None, len(index))
         for key in dict.fromkeys(keys)
         for index in [np.flatnonzero(key_array == key)]
     }

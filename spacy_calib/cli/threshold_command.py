@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..gold.sampled_answers import SampledAnswers
     from ..pipe.component import Calibrator
 
 
 DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
+CHECK_HELP = "Test the cut-offs of the pipeline on answers to what it accepts (`rank --accepted --order random`)"
 RECALL_HELP = "Required share of the tokens in gold entities that are flagged"
 
 
@@ -44,10 +47,11 @@ def threshold(
     model: CalibratedModel,
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     *,
-    precision: Annotated[float | None, option("Required share of the accepted entities that are right", "-p")] = None,
+    precision: Annotated[str | None, option(PRECISION_HELP, "-p", metavar="SHARE")] = None,
     recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
     per: Annotated[str, option("One cut-off for all, or one for each label or group", words=PER)] = "all",
     confidence: Annotated[float, option("Confidence that the precision or recall is reached")] = 0.95,
+    check: Annotated[bool, option(CHECK_HELP)] = False,
     component: OnlyComponent = None,
     output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
     apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs", "-a")] = None,
@@ -65,28 +69,47 @@ def threshold(
 
     With --precision, find the lowest score from which to accept entities so that the required share is right. With --recall,
     find the highest score from which to flag tokens so that the required share of the tokens in entities is flagged. With both,
-    the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`.
+    the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`, or answers to a random
+    sample of entities (`rank --order random`): these give a sentence that one may sign.
 
+    precision (str | float | None): A number, or LABEL=SHARE,...
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
-        `calibration.missed.review_of`. With several pipes this is the result of the first, and "others": name -> result.
+        `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence; with
+        --check "verdict", and "rows": for each key `calibration.promise.check_promise`. With several pipes this is the result of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
-    check_targets(precision, recall, per, confidence)
+    shares = read_precision(precision)
+    per = "label" if isinstance(shares, Mapping) and per == "all" else per
+    if check:
+        for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)):
+            check_option(flag, value is None, "left out with --check", value)
+        check_confidence(confidence)
+    else:
+        check_targets(shares, recall, per, confidence)
     run = GoldRun(
         model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
         n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
     nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
-    examples = run.read(nlp)
-    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
-    annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
-    targets = (precision, recall, per, confidence)
-    results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
+    if (sampled := read_sampled_answers(run, nlp)) is not None:
+        pipe, sample = sampled
+        check_option(
+            "--recall", recall is None, "left out with answers to a sample of entities, which lacks the missed ones", recall
+        )
+        results = [_check_or_set(pipe, sample, data, shares, per, confidence, check)]
+    elif check:
+        raise calib_error("C532", path=data)
+    else:
+        examples = run.read(nlp)
+        pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
+        annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
+        targets = (shares, recall, per, confidence)
+        results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
     result = {
         **results[0],
         **({"others": {pipe_result["pipe"]: pipe_result for pipe_result in results[1:]}} if results[1:] else {}),
@@ -114,9 +137,80 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path, reached=highest_note)
 
 
-def _set_cutoffs(
-    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[float | None, float | None, str, float], silent: bool
+def read_precision(given: Any) -> float | dict[str, float] | None:
+    """Parse --precision: a number, or the precision of each label. RAISES C056: something else."""
+    if given is None or isinstance(given, (int, float)):
+        return given
+    parts = [part.rpartition("=") for part in str(given).split(",")]
+    try:
+        shares = {name.strip(): float(share) for name, _, share in parts}
+    except ValueError:
+        shares = {}
+    is_valid = len(shares) == len(parts) and ("" not in shares or len(shares) == 1)
+    check_option("--precision", is_valid, "a number, or LABEL=SHARE,... with each label once", repr(given))
+    return shares.get("", shares)
+
+
+def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
+    """Return the precision of each label under the pipe's own names of labels, any other unchanged. RAISES C056: no such label."""
+    from ..pipe.label_names import shown_keys
+
+    if not isinstance(shares, Mapping):
+        return shares
+    names = {label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()} | shown_keys(pipe)
+    own_labels = {name: label for label, name in names.items() if name}
+    for name in shares:
+        check_option("--precision", name in own_labels, f"of labels with a score ({', '.join(own_labels)})", repr(name))
+    return {own_labels[name]: share for name, share in shares.items()}
+
+
+def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
+    """Return the answers to a random sample of entities, with the pipe that scored them; None if DATA is other gold.
+
+    RAISES C533: no pipe gives such scores. C690, C692 to C696, C790, C792: answers that cannot be used.
+    """
+    from ..gold.file_readers import ANSWER_READERS
+    from ..gold.sampled_answers import read_sample
+    from ..pipe.pipeline import fitted_pipes
+
+    files = [file for file in run.data_files() if file.name.endswith((*ANSWER_READERS,))]
+    pipes = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
+    labels = {label for pipe in pipes.values() for label in pipe.lookup.span_labels()}
+
+    def event_of(identity: str) -> str:
+        if identity not in pipes:
+            raise calib_error("C533", path=run.data)
+        return pipes[identity].span_event
+
+    sample = read_sample(files, run.data, labels, event_of)
+    return None if sample is None else (pipes[sample.calib], sample)
+
+
+def _check_or_set(
+    pipe: Calibrator,
+    sample: SampledAnswers,
+    data: Path,
+    shares: float | dict[str, float] | None,
+    per: str,
+    confidence: float,
+    check: bool,
 ) -> dict[str, Any]:
+    """Find and set the cut-offs of a pipe by answers to a sample, or check those that it has; return the result."""
+    from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
+    from ..pipe.label_names import shown_keys, with_shown_names
+
+    if check:
+        table = check_cutoffs_by(pipe, sample, data, confidence)
+    else:
+        pairs, own_shares = sample.pairs(pipe.lookup.span_labels()), by_own_labels(pipe, shares)
+        pipe.spans.cutoffs, table = precision_cutoffs(pipe, pairs, own_shares, confidence, per, sample)
+    by = {"unit": DOCUMENT, "n": len(set(sample.documents.tolist()))}
+    promise = "" if pipe.spans.cutoffs is None else pipe.spans.cutoffs.promise(shown_keys(pipe))
+    result = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": None, **table}
+    return with_shown_names(pipe, {**result, "answers": dict(sample.counts), "promise": promise})
+
+
+def _set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Any, silent: bool) -> dict[str, Any]:
     """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
     if pipe.spans.groups is None:
@@ -127,12 +221,16 @@ def _set_cutoffs(
     return result
 
 
-def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
+def check_targets(precision: float | Mapping[str, float] | None, recall: float | None, per: str, confidence: float) -> None:
     """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, --per group with --recall."""
     if precision is None and recall is None:
         raise calib_error("C307")
-    for flag, value in (("--precision", precision), ("--recall", recall)):
+    shares = precision.values() if isinstance(precision, Mapping) else [precision]
+    for flag, value in (*(("--precision", share) for share in shares), ("--recall", recall)):
         check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
+    is_by_label = isinstance(precision, Mapping)
+    check_option("--per", not is_by_label or per == "label", "label with a precision of each label", repr(per))
+    check_option("--recall", not is_by_label or recall is None, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
 
@@ -141,7 +239,7 @@ def find_cutoffs(
     pipe: Calibrator,
     examples: list[Example],
     data: Path,
-    precision: float | None,
+    precision: float | Mapping[str, float] | None,
     recall: float | None,
     per: str,
     confidence: float,
@@ -155,7 +253,7 @@ def find_cutoffs(
 
     from ..calibration.missed import rows_of
     from ..gold.reading import texts_of
-    from ..pipe.cutoffs import entity_tokens, parts_for_review, precision_cutoffs
+    from ..pipe.cutoffs import entity_tokens, gold_pairs, parts_for_review, precision_cutoffs
     from ..pipe.gold_checks import check_outcomes_of, watch_all
     from ..pipe.scorer import corpus_of
 
@@ -167,7 +265,7 @@ def find_cutoffs(
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accepting = flagging = None
     if precision is not None:
-        accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
+        accepting, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), by_own_labels(pipe, precision), confidence, per)
         result |= table
     if recall is not None:
         if pipe.spans.groups is None:

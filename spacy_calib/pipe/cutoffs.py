@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,11 @@ from spacy.training import Example
 from ..annotations import Annotation
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
-from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
+from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, answers_to_check, check_promise
+from ..calibration.thresholds import Threshold, find_thresholds, highest_reached, share_error
 from ..errors import calib_error
+from ..gold.sampled_answers import SampledAnswers
+from ..pairs.build import JudgedPairs
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -44,10 +49,23 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
     return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)
 
 
+def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
+    """Return the predictions that cut-offs accept, with gold: documents or links if the pipe has a row for each, else entities."""
+    return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
+
+
 def precision_cutoffs(
-    pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
+    pipe: Calibrator,
+    judged_pairs: JudgedPairs,
+    precision: float | Mapping[str, float],
+    confidence: float,
+    per: str,
+    sample: SampledAnswers | None = None,
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: of documents or links if the pipe has a row for each, else of entities.
+    """Find the cut-offs for a precision. judged_pairs (JudgedPairs): From `gold_pairs`, or from the sample.
+
+    precision (float | Mapping): Of all, or label -> precision, with `per` "label". sample (SampledAnswers | None): What was drawn
+    above a cut-off keeps or raises it; answers below the highest cut-off of their key are left out.
 
     RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
         key the accepted predictions and, if the precision is not reached, the "highest" one that is.
@@ -57,24 +75,61 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged_pairs = corpus.span_pairs(labels) if entities else corpus.predicted_pairs()
-    keys = keys_of(per, judged_pairs.pairs.tags, labels, groups)
+    key_of_pair = np.array(keys_of(per, judged_pairs.pairs.tags, labels, groups), dtype=object)
     scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
-    thresholds = find_thresholds(scores, hits, documents, keys, precision, confidence)
+    floors = {} if sample is None else {key: sample.cutoffs[key_of_pair == key].max() for key in dict.fromkeys(key_of_pair)}
+    if floors:
+        index = np.flatnonzero(scores >= [floors[key] for key in key_of_pair])
+        key_of_pair, scores, hits, documents = key_of_pair[index], scores[index], hits[index], documents[index]
+    thresholds = find_thresholds(scores, hits, documents, key_of_pair.tolist(), precision, confidence)
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+    targets = precision if isinstance(precision, Mapping) else dict.fromkeys([*row_keys, *thresholds], precision)
     rows: dict[str, dict[str, Any]] = {}
-    key_of_pair = np.array(keys, dtype=object)
-    for key in dict.fromkeys([*row_keys, *thresholds]):
+    for key in (key for key in dict.fromkeys([*row_keys, *thresholds]) if key in targets):
         threshold, highest = thresholds.get(key, Threshold(None, 0)), None
         if threshold.cutoff is None:
-            index = np.flatnonzero(key_of_pair == key)
-            best = highest_reached(scores[index], hits[index], documents[index], precision, confidence)
+            index, level = np.flatnonzero(key_of_pair == key), share_error(precision, confidence)
+            best = highest_reached(scores[index], hits[index], documents[index], targets[key], level)
             highest = best and {"precision": best[0], "kept": best[1].kept, "share": best[1].share}
+        elif threshold.kept == threshold.spans and floors.get(key):
+            threshold = replace(threshold, cutoff=float(floors[key]))
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
         unit = "entities" if event else "documents"
         rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **figures, "highest": highest}
-    cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
+    drawn = None
+    if sample is not None:
+        n_kept, accepted = sum(row["kept"] for row in rows.values()), sample.accepted if any(floors.values()) else 1.0
+        drawn = {
+            "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
+            "accepted": accepted * n_kept / max(1, len(scores)),
+        }  # fmt: skip
+    own = dict(precision) if isinstance(precision, Mapping) else None
+    cutoffs = Cutoffs(min(targets.values()), confidence, per, {key: row["cutoff"] for key, row in rows.items()}, own, drawn)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
+
+
+def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
+    """Test the cut-offs of a pipe on new answers to what it accepts. data (Path): Where these are from.
+
+    RETURNS (dict): "verdict": HOLDS if all keys hold, BROKEN if any does not, else UNCLEAR; "rows": for each key its "wanted"
+        precision and the fields of `check_promise`. RAISES C531: it has no cut-offs. C534: it accepts more than was sampled.
+    """
+    cutoffs, groups, labels = pipe.spans.cutoffs, pipe.spans.groups, pipe.lookup.span_labels()
+    if cutoffs is None or groups is None:
+        raise calib_error("C531", name=pipe.name)
+    columns = sample.pairs(labels).pairs.tags
+    keys, lowest = np.array(keys_of(cutoffs.per, columns, labels, groups)), cutoffs.get_cutoffs(columns, labels, groups)
+    for drawn, accepts in zip(sample.cutoffs.tolist(), lowest.tolist(), strict=True):
+        if drawn > accepts:
+            raise calib_error("C534", path=data, drawn=drawn, name=pipe.name, accepts=accepts)
+    rows, level = [], share_error(cutoffs.targets or cutoffs.precision, confidence)
+    for key in (key for key, value in cutoffs.values.items() if value is not None):
+        index = np.flatnonzero((keys == key) & (sample.scores >= lowest))
+        wanted = cutoffs.targets[key] if cutoffs.targets else cutoffs.precision
+        row = {"key": key, "wanted": wanted, **check_promise(sample.hits[index], sample.documents[index], wanted, level)}
+        rows.append({**row, "needed": answers_to_check(row["precision"] or 0.0, wanted, level)})
+    verdicts = {row["verdict"] for row in rows}
+    return {"verdict": BROKEN if BROKEN in verdicts else HOLDS if verdicts == {HOLDS} else UNCLEAR, "rows": rows}
 
 
 def parts_for_review(

@@ -12,7 +12,7 @@ from scipy.stats import betabinom, binom, binomtest
 
 from spacy_calib.calibration.thresholds import (
     Threshold,
-    _effective_sizes,
+    effective_sizes,
     _shared_level,
     binomial_p_values,
     find_threshold,
@@ -203,11 +203,11 @@ def direct_effect(right, documents) -> float:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
-def test_effective_sizes_by_the_direct_formula(listed):
+def testeffective_sizes_by_the_direct_formula(listed):
     right = np.array([hit for hit, _ in listed])
     documents = np.array([document for _, document in listed])
     kept = np.arange(1, len(right) + 1)
-    sizes = _effective_sizes(right, documents, kept, np.cumsum(right))
+    sizes = effective_sizes(right, documents, kept, np.cumsum(right))
     direct = np.array([k / direct_effect(right[:k], documents[:k]) for k in kept])
     # At the lowest cut-off, where all spans say how much a document holds together.
     if 0 < right.mean() < 1:
@@ -216,14 +216,14 @@ def test_effective_sizes_by_the_direct_formula(listed):
     assert (sizes > 0).all()
 
 
-def test_effective_sizes_by_hand():
+def testeffective_sizes_by_hand():
     # Two documents of two spans, one right and one wrong: p = 1/2, residuals (2 - 1)^2 + (0 - 1)^2 = 2, independent 4 / 4 = 1.
-    whole = _effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
+    whole = effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert whole.tolist() == [2.0]
     # One right and one wrong span in each: residuals 0, and no effect below 1.
-    mixed = _effective_sizes(np.array([1, 0, 1, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
+    mixed = effective_sizes(np.array([1, 0, 1, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert mixed.tolist() == [4.0]
-    single = _effective_sizes(np.array([1, 0, 1], bool), np.array([3, 1, 2]), np.array([1, 3]), np.array([1, 2]))
+    single = effective_sizes(np.array([1, 0, 1], bool), np.array([3, 1, 2]), np.array([1, 3]), np.array([1, 2]))
     assert single.tolist() == [1.0, 3.0]
 
 

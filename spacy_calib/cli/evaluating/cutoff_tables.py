@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ...calibration.promise import UNCLEAR
 from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, show_seen, whole
 
 # Maximum number of labels or groups to name.
@@ -28,7 +29,9 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
     """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
     attr = result["attr"]
     attributes = []
-    if "precision" in result:
+    if "verdict" in result:
+        show_check(result)
+    elif "precision" in result:
         show_precision(result)
         if any(row["cutoff"] is not None for row in result["rows"]):
             attributes.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
@@ -58,7 +61,9 @@ def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision, and what is guaranteed. result (dict): Of `threshold`."""
     from ...pairs.documents import by_unit
 
-    target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _unit_noun(result)
+    targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
+    target = ", ".join(targets) or f"{100 * result['precision']:g} %"
+    confidence, noun = f"{100 * result['confidence']:g} %", _unit_noun(result)
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
@@ -83,13 +88,57 @@ def show_precision(result: dict[str, Any]) -> None:
         msg.text(
             f"The highest precision that is reached: {highest}. It was chosen on this gold, so it is not guaranteed; ask for it on other gold."
         )
-    if not nowhere:
+    show_cases(result)
+    if result.get("promise"):
+        msg.text(result["promise"])
+    elif not nowhere:
         msg.text(
             f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
             f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
             f"Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, with the same confidence; by chance "
             f"it may be below {target}."
         )
+
+
+# What became of answers to a sample -> the rule, as in `gold.sampled_answers`.
+_CASES = {
+    "disputed": "about which people disagree count as wrong",
+    "skipped": "that were skipped count as wrong",
+    "doubled": "that one person gave twice: the last counts",
+    "unanswered": "are not answered and left out",
+}
+
+
+def show_cases(result: dict[str, Any]) -> None:
+    """Print how many answers to a sample a rule applies to."""
+    for case, n in result.get("answers", {}).items():
+        if n:
+            msg.text(f"Of the questions {n:,} {_CASES[case]}.")
+
+
+def show_check(result: dict[str, Any]) -> None:
+    """Print whether a promise holds on new answers. result (dict): Of `threshold --check`."""
+    msg.divider(f"Does the promise hold? {result['verdict']}")
+    columns = (
+        TableColumn("For", "key", align="l"),
+        TableColumn("Promised", "wanted", number),
+        TableColumn("Answers", "answers", whole),
+        TableColumn("Right", "right", whole),
+        TableColumn("Precision", "precision", number),
+        TableColumn("Verdict", "verdict", align="l"),
+    )
+    show_rows(result["rows"], columns)
+    show_cases(result)
+    for row in result["rows"]:
+        if row["verdict"] == UNCLEAR:
+            needed = (
+                f"probably {row['needed']:,} answers show that it holds"
+                if row["needed"]
+                else "no number of answers that we try shows it"
+            )
+            msg.text(f"Unclear for {row['key']}: if as many are right as here, {needed}.")
+    if result["promise"]:
+        msg.text(f"The promise: {result['promise']}")
 
 
 _RECALL = (

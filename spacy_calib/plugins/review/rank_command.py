@@ -6,10 +6,14 @@ The command `spacy calib rank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
+from ...calibration.promise import answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import (
     CalibratedModel,
@@ -25,6 +29,7 @@ from ...cli.shared.options import (
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
+from .asking import ask_in_terminal
 from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
 from .queue.orders import REVIEW
@@ -45,7 +50,7 @@ from .queues import (
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .queue.choosing import QueuePlan
+    from .queue.choosing import Queue, QueuePlan
     from .queue.tasks import Task
 
 N_SHOWN = 20
@@ -63,6 +68,10 @@ EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .
 # Number of documents to adapt to.
 N_TO_ADAPT = 10
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
+ACCEPTED_HELP = "Only entities that reach their cut-off, the most certain first; as .csv a table of names"
+ASK_HELP = "Ask in the terminal whether each entity is right, and save the answers to --output (.jsonl), to go on later"
+# Questions without --top, and the precisions that are shown before the first one.
+N_TO_ASK, PRECISIONS = 250, (0.7, 0.8, 0.9, 0.95)
 
 
 @command(example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl")
@@ -74,6 +83,8 @@ def rank(
     everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
+    accepted: Annotated[bool, option(ACCEPTED_HELP)] = False,
+    ask: Annotated[bool, option(ASK_HELP)] = False,
     to_adapt: Annotated[bool, option(ADAPT_HELP)] = False,
     exclude: Annotated[list[Path] | None, option(EXCLUDE_HELP, "-x")] = None,
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
@@ -97,7 +108,8 @@ def rank(
     RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range":
         lowest and highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with
         the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
-        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
+        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of entities
+        "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
@@ -108,14 +120,29 @@ def rank(
         check_option("--not-accepted", not not_accepted, "left out with --to-adapt", "it")
         check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
         unit = DOCUMENT
-    option_fits_unit = unit in (None, "entity") or not not_accepted
-    check_option("--not-accepted", option_fits_unit, f"left out with --unit {unit}", "it")
+    entities_only = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
+    flags = [flag for flag, is_given in entities_only.items() if is_given]
+    for flag in flags:
+        check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
+    check_option("--accepted", not (accepted and not_accepted), "left out with --not-accepted", "it")
+    if ask:
+        check_option("--format", format == "table", "left out with --ask", format)
+        is_file = output is not None and output.suffix == ".jsonl"
+        check_option("--output", is_file, "a file that ends in .jsonl for the answers with --ask", output)
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
-    run = Run(model, data, component=component, columns=columns, force=force, silent=silent, **how)
+    run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
     nlp = run.begin(queue_output.files(), read=exclude or [])
-    unit = "entity" if not_accepted else unit
-    pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
-    n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
+    unit = "entity" if flags else unit
+    pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
+    n = (
+        top or N_TO_ADAPT
+        if to_adapt
+        else top or N_TO_ASK
+        if ask
+        else N_SHOWN
+        if top is None and output is None and format == "table"
+        else top
+    )
     kind = unit_of(pipe, unit, whole=True)
     whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
     check_option(
@@ -125,7 +152,7 @@ def rank(
         kind,
         REVIEW[order],
         min_words=MIN_WORDS if kind == "sentence" else 0,
-        below_only=not_accepted,
+        accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
         n=n,
         per_doc=per_doc,
@@ -133,16 +160,31 @@ def rank(
         is_stratified=to_adapt,
         labelled_keys=labelled_texts(nlp, exclude) if exclude else None,
     )
-    if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+    if (accepted or not_accepted) and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
     corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
+    if ask and output is not None:
+        if force:
+            output.unlink(missing_ok=True)
+        show_sample(result)
+        result["answered"] = ask_in_terminal(tasks, output)
+        msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
+        return result
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
-    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
+    deliver_queue(
+        queue_output,
+        pipe,
+        result,
+        tasks,
+        corpus.tags_met(),
+        lambda: show_ranking(result, top, output, everything),
+        of_names=accepted and not plan.is_random,
+    )
     return result
 
 
@@ -163,24 +205,79 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         **summarize_orders(queue.corpus, queue.units.take(queue.candidates), plan.seed),
         "wrong_range": None,
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
+        **{key: queue.left_out[key] for key in ("accepted", "below", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
+    if plan.is_sample and pipe.spans.groups is not None:
+        result["sample"], questions = describe_sample(pipe, queue, plan)
+        tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:  # of all tokens or entities, not of doubtful ones, sentences or documents
         n, wrong = result["units"], result["expected_wrong"]
-        is_known = plan.kind in ("token", "entity") and not result["accepted"]
+        is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
         result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
     return tasks, result
 
 
+def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the scores expect of answers to a random sample of entities, and what is written with each question.
+
+    RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected of all that may be drawn, "expected": for
+        each of PRECISIONS `calibration.promise.expect_promise`; of accepted ones instead "wanted", the promised precision, and
+        "needed", `answers_to_check`}; a dict for each task, as `gold.sampled_answers` reads it.
+    """
+    corpus, spans, labels = queue.corpus, queue.corpus.spans, pipe.lookup.span_labels()
+    documents, scores = corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
+    names = [corpus.names[label] for label in spans.labels[queue.order].tolist()]
+    cutoffs, share = [None] * len(names), 1.0
+    n_documents, expected = len(np.unique(documents[queue.candidates])), float(scores.mean()) if len(scores) else None
+    sample: dict[str, Any] = {"documents": n_documents, "precision": expected}
+    if plan.accepted and pipe.spans.cutoffs is not None and pipe.spans.groups is not None:
+        columns = np.array([labels.index(name) for name in names], dtype=np.intp)
+        cutoffs = pipe.spans.cutoffs.get_cutoffs(columns, labels, pipe.spans.groups).tolist()
+        share = len(queue.candidates) / max(1, len(spans))
+        wanted = pipe.spans.cutoffs.precision
+        sample |= {"wanted": wanted, "needed": None if expected is None else answers_to_check(expected, wanted)}
+    elif len(scores):
+        sample["expected"] = [expect_promise(scores, precision, seed=plan.seed) for precision in PRECISIONS]
+    common = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": share}
+    places = zip(names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), cutoffs, strict=True)
+    fields = ("label", "score", "document", "cutoff")
+    return sample, [{**common, **dict(zip(fields, place, strict=True))} for place in places]
+
+
 # What is printed
+
+
+def show_sample(result: dict[str, Any]) -> None:
+    """Print before the first answer what answers to a sample will probably promise."""
+    sample = result.get("sample")
+    if sample is None or sample["precision"] is None:
+        return
+    where = f"{result['units']:,} entities in {sample['documents']:,} documents"
+    msg.text(f"By their scores {in_percent(sample['precision'])} % of these {where} are right.")
+    if "wanted" in sample:
+        needed = f"probably {sample['needed']:,} answers show" if sample["needed"] else "no number of answers that we try shows"
+        msg.text(f"The cut-off is for {100 * sample['wanted']:g} %; if the scores are right, {needed} that this holds.")
+    else:
+        columns = (
+            TableColumn("Precision", "precision", lambda share: f"{100 * share:g} %"),
+            TableColumn("Share", "share", lambda share: f"{in_percent(share)} %" if share else "none"),
+            TableColumn("Answers", "answers", lambda n: f"{n:,}" if n else "out of reach"),
+            TableColumn("Accepted", "accepted", lambda share: "-" if share is None else f"{in_percent(share)} %"),
+        )
+        show_rows(sample["expected"], columns)
+        msg.text(
+            "If the scores are right: the share of the entities, the most certain first, that has this precision; how many answers "
+            "probably promise it with 95 % confidence (up to 1,000 are tried); and the share that is then accepted."
+        )
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
-    order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
+    first = "certain" if result["below"] else "doubtful"
+    order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
     msg.divider(f"{result['units']:,} {plural}, {order}")
     n_shown, n = top or N_SHOWN, len(result["ranked"])
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
@@ -190,6 +287,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
     _show_orders(result, everything)
+    show_sample(result)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
@@ -221,6 +319,7 @@ def _show_orders(result: dict[str, Any], everything: bool) -> None:
 
 _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
+    "below": "below their cut-off (--accepted)",
     "too_short": f"of fewer than {MIN_WORDS} words",
     "repeats": "repeats (--repeats keeps them)",
     "excluded": "labelled already (--exclude)",

@@ -135,6 +135,8 @@ def _meta(task: Task) -> dict[str, Any]:
         ours["asked"] = spans[0] if task.unit in _PARTIAL_UNITS else spans
     if task.unit == DOCUMENT:
         del ours["sentence"]
+    if task.sample is not None:
+        ours["sample"] = task.sample
     if _is_category(task):  # its focus is the text
         del ours["focus"]
     if task.alternatives:
@@ -176,6 +178,23 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
     columns = _COLUMNS if first is None or first.audit_fields is None else (*_COLUMNS, *_AUDIT_COLUMNS)
     rows = (_csv_row(task, columns) for task in chain([] if first is None else [first], tasks))
     yield from csv_lines(columns, rows)
+
+
+def to_names_csv(tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the lines of a CSV table of entities, with the place of each in its document: its id, or the line of its text."""
+    columns = ("text", "label", "score", "start", "end", "document")
+    yield from csv_lines(
+        columns,
+        (
+            [task.focus, " ".join(span.label for span in task.spans), _cell(task.score), *task.place, _name_of(task)]
+            for task in tasks
+        ),
+    )
+
+
+def _name_of(task: Task) -> str:
+    parts = (task.origin.get("file"), task.origin.get("id", task.origin.get("line", task.doc + 1)))
+    return ":".join(str(part) for part in parts if part is not None)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:

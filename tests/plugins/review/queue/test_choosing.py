@@ -83,7 +83,7 @@ def test_left_out_units_are_counted_and_not_chosen():
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():
     random = replace(PLAN, order=REVIEW["random"])
-    assert [plan.sampling for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, is_stratified=True))] == [
+    assert [plan.sampling for plan in (PLAN, random, replace(random, accepted=False), replace(PLAN, is_stratified=True))] == [
         *("doubt", "random"), *("doubt", "random"),
     ]  # fmt: skip
 
@@ -185,6 +185,6 @@ def test_equal_ones_are_ordered_by_the_raw_scores():
 def test_entities_that_reach_their_cut_off_are_left_out():
     corpus = corpus_of([[TALK]], [(0, 0, 1, "B", 0.5), (0, 1, 2, "B", 0.8), (0, 2, 3, "B", 0.6)])
     corpus = replace(corpus, spans=replace(corpus.spans, accept=np.array([0, 1, -1], dtype=np.int8)))
-    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], below_only=True))
+    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], accepted=False))
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
