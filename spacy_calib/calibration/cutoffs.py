@@ -53,6 +53,11 @@ class Cutoffs(Serializable):
         shares = {"precision": self.precision, "confidence": self.confidence, **(self.targets or {})}
         check_cutoffs(shares, self.per, PER, self.values)
 
+    @classmethod
+    def read(cls, value: Any, where: str = "state") -> Cutoffs:
+        """Check a state and build the object; cards and pipelines without a sample need not name it."""
+        return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
+
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
         """Return whether each span reaches the cut-off of its key. columns (Ints): Of its label, in `labels` and `groups`."""
         return scores >= self.get_cutoffs(columns, labels, groups)

@@ -12,7 +12,7 @@ from ..errors import brief
 from ..schema import Form, InvalidState, as_saved, floats, record, registered_part
 
 # The version of all saved state. A change of any form raises it; state of another version is refused.
-FORMAT_VERSION = 5
+FORMAT_VERSION = 4
 # Registries whose parts are saved by name, settings and learned arrays.
 KINDS = ("@calib_recalibrators", "@calib_scalings", "@calib_contexts")
 _PART_FORMS = {kind: registered_part(kind) for kind in KINDS}
