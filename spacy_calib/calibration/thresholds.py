@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,26 +91,6 @@ def check_shares(**settings: float) -> None:
     for name, value in settings.items():
         if not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
-
-
-def highest_reached(
-    scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
-) -> tuple[float, Threshold] | None:
-    """Find the highest precision below the wanted one that has a cut-off, in steps of .001, by bisection.
-
-    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The
-    wanted one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The
-    cut-off has no guarantee, since its precision was chosen on the same spans.
-    """
-    highest, low, high = None, 1, ceil(1000 * precision) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        threshold = find_threshold(scores, hits, documents, middle / 1000, confidence)
-        if threshold.cutoff is None:
-            high = middle - 1
-        else:
-            highest, low = (middle / 1000, threshold), middle + 1
-    return highest
 
 
 def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:

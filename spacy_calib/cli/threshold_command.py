@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +11,7 @@ from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pipe.pipeline import check_readable
-from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
+from .evaluating.cutoff_tables import show
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.options import (
     CalibratedModel,
@@ -25,7 +26,6 @@ from .shared.options import (
 )  # fmt: skip
 from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
-from .shared.screen import first_of
 from .shared.writing import deliver, write_json
 
 if TYPE_CHECKING:
@@ -76,32 +76,27 @@ def threshold(
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
-        `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence; with
-        --check "verdict", and "rows": for each key `calibration.promise.check_promise`. With several pipes this is the result of the first, and "others": name -> result.
+        `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
+        with --check what `check_cutoffs_by` returns. With several pipes this is the result of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
-    shares = read_precision(precision)
-    per = "label" if isinstance(shares, Mapping) and per == "all" else per
-    if check:
-        for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)):
-            check_option(flag, value is None, "left out with --check", value)
-        check_confidence(confidence)
-    else:
-        check_targets(shares, recall, per, confidence)
+    shares, per = read_precision(precision, per)
+    for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)) if check else ():
+        check_option(flag, value is None, "left out with --check", value)
+    check_targets(shares, recall, per, confidence, check)
     run = GoldRun(
         model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
         n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
     nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
     if (sampled := read_sampled_answers(run, nlp)) is not None:
-        pipe, sample = sampled
         check_option(
-            "--recall", recall is None, "left out with answers to a sample of entities, which lacks the missed ones", recall
+            "--recall", recall is None, "left out with answers about found entities, which lack the missed ones", recall
         )
-        results = [_check_or_set(pipe, sample, data, shares, per, confidence, check)]
+        results = [_use_answers(*sampled, data, shares, per, confidence, check)]
     elif check:
         raise calib_error("C532", path=data)
     else:
@@ -132,23 +127,22 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
     """Check that a pipeline with these cut-offs accepts something, unless `allow_empty`. RAISES C530: it accepts nothing."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
-        highest = first_of([text for result in results if (text := highest_precisions(result))], KEYS_NAMED, "; ")
-        highest_note = f" (the highest is {highest})" if highest else ""
-        raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path, reached=highest_note)
+        raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
 
 
-def read_precision(given: Any) -> float | dict[str, float] | None:
-    """Parse --precision: a number, or the precision of each label. RAISES C056: something else."""
-    if given is None or isinstance(given, (int, float)):
-        return given
+def read_precision(given: Any, per: str) -> tuple[Any, str]:
+    """Parse --precision: a number, or a dict label -> precision. RETURNS (tuple): Also --per. RAISES C056: something else."""
     parts = [part.rpartition("=") for part in str(given).split(",")]
+    if len(parts) == 1 and not parts[0][0]:
+        with contextlib.suppress(ValueError):
+            return None if given is None else float(given), per
     try:
-        shares = {name.strip(): float(share) for name, _, share in parts}
+        shares = {name: float(share) for name, _, share in parts}
     except ValueError:
         shares = {}
-    is_valid = len(shares) == len(parts) and ("" not in shares or len(shares) == 1)
-    check_option("--precision", is_valid, "a number, or LABEL=SHARE,... with each label once", repr(given))
-    return shares.get("", shares)
+    check_option("--precision", len(shares) == len(parts) and "" not in shares, "a number, or LABEL=SHARE,...", repr(given))
+    check_option("--per", per != "group", "all or label with a precision of each label", repr(per))
+    return shares, "label"
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
@@ -165,35 +159,19 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return the answers to a random sample of entities, with the pipe that scored them; None if DATA is other gold.
-
-    RAISES C533: no pipe gives such scores. C690, C692 to C696, C790, C792: answers that cannot be used.
-    """
+    """Return the pipe that scored a random sample of entities, and the answers; None if DATA is other gold. RAISES: As `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
     from ..pipe.pipeline import fitted_pipes
 
     files = [file for file in run.data_files() if file.name.endswith((*ANSWER_READERS,))]
     pipes = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
-    labels = {label for pipe in pipes.values() for label in pipe.lookup.span_labels()}
-
-    def event_of(identity: str) -> str:
-        if identity not in pipes:
-            raise calib_error("C533", path=run.data)
-        return pipes[identity].span_event
-
-    sample = read_sample(files, run.data, labels, event_of)
+    sample = read_sample(files, run.data, {identity: pipe.lookup.span_labels() for identity, pipe in pipes.items()})
     return None if sample is None else (pipes[sample.calib], sample)
 
 
-def _check_or_set(
-    pipe: Calibrator,
-    sample: SampledAnswers,
-    data: Path,
-    shares: float | dict[str, float] | None,
-    per: str,
-    confidence: float,
-    check: bool,
+def _use_answers(
+    pipe: Calibrator, sample: SampledAnswers, data: Path, shares: Any, per: str, confidence: float, check: bool
 ) -> dict[str, Any]:
     """Find and set the cut-offs of a pipe by answers to a sample, or check those that it has; return the result."""
     from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
@@ -202,10 +180,10 @@ def _check_or_set(
     if check:
         table = check_cutoffs_by(pipe, sample, data, confidence)
     else:
-        pairs, own_shares = sample.pairs(pipe.lookup.span_labels()), by_own_labels(pipe, shares)
-        pipe.spans.cutoffs, table = precision_cutoffs(pipe, pairs, own_shares, confidence, per, sample)
-    by = {"unit": DOCUMENT, "n": len(set(sample.documents.tolist()))}
-    promise = "" if pipe.spans.cutoffs is None else pipe.spans.cutoffs.promise(shown_keys(pipe))
+        shares = by_own_labels(pipe, shares)
+        pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, confidence, per, sample)
+    by = {"unit": DOCUMENT, "n": len(set(sample.pairs.documents.tolist()))}
+    promise = pipe.spans.cutoffs and pipe.spans.cutoffs.promise(shown_keys(pipe))
     result = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": None, **table}
     return with_shown_names(pipe, {**result, "answers": dict(sample.counts), "promise": promise})
 
@@ -221,16 +199,14 @@ def _set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets:
     return result
 
 
-def check_targets(precision: float | Mapping[str, float] | None, recall: float | None, per: str, confidence: float) -> None:
-    """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, --per group with --recall."""
-    if precision is None and recall is None:
+def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
+    """Check the options. RAISES C307: no target. C056: a value out of range, --per group or several precisions with --recall."""
+    if precision is None and recall is None and not check:
         raise calib_error("C307")
     shares = precision.values() if isinstance(precision, Mapping) else [precision]
     for flag, value in (*(("--precision", share) for share in shares), ("--recall", recall)):
         check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
-    is_by_label = isinstance(precision, Mapping)
-    check_option("--per", not is_by_label or per == "label", "label with a precision of each label", repr(per))
-    check_option("--recall", not is_by_label or recall is None, "left out with a precision of each label", recall)
+    check_option("--recall", recall is None or len(shares) == 1, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
 
@@ -239,7 +215,7 @@ def find_cutoffs(
     pipe: Calibrator,
     examples: list[Example],
     data: Path,
-    precision: float | Mapping[str, float] | None,
+    precision: Any,
     recall: float | None,
     per: str,
     confidence: float,

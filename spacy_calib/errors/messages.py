@@ -92,7 +92,7 @@ MESSAGES = {
     "C170": "{option} is no setting of the pipe '{name}', which is being fitted; its settings begin with {prefix} (--attr names another pipe).",
     "C065": "The pipe '{name}' calibrates '{component}', which predicts no entities; calibrate one that does: `python -m spacy calib fit MODEL DATA OUTPUT --component ner`.",
     "C307": "No target was given; give --precision (share of the accepted entities that are right), --recall (share of the entity tokens that are flagged), or both.",
-    "C530": "No cut-off reaches a precision of {precision} % with this confidence{reached}: the pipeline at {path} would accept nothing, so it was not written; ask for less, give more gold, or add --allow-empty.",
+    "C530": "No cut-off reaches a precision of {precision} % with this confidence: the pipeline at {path} would accept nothing, so it was not written; ask for less, give more gold, or add --allow-empty.",
     "C531": "The pipe '{name}' has no cut-offs for accepting entities; find and save them with `spacy calib threshold --precision .9 --apply OUTPUT`.",
     "C532": "{path} has no answers to a random sample of entities, which --check needs; ask about what the pipeline accepts (`rank --accepted --order random`).",
     "C533": "The answers in {path} are about scores of another calibration than those of this pipeline; draw the sample with this pipeline (`rank --order random`).",

@@ -14,7 +14,7 @@ from ..annotations import Annotation
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
 from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, answers_to_check, check_promise
-from ..calibration.thresholds import Threshold, find_thresholds, highest_reached, share_error
+from ..calibration.thresholds import Threshold, find_thresholds, share_error
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.build import JudgedPairs
@@ -62,72 +62,63 @@ def precision_cutoffs(
     per: str,
     sample: SampledAnswers | None = None,
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision. judged_pairs (JudgedPairs): From `gold_pairs`, or from the sample.
+    """Find the cut-offs for a precision. judged_pairs (JudgedPairs): From `gold_pairs`, or those of a sample.
 
-    precision (float | Mapping): Of all, or label -> precision, with `per` "label". sample (SampledAnswers | None): What was drawn
-    above a cut-off keeps or raises it; answers below the highest cut-off of their key are left out.
-
+    precision (float | Mapping): Of all, or label -> precision. sample (SampledAnswers | None): A cut-off above which it was drawn
+        is kept or raised: answers below the highest one of their key are left out, and if all others pass it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
-        key the accepted predictions and, if the precision is not reached, the "highest" one that is.
+        key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
     event = pipe.fit_info.span_event or pipe.annotation.span_event or None
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    key_of_pair = np.array(keys_of(per, judged_pairs.pairs.tags, labels, groups), dtype=object)
-    scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
-    floors = {} if sample is None else {key: sample.cutoffs[key_of_pair == key].max() for key in dict.fromkeys(key_of_pair)}
-    if floors:
-        index = np.flatnonzero(scores >= [floors[key] for key in key_of_pair])
-        key_of_pair, scores, hits, documents = key_of_pair[index], scores[index], hits[index], documents[index]
-    thresholds = find_thresholds(scores, hits, documents, key_of_pair.tolist(), precision, confidence)
+    keys = np.array(keys_of(per, judged_pairs.pairs.tags, labels, groups), dtype=object)
+    floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
+    index = np.flatnonzero(judged_pairs.calibrated >= [floors[key] for key in keys])
+    keys, documents = keys[index], judged_pairs.documents[index]
+    scores, hits = judged_pairs.calibrated[index], judged_pairs.pairs.hits[index]
+    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), precision, confidence)
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
-    targets = precision if isinstance(precision, Mapping) else dict.fromkeys([*row_keys, *thresholds], precision)
     rows: dict[str, dict[str, Any]] = {}
-    for key in (key for key in dict.fromkeys([*row_keys, *thresholds]) if key in targets):
-        threshold, highest = thresholds.get(key, Threshold(None, 0)), None
-        if threshold.cutoff is None:
-            index, level = np.flatnonzero(key_of_pair == key), share_error(precision, confidence)
-            best = highest_reached(scores[index], hits[index], documents[index], targets[key], level)
-            highest = best and {"precision": best[0], "kept": best[1].kept, "share": best[1].share}
-        elif threshold.kept == threshold.spans and floors.get(key):
-            threshold = replace(threshold, cutoff=float(floors[key]))
+    for key in precision if isinstance(precision, Mapping) else dict.fromkeys([*row_keys, *thresholds]):
+        threshold = thresholds.get(key, Threshold(None, 0))
+        if threshold.kept == threshold.spans and floors.get(key):
+            threshold = replace(threshold, cutoff=floors[key])
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
-        unit = "entities" if event else "documents"
-        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **figures, "highest": highest}
-    drawn = None
-    if sample is not None:
-        n_kept, accepted = sum(row["kept"] for row in rows.values()), sample.accepted if any(floors.values()) else 1.0
-        drawn = {
-            "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
-            "accepted": accepted * n_kept / max(1, len(scores)),
-        }  # fmt: skip
-    own = dict(precision) if isinstance(precision, Mapping) else None
-    cutoffs = Cutoffs(min(targets.values()), confidence, per, {key: row["cutoff"] for key, row in rows.items()}, own, drawn)
+        rows[key] = {"key": key, "cutoff": threshold.cutoff, "entities" if event else "documents": threshold.spans, **figures}
+    targets = dict(precision) if isinstance(precision, Mapping) else None
+    basis = sample and {
+        "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
+        "accepted": sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores)),
+    }  # fmt: skip
+    lowest = min(targets.values()) if targets else precision
+    cutoffs = Cutoffs(lowest, confidence, per, {key: row["cutoff"] for key, row in rows.items()}, targets, basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
 
 def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
     """Test the cut-offs of a pipe on new answers to what it accepts. data (Path): Where these are from.
 
-    RETURNS (dict): "verdict": HOLDS if all keys hold, BROKEN if any does not, else UNCLEAR; "rows": for each key its "wanted"
-        precision and the fields of `check_promise`. RAISES C531: it has no cut-offs. C534: it accepts more than was sampled.
+    RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, the "verdict" of
+        `check_promise`, and `answers_to_check` as "needed". RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
     """
     cutoffs, groups, labels = pipe.spans.cutoffs, pipe.spans.groups, pipe.lookup.span_labels()
     if cutoffs is None or groups is None:
         raise calib_error("C531", name=pipe.name)
-    columns = sample.pairs(labels).pairs.tags
-    keys, lowest = np.array(keys_of(cutoffs.per, columns, labels, groups)), cutoffs.get_cutoffs(columns, labels, groups)
-    for drawn, accepts in zip(sample.cutoffs.tolist(), lowest.tolist(), strict=True):
-        if drawn > accepts:
-            raise calib_error("C534", path=data, drawn=drawn, name=pipe.name, accepts=accepts)
+    pairs, documents = sample.pairs.pairs, sample.pairs.documents
+    keys, lowest = np.array(keys_of(cutoffs.per, pairs.tags, labels, groups)), cutoffs.get_cutoffs(pairs.tags, labels, groups)
+    if len(over := np.flatnonzero(sample.cutoffs > lowest)):
+        raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
     rows, level = [], share_error(cutoffs.targets or cutoffs.precision, confidence)
     for key in (key for key, value in cutoffs.values.items() if value is not None):
-        index = np.flatnonzero((keys == key) & (sample.scores >= lowest))
-        wanted = cutoffs.targets[key] if cutoffs.targets else cutoffs.precision
-        row = {"key": key, "wanted": wanted, **check_promise(sample.hits[index], sample.documents[index], wanted, level)}
-        rows.append({**row, "needed": answers_to_check(row["precision"] or 0.0, wanted, level)})
+        index = np.flatnonzero((keys == key) & (pairs.scores >= lowest))
+        hits, wanted = pairs.hits[index], (cutoffs.targets or {}).get(key, cutoffs.precision)
+        verdict = check_promise(hits, documents[index], wanted, level)
+        needed = answers_to_check(float(hits.mean()), wanted, level) if len(hits) else None
+        counts = {"answers": len(hits), "right": int(hits.sum())}
+        rows.append({"key": key, "wanted": wanted, **counts, "verdict": verdict, "needed": needed})
     verdicts = {row["verdict"] for row in rows}
     return {"verdict": BROKEN if BROKEN in verdicts else HOLDS if verdicts == {HOLDS} else UNCLEAR, "rows": rows}
 

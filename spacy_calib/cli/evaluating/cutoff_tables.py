@@ -6,23 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...calibration.promise import UNCLEAR
-from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, show_seen, whole
-
-# Maximum number of labels or groups to name.
-KEYS_NAMED = 8
-
-
-def highest_precisions(result: dict[str, Any]) -> str:
-    """Return for the keys without a cut-off which precision can be reached, and how many are accepted; "" if all have one."""
-    noun, lines = _unit_noun(result), []
-    for row in result["rows"]:
-        if row["highest"] is not None:
-            label_prefix = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
-            precision, n_kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
-            lines.append(
-                f"{label_prefix}{in_percent(precision)} %, accepting {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
-            )
-    return first_of(lines, KEYS_NAMED, "; ")
+from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, show_seen, whole
 
 
 def show(result: dict[str, Any], apply: Path | None) -> None:
@@ -83,15 +67,8 @@ def show_precision(result: dict[str, Any]) -> None:
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
-    highest = highest_precisions(result)
-    if highest:
-        msg.text(
-            f"The highest precision that is reached: {highest}. It was chosen on this gold, so it is not guaranteed; ask for it on other gold."
-        )
-    show_cases(result)
-    if result.get("promise"):
-        msg.text(result["promise"])
-    elif not nowhere:
+    show_answers(result)
+    if not nowhere and "answers" not in result:
         msg.text(
             f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
             f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
@@ -100,45 +77,27 @@ def show_precision(result: dict[str, Any]) -> None:
         )
 
 
-# What became of answers to a sample -> the rule, as in `gold.sampled_answers`.
-_CASES = {
-    "disputed": "about which people disagree count as wrong",
-    "skipped": "that were skipped count as wrong",
-    "doubled": "that one person gave twice: the last counts",
-    "unanswered": "are not answered and left out",
-}
-
-
-def show_cases(result: dict[str, Any]) -> None:
-    """Print how many answers to a sample a rule applies to."""
-    for case, n in result.get("answers", {}).items():
-        if n:
-            msg.text(f"Of the questions {n:,} {_CASES[case]}.")
+def show_answers(result: dict[str, Any]) -> None:
+    """Print how many answers to a sample a rule of `gold.sampled_answers` applies to, and the sentence that one may sign."""
+    if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
+        msg.text(
+            f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of doubled ones "
+            "counts, and unanswered ones are left out."
+        )
+    if result.get("promise"):
+        msg.text(result["promise"])
 
 
 def show_check(result: dict[str, Any]) -> None:
     """Print whether a promise holds on new answers. result (dict): Of `threshold --check`."""
     msg.divider(f"Does the promise hold? {result['verdict']}")
-    columns = (
-        TableColumn("For", "key", align="l"),
-        TableColumn("Promised", "wanted", number),
-        TableColumn("Answers", "answers", whole),
-        TableColumn("Right", "right", whole),
-        TableColumn("Precision", "precision", number),
-        TableColumn("Verdict", "verdict", align="l"),
-    )
-    show_rows(result["rows"], columns)
-    show_cases(result)
     for row in result["rows"]:
-        if row["verdict"] == UNCLEAR:
-            needed = (
-                f"probably {row['needed']:,} answers show that it holds"
-                if row["needed"]
-                else "no number of answers that we try shows it"
-            )
-            msg.text(f"Unclear for {row['key']}: if as many are right as here, {needed}.")
-    if result["promise"]:
-        msg.text(f"The promise: {result['promise']}")
+        needed = f"; probably {row['needed']:,} show that it holds if as many are right as here" if row["needed"] else ""
+        msg.text(
+            f"{row['key']}: {row['right']:,} of {row['answers']:,} answers are right, at least {100 * row['wanted']:g} % were promised: "
+            f"{row['verdict']}{needed if row['verdict'] == UNCLEAR else ''}"
+        )
+    show_answers(result)
 
 
 _RECALL = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,24 +93,17 @@ def deliver_queue(
     tasks: Sequence[Task],
     labels: Iterable[str],
     show: Callable[[], None],
-    of_names: bool = False,
 ) -> None:
-    """Write the queue to its files, then print it or call `show`. RAISES C055: a file cannot be written.
-
-    labels: Labels with a score. of_names (bool): Whether CSV is a table of entities; its file begins with a mark by which
-        spreadsheets recognize UTF-8.
-    """
-    from .queue.formats import WRITERS, label_studio_config, to_csv, to_names_csv
+    """Write the queue to its files, then print it or call `show`. labels: Labels with a score. RAISES C055: a file cannot be written."""
+    from .queue.formats import WRITERS, label_studio_config, to_csv
 
     def text() -> Iterable[str]:
-        if queue.form == "csv":
-            return to_names_csv(tasks) if of_names else to_csv(tasks)
-        return WRITERS[str(queue.form)](tasks)
+        return to_csv(tasks) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_pieces(queue.output, json_pieces(result))
     elif queue.output is not None and queue.form in WRITERS:
-        write_pieces(queue.output, chain(["\ufeff"] if of_names and queue.form == "csv" else [], text()))
+        write_pieces(queue.output, text())
     if queue.labels_file is not None:
         categories = bool(tasks) and tasks[0].has_one_label and tasks[0].unit == DOCUMENT
         write_text(queue.labels_file, label_studio_config(_label_choices(pipe, result["unit"], labels), categories))

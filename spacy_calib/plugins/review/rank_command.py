@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from ...calibration.promise import answers_to_check, expect_promise
+from ...calibration.promise import SIZES, answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import (
     CalibratedModel,
@@ -114,7 +114,8 @@ def rank(
     """
     from .queue.choosing import QueuePlan
 
-    queue_output = QueueOutput(output, format, silent, RANK_SUFFIXES)
+    is_table = accepted and order != "random"
+    queue_output = QueueOutput(output, format, silent, {**RANK_SUFFIXES, ".csv": "names"} if is_table else RANK_SUFFIXES)
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--not-accepted", not not_accepted, "left out with --to-adapt", "it")
@@ -125,24 +126,15 @@ def rank(
     for flag in flags:
         check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
     check_option("--accepted", not (accepted and not_accepted), "left out with --not-accepted", "it")
-    if ask:
-        check_option("--format", format == "table", "left out with --ask", format)
-        is_file = output is not None and output.suffix == ".jsonl"
-        check_option("--output", is_file, "a file that ends in .jsonl for the answers with --ask", output)
+    is_file = output is not None and output.suffix == ".jsonl" and format == "table"
+    check_option("--output", is_file or not ask, "a .jsonl file for the answers with --ask, without --format", output)
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
     run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
     nlp = run.begin(queue_output.files(), read=exclude or [])
     unit = "entity" if flags else unit
     pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
-    n = (
-        top or N_TO_ADAPT
-        if to_adapt
-        else top or N_TO_ASK
-        if ask
-        else N_SHOWN
-        if top is None and output is None and format == "table"
-        else top
-    )
+    default = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
+    n = top or default
     kind = unit_of(pipe, unit, whole=True)
     whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
     check_option(
@@ -170,21 +162,13 @@ def rank(
     if ask and output is not None:
         if force:
             output.unlink(missing_ok=True)
-        show_sample(result)
+        show_sample({} if silent else result)
         result["answered"] = ask_in_terminal(tasks, output)
         msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
         return result
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
-    deliver_queue(
-        queue_output,
-        pipe,
-        result,
-        tasks,
-        corpus.tags_met(),
-        lambda: show_ranking(result, top, output, everything),
-        of_names=accepted and not plan.is_random,
-    )
+    deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
     return result
 
 
@@ -220,57 +204,53 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
 
 
 def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what the scores expect of answers to a random sample of entities, and what is written with each question.
+    """Return what the scores expect of answers to a random sample of entities, and what `gold.sampled_answers` reads of each.
 
-    RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected of all that may be drawn, "expected": for
-        each of PRECISIONS `calibration.promise.expect_promise`; of accepted ones instead "wanted", the promised precision, and
-        "needed", `answers_to_check`}; a dict for each task, as `gold.sampled_answers` reads it.
+    RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected, None without entities, "promises":
+        `calibration.promise.expect_promise` for each of PRECISIONS; or of accepted ones "wanted", the promised precision, and
+        "needed", `answers_to_check`}; a dict for each task.
     """
     corpus, spans, labels = queue.corpus, queue.corpus.spans, pipe.lookup.span_labels()
     documents, scores = corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
-    names = [corpus.names[label] for label in spans.labels[queue.order].tolist()]
-    cutoffs, share = [None] * len(names), 1.0
-    n_documents, expected = len(np.unique(documents[queue.candidates])), float(scores.mean()) if len(scores) else None
-    sample: dict[str, Any] = {"documents": n_documents, "precision": expected}
-    if plan.accepted and pipe.spans.cutoffs is not None and pipe.spans.groups is not None:
-        columns = np.array([labels.index(name) for name in names], dtype=np.intp)
-        cutoffs = pipe.spans.cutoffs.get_cutoffs(columns, labels, pipe.spans.groups).tolist()
-        share = len(queue.candidates) / max(1, len(spans))
-        wanted = pipe.spans.cutoffs.precision
-        sample |= {"wanted": wanted, "needed": None if expected is None else answers_to_check(expected, wanted)}
-    elif len(scores):
-        sample["expected"] = [expect_promise(scores, precision, seed=plan.seed) for precision in PRECISIONS]
-    common = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": share}
-    places = zip(names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), cutoffs, strict=True)
-    fields = ("label", "score", "document", "cutoff")
-    return sample, [{**common, **dict(zip(fields, place, strict=True))} for place in places]
+    drawn = {"calib": pipe.learned.identity, "drawn_from": len(np.unique(documents[queue.candidates]))}
+    rows = [
+        {**drawn, "label": corpus.names[label], "score": score, "document": document, "accepted": 1.0, "cutoff": None}
+        for label, score, document in zip(
+            *(values[queue.order].tolist() for values in (spans.labels, spans.calibrated, documents)), strict=True
+        )
+    ]
+    sample = {"documents": drawn["drawn_from"], "precision": float(scores.mean()) if len(scores) else None}
+    if plan.accepted and len(scores):
+        cutoffs, groups = pipe.spans.cutoffs, pipe.spans.groups
+        assert cutoffs
+        assert groups
+        columns = np.array([labels.index(row["label"]) for row in rows], dtype=np.intp)
+        for row, cutoff in zip(rows, cutoffs.get_cutoffs(columns, labels, groups).tolist(), strict=True):
+            row |= {"cutoff": cutoff, "accepted": len(scores) / len(spans)}
+        needed = answers_to_check(float(scores.mean()), cutoffs.precision)
+        return {**sample, "wanted": cutoffs.precision, "needed": needed}, rows
+    return {**sample, "promises": [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]}, rows
 
 
 # What is printed
 
 
 def show_sample(result: dict[str, Any]) -> None:
-    """Print before the first answer what answers to a sample will probably promise."""
-    sample = result.get("sample")
-    if sample is None or sample["precision"] is None:
+    """Print before the first answer what answers to a random sample will probably promise, or show of a promise."""
+    sample = result.get("sample") or {"precision": None}
+    if sample["precision"] is None:
         return
     where = f"{result['units']:,} entities in {sample['documents']:,} documents"
-    msg.text(f"By their scores {in_percent(sample['precision'])} % of these {where} are right.")
+    lines = [f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:"]
     if "wanted" in sample:
-        needed = f"probably {sample['needed']:,} answers show" if sample["needed"] else "no number of answers that we try shows"
-        msg.text(f"The cut-off is for {100 * sample['wanted']:g} %; if the scores are right, {needed} that this holds.")
-    else:
-        columns = (
-            TableColumn("Precision", "precision", lambda share: f"{100 * share:g} %"),
-            TableColumn("Share", "share", lambda share: f"{in_percent(share)} %" if share else "none"),
-            TableColumn("Answers", "answers", lambda n: f"{n:,}" if n else "out of reach"),
-            TableColumn("Accepted", "accepted", lambda share: "-" if share is None else f"{in_percent(share)} %"),
-        )
-        show_rows(sample["expected"], columns)
-        msg.text(
-            "If the scores are right: the share of the entities, the most certain first, that has this precision; how many answers "
-            "probably promise it with 95 % confidence (up to 1,000 are tried); and the share that is then accepted."
-        )
+        n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
+        lines.append(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
+    for row in sample.get("promises", ()):
+        reach = "out of reach with" if row["answers"] is None else "promised by probably"
+        accepted = "" if row["answers"] is None else f", for {in_percent(row['accepted'])} % of the entities"
+        lines.append(f"At least {100 * row['precision']:g} % right: {reach} {row['answers'] or SIZES[-1]:,} answers{accepted}.")
+    for line in lines:
+        msg.text(line)
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:

@@ -180,21 +180,15 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
     yield from csv_lines(columns, rows)
 
 
-def to_names_csv(tasks: Iterable[Task]) -> Iterator[str]:
-    """Yield the lines of a CSV table of entities, with the place of each in its document: its id, or the line of its text."""
-    columns = ("text", "label", "score", "start", "end", "document")
-    yield from csv_lines(
-        columns,
-        (
-            [task.focus, " ".join(span.label for span in task.spans), _cell(task.score), *task.place, _name_of(task)]
-            for task in tasks
-        ),
-    )
+def to_names(tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the lines of a CSV table of entities, after a mark by which spreadsheets recognize UTF-8.
 
-
-def _name_of(task: Task) -> str:
-    parts = (task.origin.get("file"), task.origin.get("id", task.origin.get("line", task.doc + 1)))
-    return ":".join(str(part) for part in parts if part is not None)
+    "start", "end": In characters of the "document", which is named by its id or by the line of its text.
+    """
+    yield "\ufeff"
+    rows = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
+    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, name] for task, name in rows)
+    yield from csv_lines(("text", "label", "score", "start", "end", "document"), lines)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:
@@ -217,6 +211,7 @@ def _cell(value: Any) -> object:
 WRITERS: dict[str, Writer] = {
     "jsonl": _line_writer(to_record),
     "csv": to_csv,
+    "names": to_names,
     "prodigy": _line_writer(to_prodigy),
     "label-studio": _array_writer(to_label_studio),
     "doccano": _line_writer(to_doccano),
