@@ -68,26 +68,26 @@ class Cutoffs(Serializable):
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
 
+    @property
+    def level(self) -> float:
+        """The confidence of each cut-off by itself: targets share the error, so that `confidence` is that of all together."""
+        return 1 - (1 - self.confidence) / len(self.targets or "1")
+
     def promise(self, names: Mapping[str, str]) -> str:
         """Return the sentences that one may sign, "" without a sample. names (Mapping): Key -> its name, if that differs."""
-        keys = [key for key, value in self.values.items() if value is not None]
-        if self.sample is None or not keys:
+        named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
+        if self.sample is None or not named:
             return ""
-        together = ""
+        what, together = f"{100 * self.precision:g} %", ""
         if self.targets is not None:
-            parts = [f"{100 * self.targets[key]:g} % of {names.get(key) or key}" for key in keys]
-            what, together = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])), " for all together"
-        else:
-            what = f"{100 * self.precision:g} %"
-        if self.targets is None and self.per != "all":
-            named = ", ".join(names.get(key) or key for key in keys)
-            what, together = f"{what} of each {self.per} ({named})", " for each by itself"
-        answers, documents, drawn_from = (f"{self.sample[key]:,}" for key in ("answers", "documents", "drawn_from"))
+            what, together = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named), " for all together"
+        elif self.per != "all":
+            what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (
-            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right "
-            f"({100 * self.confidence:g} % confidence{together}; {answers} answers in {documents} documents, drawn at random from {drawn_from}). "
-            f"It accepts about {100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities that it does not find are "
-            "not in this number."
+            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right ({100 * self.confidence:g} % "
+            f"confidence{together}; {self.sample['answers']:,} answers in {self.sample['documents']:,} documents, drawn at random from "
+            f"{self.sample['drawn_from']:,}). It accepts about {100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities "
+            "that it does not find are not in this number."
         )
 
 

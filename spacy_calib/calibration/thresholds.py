@@ -178,32 +178,22 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
     return float(new.ppf(tail) / n_new), float(new.ppf(1 - tail) / n_new)
 
 
-def share_error(precision: float | Mapping[str, float], confidence: float) -> float:
-    """Return the confidence of each test, so that `confidence` holds for all of them together, if each key has a precision."""
-    return 1 - (1 - confidence) / len(precision) if isinstance(precision, Mapping) else confidence
-
-
 def find_thresholds(
     scores: Floats,
     hits: NDArray[np.bool_],
     documents: Ints,
     keys: Sequence[str],
-    precision: float | Mapping[str, float],
-    confidence: float = 0.95,
+    precision: Mapping[str, float],
+    confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key.
+    """Find one threshold per key; the confidence holds for each by itself. precision (Mapping): Of keys; others have no cut-off.
 
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
-    precision (float | Mapping): Of all keys; the confidence then holds for each by itself. Or key -> precision: it holds for
-    all of these together, as each has an equal share of the error, and other keys have no cut-off.
     """
     key_array = np.array(keys, dtype=object)
-    shares = precision if isinstance(precision, Mapping) else dict.fromkeys(keys, precision)
-    level = share_error(precision, confidence)
     return {
-        key: find_threshold(scores[index], hits[index], documents[index], shares[key], level)
-        if key in shares
-        else Threshold(None, len(index))
+        key: find_threshold(scores[index], hits[index], documents[index], precision[key], confidence)
         for key in dict.fromkeys(keys)
+        if key in precision
         for index in [np.flatnonzero(key_array == key)]
     }

@@ -151,11 +151,11 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
     if not isinstance(shares, Mapping):
         return shares
-    names = {label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()} | shown_keys(pipe)
-    own_labels = {name: label for label, name in names.items() if name}
+    own = pipe.lookup.span_labels() or pipe.lookup.labels()
+    labels = {name: label for label, name in ({label: label for label in own} | shown_keys(pipe)).items()}
     for name in shares:
-        check_option("--precision", name in own_labels, f"of labels with a score ({', '.join(own_labels)})", repr(name))
-    return {own_labels[name]: share for name, share in shares.items()}
+        check_option("--precision", name in labels, f"of labels with a score ({', '.join(filter(None, labels))})", repr(name))
+    return {labels[name]: share for name, share in shares.items()}
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
@@ -182,10 +182,9 @@ def _use_answers(
     else:
         shares = by_own_labels(pipe, shares)
         pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, confidence, per, sample)
-    by = {"unit": DOCUMENT, "n": len(set(sample.pairs.documents.tolist()))}
     promise = pipe.spans.cutoffs and pipe.spans.cutoffs.promise(shown_keys(pipe))
-    result = {"pipe": pipe.name, "attr": pipe.attr, "by": by, "seen": None, **table}
-    return with_shown_names(pipe, {**result, "answers": dict(sample.counts), "promise": promise})
+    result = {"pipe": pipe.name, "attr": pipe.attr, "seen": None, **table, "answers": dict(sample.counts), "promise": promise}
+    return with_shown_names(pipe, result)
 
 
 def _set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Any, silent: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..annotations import Annotation
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
 from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, answers_to_check, check_promise
-from ..calibration.thresholds import Threshold, find_thresholds, share_error
+from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.build import JudgedPairs
@@ -55,17 +55,12 @@ def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
 
 
 def precision_cutoffs(
-    pipe: Calibrator,
-    judged_pairs: JudgedPairs,
-    precision: float | Mapping[str, float],
-    confidence: float,
-    per: str,
-    sample: SampledAnswers | None = None,
+    pipe: Calibrator, pairs: JudgedPairs, precision: Any, confidence: float, per: str, sample: SampledAnswers | None = None
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision. judged_pairs (JudgedPairs): From `gold_pairs`, or those of a sample.
+    """Find the cut-offs for a precision: a number, or label -> number. pairs (JudgedPairs): From `gold_pairs`, or of the sample.
 
-    precision (float | Mapping): Of all, or label -> precision. sample (SampledAnswers | None): A cut-off above which it was drawn
-        is kept or raised: answers below the highest one of their key are left out, and if all others pass it stays.
+    sample (SampledAnswers | None): A cut-off above which it was drawn is kept or raised: answers below the highest one of their
+        key are left out, and if all others pass it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
         key the accepted predictions.
     """
@@ -74,27 +69,26 @@ def precision_cutoffs(
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    keys = np.array(keys_of(per, judged_pairs.pairs.tags, labels, groups), dtype=object)
+    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)
     floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
-    index = np.flatnonzero(judged_pairs.calibrated >= [floors[key] for key in keys])
-    keys, documents = keys[index], judged_pairs.documents[index]
-    scores, hits = judged_pairs.calibrated[index], judged_pairs.pairs.hits[index]
-    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), precision, confidence)
+    index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
+    keys, scores, hits, documents = (of[index] for of in (keys, pairs.calibrated, pairs.pairs.hits, pairs.documents))
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+    targets = precision if isinstance(precision, Mapping) else None
+    shares = targets or dict.fromkeys([*row_keys, *keys], precision)
+    cutoffs = Cutoffs(min(shares.values()), confidence, per, {}, targets)
+    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), shares, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
-    for key in precision if isinstance(precision, Mapping) else dict.fromkeys([*row_keys, *thresholds]):
+    for key in shares:
         threshold = thresholds.get(key, Threshold(None, 0))
-        if threshold.kept == threshold.spans and floors.get(key):
-            threshold = replace(threshold, cutoff=floors[key])
+        cutoff = floors[key] if threshold.kept == threshold.spans and floors.get(key) else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
-        rows[key] = {"key": key, "cutoff": threshold.cutoff, "entities" if event else "documents": threshold.spans, **figures}
-    targets = dict(precision) if isinstance(precision, Mapping) else None
+        rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
     basis = sample and {
         "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
         "accepted": sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores)),
     }  # fmt: skip
-    lowest = min(targets.values()) if targets else precision
-    cutoffs = Cutoffs(lowest, confidence, per, {key: row["cutoff"] for key, row in rows.items()}, targets, basis)
+    cutoffs = replace(cutoffs, values={key: row["cutoff"] for key, row in rows.items()}, sample=basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
 
 
@@ -104,19 +98,19 @@ def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confi
     RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, the "verdict" of
         `check_promise`, and `answers_to_check` as "needed". RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
     """
-    cutoffs, groups, labels = pipe.spans.cutoffs, pipe.spans.groups, pipe.lookup.span_labels()
-    if cutoffs is None or groups is None:
+    if pipe.spans.cutoffs is None or pipe.spans.groups is None:
         raise calib_error("C531", name=pipe.name)
-    pairs, documents = sample.pairs.pairs, sample.pairs.documents
-    keys, lowest = np.array(keys_of(cutoffs.per, pairs.tags, labels, groups)), cutoffs.get_cutoffs(pairs.tags, labels, groups)
+    cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
+    place = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
+    keys, lowest = np.array(keys_of(cutoffs.per, *place)), cutoffs.get_cutoffs(*place)
     if len(over := np.flatnonzero(sample.cutoffs > lowest)):
         raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
-    rows, level = [], share_error(cutoffs.targets or cutoffs.precision, confidence)
+    rows = []
     for key in (key for key, value in cutoffs.values.items() if value is not None):
         index = np.flatnonzero((keys == key) & (pairs.scores >= lowest))
         hits, wanted = pairs.hits[index], (cutoffs.targets or {}).get(key, cutoffs.precision)
-        verdict = check_promise(hits, documents[index], wanted, level)
-        needed = answers_to_check(float(hits.mean()), wanted, level) if len(hits) else None
+        verdict = check_promise(hits, sample.pairs.documents[index], wanted, cutoffs.level)
+        needed = answers_to_check(float(hits.mean()), wanted, cutoffs.level) if len(hits) else None
         counts = {"answers": len(hits), "right": int(hits.sum())}
         rows.append({"key": key, "wanted": wanted, **counts, "verdict": verdict, "needed": needed})
     verdicts = {row["verdict"] for row in rows}

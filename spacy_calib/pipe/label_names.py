@@ -182,11 +182,8 @@ def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]
 
     def rename_table(table: dict[str, Any]) -> dict[str, Any]:
         rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
-        renamed = {
-            field: {keys.get(key) or key: value for key, value in table[field].items()}
-            for field in ("cutoffs", "targets")
-            if table.get(field)
-        }
+        fields = [field for field in ("cutoffs", "targets") if table.get(field)]
+        renamed = {field: {keys.get(key) or key: value for key, value in table[field].items()} for field in fields}
         return {**table, **renamed, **({"rows": rows} if "rows" in table else {})}
 
     return {**rename_table(result), **({"misses": rename_table(result["misses"])} if "misses" in result else {})}

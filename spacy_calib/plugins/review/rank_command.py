@@ -210,26 +210,22 @@ def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[di
         `calibration.promise.expect_promise` for each of PRECISIONS; or of accepted ones "wanted", the promised precision, and
         "needed", `answers_to_check`}; a dict for each task.
     """
-    corpus, spans, labels = queue.corpus, queue.corpus.spans, pipe.lookup.span_labels()
-    documents, scores = corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
-    drawn = {"calib": pipe.learned.identity, "drawn_from": len(np.unique(documents[queue.candidates]))}
-    rows = [
-        {**drawn, "label": corpus.names[label], "score": score, "document": document, "accepted": 1.0, "cutoff": None}
-        for label, score, document in zip(
-            *(values[queue.order].tolist() for values in (spans.labels, spans.calibrated, documents)), strict=True
-        )
-    ]
-    sample = {"documents": drawn["drawn_from"], "precision": float(scores.mean()) if len(scores) else None}
-    if plan.accepted and len(scores):
-        cutoffs, groups = pipe.spans.cutoffs, pipe.spans.groups
-        assert cutoffs
-        assert groups
-        columns = np.array([labels.index(row["label"]) for row in rows], dtype=np.intp)
-        for row, cutoff in zip(rows, cutoffs.get_cutoffs(columns, labels, groups).tolist(), strict=True):
-            row |= {"cutoff": cutoff, "accepted": len(scores) / len(spans)}
-        needed = answers_to_check(float(scores.mean()), cutoffs.precision)
-        return {**sample, "wanted": cutoffs.precision, "needed": needed}, rows
-    return {**sample, "promises": [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]}, rows
+    spans, labels, cutoffs, groups = queue.corpus.spans, pipe.lookup.span_labels(), pipe.spans.cutoffs, pipe.spans.groups
+    documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
+    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
+    n_documents, lowest, expected = len(np.unique(documents[queue.candidates])), [None] * len(names), float(scores.sum())
+    sample: dict[str, Any] = {"documents": n_documents, "precision": expected / len(scores) if len(scores) else None}
+    if plan.accepted and cutoffs and groups:
+        columns = np.array([labels.index(name) for name in names], dtype=np.intp)
+        lowest = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        needed = answers_to_check(sample["precision"] or 0.0, cutoffs.precision)
+        sample |= {"wanted": cutoffs.precision, "needed": needed}
+    else:
+        sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
+    drawn = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
+    columns_of = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), lowest)
+    fields = ("label", "score", "document", "cutoff")
+    return sample, [drawn | dict(zip(fields, row, strict=True)) for row in zip(*columns_of, strict=True)]
 
 
 # What is printed
@@ -241,16 +237,15 @@ def show_sample(result: dict[str, Any]) -> None:
     if sample["precision"] is None:
         return
     where = f"{result['units']:,} entities in {sample['documents']:,} documents"
-    lines = [f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:"]
+    msg.text(f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:")
     if "wanted" in sample:
         n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
-        lines.append(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
+        msg.text(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
     for row in sample.get("promises", ()):
-        reach = "out of reach with" if row["answers"] is None else "promised by probably"
-        accepted = "" if row["answers"] is None else f", for {in_percent(row['accepted'])} % of the entities"
-        lines.append(f"At least {100 * row['precision']:g} % right: {reach} {row['answers'] or SIZES[-1]:,} answers{accepted}.")
-    for line in lines:
-        msg.text(line)
+        reach = f"out of reach with {SIZES[-1]:,} answers"
+        if row["answers"] is not None:
+            reach = f"promised by probably {row['answers']:,} answers, for {in_percent(row['accepted'])} % of the entities"
+        msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:

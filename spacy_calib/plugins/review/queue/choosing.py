@@ -46,17 +46,14 @@ class QueuePlan:
     @property
     def sampling(self) -> str:
         """How units are chosen: at random from all, or by their scores."""
-        return AT_RANDOM if self.is_stratified or (self.is_random and self.accepted is None) else BY_DOUBT
-
-    @property
-    def is_random(self) -> bool:
-        return self.order.aggregation == "random"
+        is_random = self.order.aggregation == "random" and self.accepted is None
+        return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
 
     @property
     def is_sample(self) -> bool:
         """Whether all entities, or all accepted ones, have the same chance: only answers to such a queue give a promise."""
         is_whole = self.accepted is not False and self.per_doc is None and self.labelled_keys is None
-        return self.kind == "entity" and self.is_random and is_whole
+        return self.kind == "entity" and self.order.aggregation == "random" and is_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +81,14 @@ class UnitPool:
             scores = priorities(corpus, units, plan.order, values, plan.seed)
             scores = 1 - scores if plan.accepted else scores  # the most certain first
         is_eligible = units.counts(corpus.lengths * corpus.is_word) >= plan.min_words
-        not_wanted = np.zeros(len(units), dtype=bool)
-        if plan.accepted is not None:
-            not_wanted = corpus.spans.accept != int(plan.accepted)
+        others = np.full(len(units), False) if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
         return cls(
             corpus.documents_of(docs),
             words,
             scores,
             units.raw,
             unit_keys(corpus, units),
-            np.select([not_wanted, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
+            np.select([others, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
         )
 
     def sort(self) -> Ints:
@@ -150,9 +145,8 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
         candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
     words = pool.words[candidates]
     if plan.is_sample:
-        units = all_candidates[
-            sample_entities(pool.documents[all_candidates], len(words) if plan.n is None else plan.n, plan.seed)
-        ]
+        n = len(words) if plan.n is None else plan.n
+        units = all_candidates[sample_entities(pool.documents[all_candidates], n, plan.seed)]
     elif plan.is_stratified:
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
@@ -210,13 +204,13 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
 def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
     """Sample entities with equal probability, from as many documents as possible.
 
-    Randomized systematic sampling (Hartley and Rao 1962): documents in random order, the entities of each in random order, and
-    every (m / n)th entity from a random start. So a document is sampled with a probability proportional to its entities, with
-    one of them, and none is sampled twice. A document with more than m / n entities gives several: if n is more than the number
-    of documents, some have to. Draws with replacement would be independent; these vary a little less.
+    Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every
+    (m / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
+    them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement are
+    independent; these vary a little less.
 
-    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. seed (int): Of the sample.
-    RETURNS (Ints): min(n, m) indices, in random order: the first few of them are a sample, too.
+    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. RETURNS (Ints): min(n, m) indices, in
+    random order: the first few of them are a sample, too.
     """
     rng, (_, codes) = np.random.default_rng(seed), np.unique(documents, return_inverse=True)
     n, m = min(n, len(codes)), len(codes)

@@ -211,7 +211,6 @@ def _cell(value: Any) -> object:
 WRITERS: dict[str, Writer] = {
     "jsonl": _line_writer(to_record),
     "csv": to_csv,
-    "names": to_names,
     "prodigy": _line_writer(to_prodigy),
     "label-studio": _array_writer(to_label_studio),
     "doccano": _line_writer(to_doccano),
