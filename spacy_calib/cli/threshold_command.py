@@ -151,10 +151,10 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
     if not isinstance(shares, Mapping):
         return shares
-    own = pipe.lookup.span_labels() or pipe.lookup.labels()
-    labels = {name: label for label, name in ({label: label for label in own} | shown_keys(pipe)).items()}
+    names = shown_keys(pipe)
+    labels = {names.get(label) or label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()}
     for name in shares:
-        check_option("--precision", name in labels, f"of labels with a score ({', '.join(filter(None, labels))})", repr(name))
+        check_option("--precision", name in labels, f"of labels with a score ({', '.join(labels)})", repr(name))
     return {labels[name]: share for name, share in shares.items()}
 
 
