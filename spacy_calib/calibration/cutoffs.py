@@ -80,7 +80,10 @@ class Cutoffs(Serializable):
             return ""
         what, together = f"{100 * self.precision:g} %", ""
         if self.targets is not None:
-            what, together = " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named), " for all together"
+            what, together = (
+                " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named),
+                " for all together",
+            )
         elif self.per != "all":
             what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
         return (

@@ -15,7 +15,7 @@ from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
 from .fitting.fit_output import (
     context_line,
-    print_fit_tables,
+    print_fit_table,
     show_context,
     show_span_context,
     span_words,
@@ -124,7 +124,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         "Attributes": attributes_of(pipe),
         **_label_lines(pipe),
         "Scaling": _scaling_line(info.scaling),
-        "Method": info.method,
+        "Method": pipe.learned.method,
         "Tag offsets": _offsets_line(info.tag_offsets),
         "Context": context_line(info.context),
         **shrinkage_line(pipe),
@@ -161,7 +161,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         show_context(info.context)
         show_span_context(None if info.spans is None else info.spans.context, span_words(info)[1])
     if info.docs:
-        print_fit_tables(info)
+        print_fit_table(info)
 
 
 def _label_lines(pipe: Calibrator) -> dict[str, str]:

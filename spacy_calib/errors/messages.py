@@ -107,7 +107,7 @@ MESSAGES = {
     "C084": "Component '{name}' is disabled, and '{component}' listens to it; enable it (nlp.enable_pipe('{name}'), or [nlp] disabled in config.cfg).",
     "C086": "Component '{component}' is in the pipeline and not trained, so that no text can be processed; train it, or disable it (nlp.disable_pipe('{component}'), or [nlp] disabled in config.cfg).",
     "C083": "There is no option {option}, but the pipe has a setting of this name; give {setting} VALUE.",
-    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, document and tokens, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
+    "C082": '{where} of {path} has the fields {given}, but should be an answer exported by Prodigy, Label Studio, doccano or Argilla (a queue without answers is none), or have text and entities or cats, or tokens and ner_tags; write your own gold as {{"text": "Anna left.", "spans": [{{"start": 0, "end": 4, "label": "PERSON"}}], "answer": "accept"}}, one text per line with all its spans, or as .spacy.',
     "C080": "The data has no gold {layer} annotation for component '{component}', but has gold for {others}; give data annotated with it, or calibrate that (--component {first}).",
     "C079": "The pipeline has no fitted calib pipe for the component or prefix '{component}'; calibrated are: {available}. Name one of them (--component).",
     "C069": "Component '{name}' is disabled in the pipeline; enable it (nlp.enable_pipe, or [nlp] disabled in config.cfg).",

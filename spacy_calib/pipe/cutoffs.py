@@ -18,6 +18,7 @@ from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.build import JudgedPairs
+from ..pairs.documents import DOCUMENT
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -65,7 +66,7 @@ def precision_cutoffs(
         key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
-    event = pipe.fit_info.span_event or pipe.annotation.span_event or None
+    event = None if pipe.annotation.unit == DOCUMENT else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()

@@ -71,7 +71,7 @@ class UnitTable:
 class PipeTable:
     """The evaluation of one pipe, fitted or not; without a fit raw scores stand for the calibrated ones.
 
-    name, attr, component, event (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
+    name, attr, component, event, method (str), threshold (float): Of the pipe. annotation (Annotation): Of its labels.
     info (FitInfo): Of the fit. corpus (ScoredCorpus): The scores, with gold.
     units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
     seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
@@ -88,6 +88,7 @@ class PipeTable:
     attr: str
     component: str
     event: str
+    method: str
     threshold: float
     annotation: Annotation
     info: FitInfo
@@ -203,6 +204,7 @@ def evaluate_pipe(
         attr=pipe.attr,
         component=pipe.source.component,
         event=pipe.span_event,
+        method=pipe.learned.method,
         threshold=pipe.threshold,
         annotation=annotation,
         info=pipe.fit_info,

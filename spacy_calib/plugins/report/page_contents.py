@@ -105,7 +105,7 @@ def fit_in_words(table: PipeTable) -> str:
     info = table.info
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
-        f"method {info.steps}",
+        f"method {table.method}",
         f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]

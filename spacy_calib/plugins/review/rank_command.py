@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 N_SHOWN = 20
 DEFAULT_ORDER = "calibrated"
+STRATIFIED = "stratified"  # what --to-adapt samples by
 _WIDTH = 70
 
 
@@ -105,11 +106,12 @@ def rank(
     Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
-    RETURNS (dict): "pipe", "unit", "order"; the keys of `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range":
-        lowest and highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with
-        the fit data, `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out; "ranked":
-        a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of entities
-        "sample", as `describe_sample` returns it; with --ask the number "answered".
+    RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
+        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and
+        highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
+        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left out;
+        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of
+        entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
@@ -166,6 +168,8 @@ def rank(
         result["answered"] = ask_in_terminal(tasks, output)
         msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
         return result
+    if to_adapt:
+        result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
         write_docs(run, nlp, pipe, result["ranked"], output)
     deliver_queue(queue_output, pipe, result, tasks, corpus.tags_met(), lambda: show_ranking(result, top, output, everything))
@@ -251,17 +255,21 @@ def show_sample(result: dict[str, Any]) -> None:
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
+    n_shown, n = top or N_SHOWN, len(result["ranked"])
     first = "certain" if result["below"] else "doubtful"
     order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
-    msg.divider(f"{result['units']:,} {plural}, {order}")
-    n_shown, n = top or N_SHOWN, len(result["ranked"])
+    is_sample = result["order"] == STRATIFIED
+    msg.divider(
+        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`" if is_sample else f"{result['units']:,} {plural}, {order}"
+    )
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
         msg.text(f"... and {n - n_shown:,} more in {output}")
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    _show_orders(result, everything)
+    if not is_sample:
+        _show_orders(result, everything)
     show_sample(result)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
@@ -314,7 +322,7 @@ def _choose_columns(unit: str, has_gold: bool) -> list[TableColumn]:
         "Right": TableColumn("Right", "", _format_gold, "l"),
         "In": TableColumn("In", "", unit_in_text, "l"),
     }
-    left_out = {"sentence": ("Label", "In"), DOCUMENT: ("In",)}.get(unit, ()) + (() if has_gold else ("Right",))
+    left_out = (("Label", "In") if whole else ()) + (() if has_gold else ("Right",))
     return [column for title, column in columns.items() if title not in left_out]
 
 
