@@ -83,7 +83,8 @@ def threshold(
     from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
-    shares, per = read_precision(precision, per)
+    shares = None if precision is None else read_precision(precision)
+    per = "label" if isinstance(shares, Mapping) else per
     for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)) if check else ():
         check_option(flag, value is None, "left out with --check", value)
     check_targets(shares, recall, per, confidence, check)
@@ -130,19 +131,14 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
         raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
 
 
-def read_precision(given: Any, per: str) -> tuple[Any, str]:
-    """Parse --precision: a number, or a dict label -> precision. RETURNS (tuple): Also --per. RAISES C056: something else."""
-    parts = [part.rpartition("=") for part in str(given).split(",")]
-    if len(parts) == 1 and not parts[0][0]:
-        with contextlib.suppress(ValueError):
-            return None if given is None else float(given), per
-    try:
+def read_precision(given: Any) -> float | dict[str, float]:
+    """Parse --precision: a number, or the precision of each label. RAISES C056: something else."""
+    parts, shares = [part.rpartition("=") for part in str(given).split(",")], dict[str, float]()
+    with contextlib.suppress(ValueError):
         shares = {name: float(share) for name, _, share in parts}
-    except ValueError:
-        shares = {}
-    check_option("--precision", len(shares) == len(parts) and "" not in shares, "a number, or LABEL=SHARE,...", repr(given))
-    check_option("--per", per != "group", "all or label with a precision of each label", repr(per))
-    return shares, "label"
+    is_valid = len(shares) == len(parts) and ("" not in shares or len(parts) == 1)
+    check_option("--precision", is_valid, "a number, or LABEL=SHARE,...", repr(given))
+    return shares.get("", shares)
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:

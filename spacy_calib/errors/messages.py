@@ -158,7 +158,7 @@ MESSAGES = {
     "C741": "The setting context names the model of further scores, which a fit adds by itself; leave it out, and name these scores in the source (score).",
     # Answers of annotation tools
     "C690": "{n} of the {of} texts in {path} were chosen by their scores (rank, audit), so they are no random sample, even together with other gold; label the whole documents that `rank --to-adapt` chooses, or answer what `rank --order random` asks.",
-    "C792": "{path} has {n} answers to random samples of entities with {others} other records, or of two calibrations, which together are no random sample; give the answers to one sample by themselves.",
+    "C792": "{path} has {n} answers to random samples of entities with {others} other records, which together are no random sample; give the answers to one sample by themselves.",
     "C692": "The answers in {path} cannot be read: {why}; export them from the tool again.",
     "C693": "{where} of {path} is {given}, but one file must have the answers of one tool (Prodigy, Label Studio, doccano or Argilla); give the answers of each tool in a file of their own.",
     "C694": "The answers in {path} belong to two projects: {given}; export each into a file of its own.",

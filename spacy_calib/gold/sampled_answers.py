@@ -20,12 +20,13 @@ from ..pairs.build import JudgedPairs
 from ..schema import InvalidState, maybe, number, record, text, whole
 from ..types import Floats, Pairs
 from .answer_files import read_each, read_values
-from .tool_exports import TextAnswers, as_list, proposed_spans, queue_meta
+from .tool_exports import as_list, proposed_spans, queue_meta
 
 # What `rank` writes with each question: identity of the calibration; number of documents and share of all entities that it was
 # drawn from; label, score and document of the entity, and the cut-off that it reaches, None if all entities were drawn from.
 _SHARE = number(0.0, 1.0)
 _DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
+_KEY = ("doc", "sentence", "asked", "focus")
 _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
 
 
@@ -51,30 +52,29 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
     questions: dict[Any, dict[str, Any]] = {}
     votes: defaultdict[Any, dict[Any, tuple[bool, bool | None]]] = defaultdict(dict)
     n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
+    known_labels = [label for names in labels.values() for label in names]
     for file in files:
         values = read_values(file)
         metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
         n_others += len(values) - len(metas)
-        answers = defaultdict[str, list[TextAnswers]](list)
-        for answer in read_each(file, [label for names in labels.values() for label in names], values) if metas else ():
-            answers[answer.where].append(answer)
-        for where, value in ((where, value) for where, value in values if where in metas):
-            key = tuple(str(metas[where].get(name)) for name in ("doc", "sentence", "asked", "focus"))
-            questions[key] = _read_question(metas[where]["sample"], file)
-            for answer in answers[where]:
-                right = answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
-                person = answer.person or ("", right)  # without names, equal answers are one
-                counts["doubled"] += person in votes[key]
-                votes[key][person] = (answer.agreed, right)
-            if not answers[where] and _was_skipped(value):
-                votes[key][None] = (False, None)
-    identities = {question["calib"] for question in questions.values()}
+        answers = read_each(file, known_labels, values) if metas else []
+        keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
+        questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
+        for answer in (answer for answer in answers if answer.where in metas):
+            of_question, right = votes[keys[answer.where]], answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
+            person = answer.person or ("", right)  # without names, equal answers are one
+            counts["doubled"] += person in of_question
+            of_question[person] = (answer.agreed, right)
+        answered = {answer.where for answer in answers}
+        for where, value in values:
+            if where in metas and where not in answered and _was_skipped(value):
+                votes[keys[where]][None] = (False, None)
     if not questions:
         return None
-    if n_others or len(identities) > 1:
+    if n_others:
         raise calib_error("C792", path=path, n=f"{len(questions):,}", others=f"{n_others:,}")
-    calib = identities.pop()
-    if calib not in labels:
+    calib = next(iter(questions.values()))["calib"]
+    if calib not in labels or any(question["calib"] != calib for question in questions.values()):
         raise calib_error("C533", path=path)
     rows = []
     for key, question in questions.items():

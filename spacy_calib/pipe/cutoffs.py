@@ -13,7 +13,7 @@ from spacy.training import Example
 from ..annotations import Annotation
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
-from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, answers_to_check, check_promise
+from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, check_promise
 from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
@@ -96,8 +96,8 @@ def precision_cutoffs(
 def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
     """Test the cut-offs of a pipe on new answers to what it accepts. data (Path): Where these are from.
 
-    RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, the "verdict" of
-        `check_promise`, and `answers_to_check` as "needed". RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
+    RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, and the
+        "verdict" of `check_promise`. RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
     """
     if pipe.spans.cutoffs is None or pipe.spans.groups is None:
         raise calib_error("C531", name=pipe.name)
@@ -111,9 +111,7 @@ def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confi
         index = np.flatnonzero((keys == key) & (pairs.scores >= lowest))
         hits, wanted = pairs.hits[index], (cutoffs.targets or {}).get(key, cutoffs.precision)
         verdict = check_promise(hits, sample.pairs.documents[index], wanted, cutoffs.level)
-        needed = answers_to_check(float(hits.mean()), wanted, cutoffs.level) if len(hits) else None
-        counts = {"answers": len(hits), "right": int(hits.sum())}
-        rows.append({"key": key, "wanted": wanted, **counts, "verdict": verdict, "needed": needed})
+        rows.append({"key": key, "wanted": wanted, "answers": len(hits), "right": int(hits.sum()), "verdict": verdict})
     verdicts = {row["verdict"] for row in rows}
     return {"verdict": BROKEN if BROKEN in verdicts else HOLDS if verdicts == {HOLDS} else UNCLEAR, "rows": rows}
 

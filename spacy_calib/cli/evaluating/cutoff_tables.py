@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ...calibration.promise import UNCLEAR
 from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, show_seen, whole
 
 
@@ -92,11 +91,8 @@ def show_check(result: dict[str, Any]) -> None:
     """Print whether a promise holds on new answers. result (dict): Of `threshold --check`."""
     msg.divider(f"Does the promise hold? {result['verdict']}")
     for row in result["rows"]:
-        needed = f"; probably {row['needed']:,} show that it holds if as many are right as here" if row["needed"] else ""
-        msg.text(
-            f"{row['key']}: {row['right']:,} of {row['answers']:,} answers are right, at least {100 * row['wanted']:g} % were promised: "
-            f"{row['verdict']}{needed if row['verdict'] == UNCLEAR else ''}"
-        )
+        counts = f"{row['right']:,} of {row['answers']:,} answers are right"
+        msg.text(f"{row['key']}: {counts}, at least {100 * row['wanted']:g} % were promised: {row['verdict']}")
     show_answers(result)
 
 
