@@ -1,4 +1,4 @@
-"""The text that an index of packages shows: README.md with whole addresses in its links. All other metadata stand in setup.cfg."""
+"""The text that an index of packages shows: README.md with whole addresses in its links. The address is in spacy_calib/about.py, all other metadata in setup.cfg."""
 
 import re
 import runpy
@@ -38,4 +38,12 @@ if __name__ == "__main__":
 
     about = runpy.run_path(str(ROOT / "spacy_calib" / "about.py"))  # without importing the package
     address = about["__url__"], f"v{about['__version__']}", about["URL_IS_PLACEHOLDER"]
-    setup(long_description=text_for_index((ROOT / "README.md").read_text(encoding="utf8"), *address))
+    url, pages = (
+        address[0],
+        {"Documentation": "#readme", "Source": "", "Issues": "/issues", "Changelog": "/blob/main/CHANGELOG.md"},
+    )
+    setup(
+        url=url,
+        project_urls={name: f"{url}{path}" for name, path in pages.items()},
+        long_description=text_for_index((ROOT / "README.md").read_text(encoding="utf8"), *address),
+    )

@@ -23,6 +23,7 @@ from typing import Any
 
 import spacy
 import typer
+from peer_maps import peer_maps
 from quality import readers
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
@@ -109,20 +110,24 @@ def figures(name: str, judged: JudgedPairs, scores: Floats, groups: Groups) -> t
     return (name, *("-" if value is None else f"{value:.4f}" for value in values))
 
 
-def show_comparison(judged: dict[str, JudgedPairs], groups: Groups) -> None:
-    """Print the table: raw and calibrated scores on every test set."""
+def show_comparison(judged: dict[str, JudgedPairs], groups: Groups, fitted: JudgedPairs) -> None:
+    """Print the table: raw and calibrated scores on every test set, and maps of other packages. fitted (JudgedPairs): The fit data."""
     rows: list[tuple[str, ...]] = []
-    with tqdm(total=2 * len(judged), desc="Evaluating", bar_format="{l_bar}{bar}| {elapsed}", disable=None) as bar:
+    maps = {name: fit(fitted.pairs.scores, fitted.pairs.hits) for name, fit in peer_maps().items()}
+    with tqdm(
+        total=(2 + len(maps)) * len(judged), desc="Evaluating", bar_format="{l_bar}{bar}| {elapsed}", disable=None
+    ) as bar:
         for name, one in judged.items():
             about = f"{one.pairs.n_units:,} words, accuracy {100 * (accuracy(one.pairs) or 0):.1f} %"
             rows += [("",), (f"{TESTS[name][0]} ({about})",)]
-            for label, scores in (("raw", one.pairs.scores), ("calib fit", one.calibrated)):
+            others = {name: predict(one.pairs.scores) for name, predict in maps.items()}
+            for label, scores in {"raw": one.pairs.scores, **others, "calib fit": one.calibrated}.items():
                 rows.append(figures(label, one, scores, groups))
                 bar.update()
     print("\n" + as_table(rows, ("log loss", "SMCE", "floor", "GMCE", "floor")) + "\n")
     msg.text(
         f"Lower is better. SMCE: calibration error over all labels. GMCE: its mean over {len(groups)} groups of labels by frequency. "
-        "Floor: the error that perfectly calibrated scores would show by chance."
+        "Floor: the error that perfectly calibrated scores would show by chance. Other packages: one map of the scores of all labels, on the same fit data."
     )
 
 
@@ -190,7 +195,7 @@ def main(
     show_example(spacy.load(calibrated))
     msg.text("Scores: the probability that part of speech and features are right.")
     step("4. The default: calib fit chooses among methods")
-    fit_command(
+    fitted: Any = fit_command(
         str(trained), corpus / "fit.spacy", calibrated,
         component=["morphologizer"], train_data=corpus / "train.spacy", force=True, silent=False,
     )  # fmt: skip
@@ -199,7 +204,7 @@ def main(
     nlp = spacy.load(calibrated)
     pipe: Any = nlp.get_pipe("calib")
     judged = {name: read_pairs(nlp, corpus / f"{name}.spacy") for name in TESTS}
-    show_comparison(judged, pipe.groups)
+    show_comparison(judged, pipe.groups, fitted.held_out)
     draw(judged, output / "reliability.png")
     step("6. The same sentence, calibrated by the default")
     show_example(nlp)

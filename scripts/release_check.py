@@ -19,6 +19,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+# What lies in the root of a checkout; MANIFEST.in says what of it is released.
+ROOT_FILES = {
+    "CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "SECURITY.md", "configs",
+    "docs", "mkdocs.yml", "pyproject.toml", "scripts", "setup.cfg", "setup.py", "spacy_calib", "tests", "dist", "build", "site", "demo", "htmlcov",
+}  # fmt: skip
 # What the tests read beside the package; the package itself is the installed one.
 BESIDE = ("tests", "scripts", "docs", "configs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "setup.cfg", "mkdocs.yml")
 TESTS = ("tests/pipe/test_saved.py",)
@@ -75,6 +80,9 @@ def main() -> int:
             f"{given.dist} has to hold one sdist and one wheel, and nothing else of either; build them anew.", file=sys.stderr
         )
         return 1
+    strange = sorted(path.name for path in ROOT.glob("[!.]*") if path.name not in ROOT_FILES and path.suffix != ".egg-info")
+    if strange:
+        print(f"In the root and not in ROOT_FILES: {', '.join(strange)}")
     failed = False
     for version in given.versions:
         python = python_of(version)

@@ -2,6 +2,7 @@
 
 spacy_calib.pretrained(model)            calibrated scores for stock pipelines, without gold
 spacy_calib.fit(model, data, output)     fit a calibration to held-out gold, and write the pipeline with it
+spacy_calib.fit_all(...)                 the same for several components at once
 spacy_calib.adapt(model, data, output)   adapt it to another domain, from a few labelled documents
 spacy_calib.evaluate(model, data)        evaluate it on gold; returns a dict
 spacy_calib.report(model, data, output)  the same explained, as one HTML page
@@ -18,7 +19,7 @@ Importing this package imports spaCy, and creates its registries and the default
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .about import __version__
 from .doc.attributes import register
@@ -27,7 +28,7 @@ from .errors import CalibError
 from .registry import registry as _registry  # noqa: F401  (adds the registries to spaCy's)
 
 if TYPE_CHECKING:
-    from .cli.api import adapt, evaluate, fit
+    from .cli.api import adapt, evaluate, fit, fit_all
     from .plugins.arrays.tag_calibrator import TagCalibrator
     from .plugins.llm.response import Answer
     from .plugins.pretrained.applying import pretrained
@@ -40,6 +41,7 @@ _MODULES = {
     "adapt": ".cli.api",
     "evaluate": ".cli.api",
     "fit": ".cli.api",
+    "fit_all": ".cli.api",
     "spans_from": ".sources.tool_spans",
     "Answer": ".plugins.llm.response",
     "TagCalibrator": ".plugins.arrays.tag_calibrator",
@@ -49,10 +51,12 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name
+
+    def __getattr__(name):
+        if name in _MODULES:
+            return getattr(import_module(_MODULES[name], __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -68,6 +72,7 @@ __all__ = [
     "adapt",
     "evaluate",
     "fit",
+    "fit_all",
     "pretrained",
     "register",
     "render",

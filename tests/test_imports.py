@@ -13,6 +13,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import spacy_calib
+from spacy_calib.cli import OF_PLUGINS, from_plugin
 from spacy_calib.registry import REGISTERED
 
 from .forked import alone
@@ -23,7 +24,7 @@ MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path i
 
 # The rooms of the core, in the order of the flow: a module may import from its own room and from those that stand before it.
 ROOMS = [
-    "about", "errors", "schema", "types", "optional", "registry", "pairs", "metrics", "annotations", "calibration", "context", "doc", "sources", "gold",
+    "about", "errors", "schema", "types", "optional", "registry", "spacy_private", "pairs", "metrics", "annotations", "calibration", "context", "doc", "sources", "gold",
     "pipe", "cli", "__init__",
 ]  # fmt: skip
 # Those that know no spaCy.
@@ -100,31 +101,12 @@ def plugin_of(module: str) -> str:
     return module.split("/")[1] if module.startswith("plugins/") else ""
 
 
-# Where the core reaches for a plug-in of ours, in a function: nothing else does.
-REACHES = {
-    "cli/evaluate_command": {"plugins/report/page_contents", "plugins/report/pictures"},
-    "cli/fitting/comparison": {"plugins/pretrained/card"},
-}
-
-
-def test_the_core_reaches_for_plugins_where_the_table_says_and_in_functions():
-    found = {
-        module: {name[1:] for name, inside in imports_of(module) if plugin_of(name[1:]) and inside}
-        for module in MODULES
-        if room_of(module) != "plugins"
-    }
-    assert {module: names for module, names in found.items() if names} == REACHES
-
-
 @each([m for m in MODULES if room_of(m) != "plugins"])
 def test_a_room_imports_only_what_stands_above_it(module):
     rank = ROOMS.index(room_of(module))
     for name in {name[1:] for name, _ in imports_of(module) if name.startswith(".")}:
-        if room_of(name) == "plugins":
-            is_listed = name in REACHES.get(module, ()) and (f".{name}", False) not in imports_of(module)
-            assert is_listed or plugin_of(name) == "", f"{module} imports the plug-in {name}"  # their list may be read
-        else:
-            assert ROOMS.index(room_of(name)) <= rank, f"{module} imports {name}, which stands below it"
+        assert room_of(name) != "plugins", f"{module} imports the plug-in {name}; cli.OF_PLUGINS names it"
+        assert ROOMS.index(room_of(name)) <= rank, f"{module} imports {name}, which stands below it"
 
 
 @each([m for m in MODULES if m.count("/") > 1 and room_of(m) == "plugins"])
@@ -148,6 +130,10 @@ def test_no_module_imports_a_heavy_library_before_it_is_needed(module):
 def test_estimators_are_imported_when_they_are_asked_for(module):
     early = {name[1:] for name, inside in imports_of(module) if name.startswith(".") and not inside}
     assert not early & {"plugins/arrays", *ESTIMATORS}
+
+
+def test_what_the_core_calls_in_plugins_is_there():
+    assert {name: from_plugin(name).__name__ for name in OF_PLUGINS} == {name: name for name in OF_PLUGINS}
 
 
 @each(MODULES)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import doctest
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from spacy_calib import types
+from spacy_calib.annotations import ARC_EVENTS
+from spacy_calib.annotations.span_events import EVENTS
+from spacy_calib.cli import api
+from spacy_calib.cli.evaluating.outputs import PICTURE_KINDS
 from spacy_calib.errors import CalibError
+from spacy_calib.registry import recalibrators
 from spacy_calib.types import Groups, Marginals, Pairs, Spans, as_hits, as_probabilities, as_weights, stack_spans
 
 from .strategies import make_pairs
@@ -207,3 +216,18 @@ def test_other_scores_of_pairs_are_checked():
 def test_the_examples_in_the_docstrings_hold():
     result = doctest.testmod(types)
     assert (result.failed, result.attempted > 5) == (0, True)
+
+
+def test_a_type_checker_finds_misspelt_options_and_wrong_types():
+    """The file uses all that is public; mypy reports a mistake of it that it does not find."""
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "tests/typed_surface.py"]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=600, check=False)
+    assert done.stdout.startswith("Success"), done.stdout
+
+
+def test_the_types_name_all_methods_events_and_pictures():
+    assert get_args(api.Method) == ("auto", *recalibrators())
+    assert get_args(api.Event) == (*EVENTS, *ARC_EVENTS)
+    assert get_args(api.Picture) == (*PICTURE_KINDS, "all")

@@ -16,7 +16,7 @@ from pretrain.sources import AS_IT_IS, SHARES, Source, in_form, to_examples
 from scipy.optimize import minimize
 from spacy.training import Example
 
-from spacy_calib.calibration.recalibrators.logistic import fit_logistic, sigmoid, softplus
+from spacy_calib.calibration.solvers import fit_logistic, sigmoid, softplus
 from spacy_calib.context.words import Words
 from spacy_calib.gold.example_reader import ExampleReader
 from spacy_calib.metrics import brier, calibration_error, log_loss

@@ -148,6 +148,32 @@ def fairness(model: str, maps: Mapping[str, Mapping[str, float]], cutoff: float,
     return rows
 
 
+def acceptance_table(model: str, card: Mapping[str, Any], folder: Path) -> str:
+    """Which of the persons with names of ten locales the recognizer finds, and which the default cut-off of a card accepts, as a table.
+
+    "by a list": share of the accepted ones that would not be accepted, were their names in no list. "gained": mean score less that of the map
+    without lists.
+    """
+    maps, cutoff, lists = card["maps"], card["cutoffs"]["cutoff"], load_lists(tuple(current_lists().items()))
+    assert lists is not None
+    unlisted = {name: 0.0 if name in PERSON_GAIN else value for name, value in maps[FULL].items()}
+    tables = maps[FULL], maps[FULL.removesuffix(LISTS)], unlisted
+    titles = [f"{shape}: {what}" for shape in (ONE, MORE) for what in ("accepted (without lists)", "by a list", "gained")]
+    lines = [f"| names | in the lists | found | {' | '.join(titles)} |", f"| --- | --- |{' ---: |' * 7}"]
+    for locale, parts in read_locales(model, folder).items():
+        n_found = sum(int(_are_named(judged, starts, HYPHEN).sum()) for judged, starts in parts)
+        cells = [f"{n_found / sum(len(starts) for _, starts in parts):.2f}"]
+        for shape in (ONE, MORE):
+            scored = [(judged.with_lists(lists), _are_named(judged, starts, shape)) for judged, starts in parts]
+            scores, plain, other = (np.concatenate([judged.score(table)[mask] for judged, mask in scored]) for table in tables)
+            accepted = scores >= cutoff
+            cells += [f"{accepted.mean():.2f} ({(plain >= cutoff).mean():.2f})", f"{(other[accepted] < cutoff).mean():.2f}"]
+            cells += [f"{(scores - plain).mean():+.2f}"]
+        row = f"| {LOCALES[locale]} | {'yes' if locale in LISTED else 'no'} | {' | '.join(cells)} |"
+        lines.append(row.replace("0.", "."))
+    return "\n".join(lines)
+
+
 def _are_named(judged: Judged, starts: Sequence[int], shape: str) -> Any:
     """Whether each entity is one of the new names of this shape, found as a person."""
     spans, person = judged.evidence.spans, judged.labels.index("PERSON")

@@ -6,7 +6,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +14,21 @@ import spacy
 from clocks import ewt_texts
 from frame import ewt_file
 from pretrain.entities import Judged
-from pretrain.sources import TO_THREE, to_examples, uner
+from pretrain.sources import TO_THREE, uner
 from pretrain.tags import JudgedTags
-from quality import readers
 from quality.readers import make_docs
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 
 import spacy_calib
 from spacy_calib.calibration.adaptation.adaptation import OF_PRETRAINED, OF_PRETRAINED_SPANS, Adaptation, GoldEntries, Prior
 from spacy_calib.calibration.recalibrators import Platt
-from spacy_calib.calibration.recalibrators.logistic import fit_logistic, log_odds, sigmoid
 from spacy_calib.calibration.spans import SpanRecalibrator
 from spacy_calib.metrics import log_loss
-from spacy_calib.pipe.pipeline import load_pipeline
 from spacy_calib.types import Floats, Groups, Ints
 
 DRAWS = 20
 # Predicted entities, or documents, that are labelled.
 ENTITIES, DOCUMENTS = (20, 50, 100), (5, 10, 20)
-# The standard deviation of an intercept alone.
-INTERCEPT = 0.7
 # By so much log loss may an adaptation be worse in one draw of ten.
 WORSE = 0.005
 
@@ -80,41 +74,14 @@ def study(
 
 def of_entities(name: str, judged: Judged, table: Mapping[str, float], event: str) -> list[dict[str, Any]]:
     """Adapting a map of entities that did not see this source. table: Its coefficients."""
-    entries, groups = entries_of(judged, table, event)
-    spans, raw, right = judged.evidence.spans, judged.evidence.raw, entries.hits
+    spans, raw, right = judged.evidence.spans, judged.evidence.raw, judged.right(event)
+    leads, groups = np.ones(len(right), dtype=bool), Groups(judged.labels, np.arange(len(judged.labels)))
+    entries = GoldEntries(judged.score(table), right, leads, spans.labels, judged.documents[judged.chosen])
 
     def from_nothing(train: Ints, test: Ints) -> Floats:
         return SpanRecalibrator(groups).fit(spans.take(train), right[train]).predict(spans.take(test), raw[test])
 
     return study(name, entries, groups, OF_PRETRAINED_SPANS, ENTITIES, np.ones(len(entries)), from_nothing)
-
-
-def entries_of(judged: Judged, table: Mapping[str, float], event: str) -> tuple[GoldEntries, Groups]:
-    """The entities of a source, with scores by a map, and the groups of their types."""
-    scores, tags = judged.score(table), judged.evidence.spans.labels
-    entries = GoldEntries(scores, judged.right(event), np.ones(len(scores), dtype=bool), tags, judged.documents[judged.chosen])
-    return entries, Groups(judged.labels, np.arange(len(judged.labels)))
-
-
-def beside_intercept(
-    name: str, judged: Judged, table: Mapping[str, float], event: str, wrong: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """The same with 10 and 50 labelled documents, and an intercept alone in the place of a fit from nothing.
-
-    wrong (Sequence[str]): Types of which half of the gold entities, at random, are taken for wrong: another kind of annotation.
-    """
-    entries, groups = entries_of(judged, table, event)
-    is_removed = np.isin(judged.types, wrong) & (np.random.default_rng(0).random(len(entries)) < 0.5)
-    entries = replace(entries, hits=entries.hits & ~is_removed)
-    margins = log_odds(entries.scores)
-
-    def shift(train: Ints, test: Ints) -> Floats:
-        columns = np.column_stack([margins[train], np.ones(len(train))])
-        hits, precision = entries.hits[train].astype(np.float64), np.array([1e9, INTERCEPT**-2])  # the slope stays
-        line = fit_logistic(columns, hits, np.ones(len(train)), np.array([1.0, 0.0]), precision)
-        return sigmoid(margins[test] + line[1])
-
-    return study(name, entries, groups, OF_PRETRAINED_SPANS, (10, 50), first_of_documents(entries), shift)
 
 
 def first_of_documents(entries: GoldEntries) -> Floats:
@@ -176,28 +143,3 @@ def _fit_on_ewt(model: str, cache: Path) -> Any:
         spacy_calib.fit(model, gold, outputs[0], component="ner", label_map=str(table))
         spacy_calib.fit(outputs[0], ewt_file("dev", cache), outputs[1], component="tagger")
         return spacy.load(outputs[1])
-
-
-def ruler_table(model: str) -> str:
-    """How often the attribute ruler gives a token another part of speech than its tag alone would have, as a table."""
-    nlp = load_pipeline(model, exclude=["lemmatizer", "ner"])
-    ruler: Any = nlp.get_pipe("attribute_ruler")
-    tagger: Any = nlp.get_pipe("tagger")
-    tags = list(tagger.labels)
-    by_tag = dict(zip(tags, [token.pos_ for token in ruler(Doc(nlp.vocab, words=["x"] * len(tags), tags=tags))], strict=True))
-    lines = ["| source | tokens | pos_ right | by the tag alone | another one by the word | right there |", "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    for name, folder, split in (
-        ("EWT", "ud_english_ewt", "dev"),
-        ("PUD", "ud_english_pud", "test"),
-        ("GENTLE", "ud_english_gentle", "test"),
-    ):
-        examples = list(to_examples(nlp, readers.ewt(split, "morphs", folder), 10**6))
-        rows = [
-            (token.pos_, by_tag[token.tag_], gold.pos_)
-            for eg in examples
-            for token, gold in zip(eg.predicted, eg.reference, strict=True)
-        ]
-        own, tag, gold = np.array(rows).T
-        shares = [np.mean(own == gold), np.mean(tag == gold), np.mean(own != tag), np.mean((own == gold)[own != tag])]
-        lines.append(f"| {name} | {len(rows):,} | {' | '.join(f'{share:.3f}' for share in shares)} |")
-    return "\n".join(lines)

@@ -110,7 +110,7 @@ LOSSES = {"log_loss": log_losses, "brier": squared_losses}
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a method on a data set. log_loss, brier, smce, mean_gmce (float): DESIGN section 2, judged by five tag frequency groups."""
+    """Of a method on a data set. log_loss, brier, smce, mean_gmce (float): as in docs/how-it-works.md, judged by five tag frequency groups."""
 
     log_loss: float
     brier: float

@@ -12,7 +12,7 @@ import numpy as np
 from ..metrics.proper import log_losses, mean_with_error
 from ..pairs.documents import cross_fit, folds_of
 from ..pairs.progress import UNREPORTED, Progress
-from ..types import Floats, Grouping, Groups, Ints
+from ..types import Floats, Grouping, Groups, Ints, Pairs
 from .grouped import GroupedRecalibrator
 from .grouping.tag_frequency import tag_frequency_groups
 from .recalibrators import Identity, Platt, Recalibrator
@@ -238,18 +238,18 @@ def _map_plans(
         plan = replace(raw, name=name, why=why)
         if not why:
             names.add(name)
-            losses = _losses_by_group(prototype, groups, inputs.data, folds)
+            pairs = inputs.data.kept_pairs
+            losses = log_losses(score_by_group(prototype, groups, pairs, folds), pairs.hits)
             plan = replace(plan, groups=groups, evaluation_groups=groups, prototype=prototype.clone(), losses=losses)
             plan = replace(plan, size=prototype.n_parameters * len(groups))
         yield plan
 
 
-def _losses_by_group(prototype: Recalibrator, groups: Groups, data: FitData, folds: Ints) -> Floats:
-    """Return the out-of-fold log loss of each pair, by a map for each group."""
-    pairs = data.kept_pairs
+def score_by_group(prototype: Recalibrator, groups: Groups, pairs: Pairs, folds: Ints) -> Floats:
+    """Return the out-of-fold score of each pair, by a map for each group."""
 
     def score(train: Ints, test: Ints) -> Floats:
         maps = GroupedRecalibrator(prototype, groups).fit(pairs.take(train))
         return maps.predict(pairs.scores[test], pairs.tags[test])
 
-    return log_losses(cross_fit(folds, score), pairs.hits)
+    return cross_fit(folds, score)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Floats, Ints
-from .recalibrators.logistic import minimize_smooth
+from .solvers import minimize_smooth
 
 _TOLERANCE, _MOST_STEPS, _MEMORY = 1e-10, 200, 10
 

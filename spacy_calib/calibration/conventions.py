@@ -14,7 +14,7 @@ import numpy as np
 from ..pairs.build import find_top
 from ..types import Floats, Ints, Pairs
 from .recalibrators import Platt
-from .recalibrators.logistic import combine, log_odds, sigmoid
+from .solvers import combine, log_odds, sigmoid
 from .steps import Predictions
 
 # Conventions differ if, of the tokens for which the model gives a tag at least _CONFIDENT, the gold has another, the same one

@@ -14,7 +14,7 @@ from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
 from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
-from .recalibrators.logistic import sigmoid
+from .solvers import sigmoid
 from .steps import Predictions
 from .tag_offsets import TagOffsets
 
@@ -119,16 +119,16 @@ class GroupedRecalibrator:
 
         scores (Floats): Raw scores in [0, 1], shape (n,). tags (Ints): Columns of their labels, shape (n,); columns past those
             fitted use the pooled map. RETURNS (Floats): Shape (n,).
-        RAISES C002: lengths differ. C004: not fitted.
+        RAISES C001: scores out of [0, 1]. C002: lengths differ. C004: not fitted.
         """
         if self.pooled_ is None:
             raise calib_error("C004", what=type(self).__name__)
         check_lengths("Mapping", "score", len(scores), {"tag": tags})
         if self._is_identity and self.offsets is None:
             return scores.copy()
-        groups = self.groups.find(tags)
+        scores, groups = as_probabilities("scores", scores), self.groups.find(tags)
         if self._table is not None:
-            margins = self._table(as_probabilities("scores", scores), groups)
+            margins = self._table(scores, groups)
             return sigmoid(margins if self.offsets is None else self.offsets.adjust_margins(margins, tags, groups))
         calibrated_scores = self._map(scores, groups)
         return calibrated_scores if self.offsets is None else self.offsets.predict(calibrated_scores, tags, groups)
@@ -160,7 +160,7 @@ class GroupedRecalibrator:
             if start < end:
                 index = order[start:end]
                 group_map = self.maps_[group] if group >= 0 else None
-                calibrated_scores[index] = (group_map or self.pooled_).predict(scores[index])
+                calibrated_scores[index] = (group_map or self.pooled_)._predict(scores[index])
         return calibrated_scores
 
     def state(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..schema import Form, Serializable, anything, floats, lengths, list_of, may
 from ..types import Floats, Groups, Ints, Spans, as_hits
 from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs
-from .recalibrators.logistic import combine, fit_logistic, log_odds, sigmoid
+from .solvers import combine, fit_logistic, log_odds, sigmoid
 from .steps import KEPT, CalibrationStep, Predictions, apply_steps
 
 NAMES = ("minimum", "product", "1 - product", "mean", "own", "1 - own", "length")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import calib_error
 from ..schema import Serializable, anything, dict_of, floats, maybe, number, record, saved_field
 from ..types import Floats, Ints
-from .recalibrators.logistic import FARTHEST_MARGIN, log_odds, sigmoid, softplus
+from .solvers import FARTHEST_MARGIN, log_odds, sigmoid, softplus
 
 # The greatest offset: without a penalty, that of a tag whose pairs all hit would be infinite.
 _FARTHEST = 15.0

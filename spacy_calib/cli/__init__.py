@@ -13,14 +13,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
-from spacy.cli._util import app
+from spacy.cli import app
 from typer.core import TyperGroup
 
 from ..about import __url__
 
-HELP = """Calibrated probabilities for what a trained pipeline predicts of tokens,
-entities, texts or trees: fit them on held-out gold, evaluate them, and use them.
-Begin with fit.
+HELP = """Calibrated confidence for the entities and tags of spaCy pipelines. No gold
+(labels that people checked)? Begin with pretrained. Some gold? Begin with fit.
 """
 # Name -> (its module, its line of help), in the order of the help. The command is the function NAME of the module.
 _REVIEW, _REPORT = "..plugins.review", "..plugins.report"
@@ -37,9 +36,21 @@ OURS = {
     "info": (".info_command", "Show the settings and the fit data of a calibrated pipeline"),
     "stock": (".stock_command", "Remove the calibration from a pipeline"),
 }
+# What commands of the core call in plug-ins -> its module.
+OF_PLUGINS = {
+    "all_cards": "..plugins.pretrained.card",
+    "show_verdicts": f"{_REPORT}.page_contents",
+    "write_page": f"{_REPORT}.page_contents",
+    "write_pictures": f"{_REPORT}.pictures",
+}
 COMMANDS = {name: line for name, (_, line) in OURS.items()}
 # Group of entry points of plug-ins, those of other packages: name of the command -> its `Command` object.
 ENTRY_POINTS = "spacy_calib_commands"
+
+
+def from_plugin(name: str) -> Any:
+    """Import a function of OF_PLUGINS."""
+    return getattr(import_module(OF_PLUGINS[name], __package__), name)
 
 
 def added_commands() -> dict[str, EntryPoint]:

@@ -1,4 +1,4 @@
-"""`spacy_calib.fit`, `adapt` and `evaluate`: the commands of these names as Python functions, which print nothing.
+"""`spacy_calib.fit`, `fit_all`, `adapt` and `evaluate`: the commands as Python functions, which print nothing.
 
 Each option is written out, for editors and type checkers; `tests/cli/test_api.py` compares them with those of the commands.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 File = str | Path
-
+# What type checkers know; names that other packages register work, too.
+Method = Literal["auto", "identity", "temperature", "platt", "beta", "histogram", "scaling-binning", "isotonic"]
+Event = Literal["exact", "article", "type", "overlap", "head", "arc"]
+Picture = Literal["reliability", "top", "groups", "errors", "coverage", "all"]
 
 # Options that take a path; those that take several, by command.
 _PATHS = ("data", "output", "train_data", "config", "code")
@@ -37,14 +40,14 @@ def fit(
     data: File,
     output: File,
     *,
-    component: str | list[str] | None = None,
+    component: str | None = None,
     train_data: File | None = None,
-    method: str | None = None,
+    method: Method | None = None,
     attr: str | None = None,
     force: bool = False,
     groups: int | None = None,
     config: File | None = None,
-    event: str | None = None,
+    event: Event | None = None,
     second_pass: bool = False,
     label_map: Mapping[str, str] | str | None = None,
     gold: Sequence[File] | None = None,
@@ -60,12 +63,11 @@ def fit(
     """Learn calibrated probabilities from held-out gold and write the pipeline with them, as `spacy calib fit` does.
 
     model (str | Path): Package name or folder of the pipeline. data (str | Path): Gold that it was not trained on, a .spacy or
-        .conllu file or a folder of them. output (str | Path): Folder to write. component (str | list[str] | None): Component to
-        calibrate; None takes the command's default. Further options: as of the command; `overrides` is a dict of dotted settings:
+        .conllu file or a folder of them. output (str | Path): Folder to write. component (str | None): Component to calibrate;
+        None takes the command's default. Further options: as of the command; `overrides` is a dict of dotted settings:
         {"components.calib.threshold": 0.01}.
-    RETURNS (Calibrator): The pipe that was written (for a list of components a list of pipes); its `fit_info` has the tables of its
-        fit. A calibrated pipeline keeps its calibration, or adapts it, unless the new fit is clearly better on held-out documents, or
-        `always` is true.
+    RETURNS (Calibrator): The pipe that was written; its `fit_info` has the tables of its fit. A calibrated pipeline keeps its
+        calibration, or adapts it, unless the new fit is clearly better on held-out documents, or `always` is true.
     RAISES CalibError: any error in the input.
     """
     options = locals()
@@ -73,6 +75,37 @@ def fit(
 
     pipe: Calibrator = _run(run, options)
     return pipe
+
+
+def fit_all(
+    model: File,
+    data: File,
+    output: File,
+    component: Sequence[str],
+    *,
+    train_data: File | None = None,
+    method: Method | None = None,
+    force: bool = False,
+    groups: int | None = None,
+    label_map: Mapping[str, str] | str | None = None,
+    gold: Sequence[File] | None = None,
+    gold_preproc: bool = False,
+    allow_unknown: bool = False,
+    allow_seen: bool = False,
+    always: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+) -> list[Calibrator]:
+    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Further arguments: as of `fit`.
+
+    RETURNS (list[Calibrator]): The pipes that were written, in the order of the components. RAISES CalibError: any error in the input.
+    """
+    options = {**locals(), "component": list(component)}
+    from .fit_command import fit as run
+
+    pipes: Calibrator | list[Calibrator] = _run(run, options)
+    return pipes if isinstance(pipes, list) else [pipes]
 
 
 def adapt(
@@ -118,7 +151,7 @@ def evaluate(
     gpu_id: int = -1,
     code: File | None = None,
     force: bool = False,
-    kind: str | None = None,
+    kind: Picture | None = None,
     tags: list[str] | None = None,
 ) -> dict[str, Any]:
     """Evaluate the calibration of a pipeline on gold, as `spacy calib evaluate` does.
@@ -135,4 +168,4 @@ def evaluate(
     return figures
 
 
-__all__ = ["adapt", "evaluate", "fit"]
+__all__ = ["adapt", "evaluate", "fit", "fit_all"]

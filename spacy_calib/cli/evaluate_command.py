@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+from . import from_plugin
 from .evaluating.evaluation import evaluate_pipeline
 from .evaluating.options import EvaluateRun
 from .evaluating.outputs import PICTURE_KINDS, picture_files
@@ -63,7 +64,6 @@ def evaluate(
     silent: Silent = True,
 ) -> dict[str, Any]:
     """
-
     Show on gold how well the probabilities of a pipeline are calibrated: are nine in ten of the labels scored .9 right? The
     table has the calibration errors of raw and calibrated scores, over all tags and by group, with 95 % intervals from a
     bootstrap of documents, and the floor: the error that perfectly calibrated scores would show on so little data. --output
@@ -81,13 +81,9 @@ def evaluate(
     evaluation = evaluate_pipeline(run)
     tables, page = evaluation.to_dict(), None
     if run.pages:
-        from ..plugins.report.page_contents import write_page
-
-        page = write_page(evaluation, run.pages)
+        page = from_plugin("write_page")(evaluation, run.pages)
     if run.has_pictures:
-        from ..plugins.report.pictures import write_pictures
-
-        pictures = write_pictures(evaluation, run.pictures, run.kind, run.tags)
+        pictures = from_plugin("write_pictures")(evaluation, run.pictures, run.kind, run.tags)
         tables[pictures["pipe"]]["pictures"] = pictures
     for path in run.numbers:
         write_json(path, tables)
@@ -102,9 +98,7 @@ def evaluate(
 def show_files(run: EvaluateRun, page: dict[str, Any] | None) -> None:
     """Print the verdicts of the page, and which files were written. page (dict | None): Its contents."""
     if page is not None:
-        from ..plugins.report.page_contents import show_verdicts
-
-        show_verdicts(page)
+        from_plugin("show_verdicts")(page)
     for path in run.pages:
         msg.good(f"The page is at {path}; open it in a browser.")
     for name, path in picture_files(run.pictures, run.kind, run.tags):

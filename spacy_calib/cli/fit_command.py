@@ -86,7 +86,6 @@ def fit(
     overrides: Mapping[str, Any] | None = None,
 ) -> Calibrator | list[Calibrator]:
     """
-
     Calibrate the scores of a component of a trained pipeline on gold, and write the whole pipeline, with calibrated
     probabilities, to OUTPUT. The gold has to be held out: the pipeline was not trained on it.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recalibrators.logistic import log_odds, sigmoid
+from ..calibration.solvers import log_odds, sigmoid
 from ..pairs.build import find_top
 from ..types import Floats, Ints
 from .words import Flags, Words

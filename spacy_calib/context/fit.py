@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.solvers import log_odds
 from ..calibration.span_fit import SpanData, drop_useless_scores, held_out_scores
 from ..calibration.spans import SpanRecalibrator
 from ..calibration.token_fit import ContextFit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.recalibrators.logistic import combine, fit_logistic, sigmoid
+from ..calibration.solvers import combine, fit_logistic, sigmoid
 from ..metrics.proper import log_losses
 from ..pairs.documents import cross_fit, folds_of
 from ..schema import Serializable, floats, number, saved_field

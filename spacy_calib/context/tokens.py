@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.recalibrators.logistic import log_odds
+from ..calibration.solvers import log_odds
 from ..calibration.spans import SpanRecalibrator, firsts_of
 from ..calibration.steps import Predictions
 from ..errors import calib_error

@@ -74,25 +74,23 @@ def check_pipe_name(name: str) -> str:
 # Tokens
 
 
-def token_values(token: Token, attr: str, hidden: bool = True) -> TokenValues | None:
+def token_values(token: Token, attr: str) -> TokenValues | None:
     """Return the probabilities of the token's current label; None without a label, a row, or a score of the label.
 
     A label has no score if the model does not know it, or if it was set after the run and its raw score is below the threshold.
-    hidden (bool): Whether to read a pipe that hides token scores (setting token_scores).
     """
     match = find_row(token, attr)
-    label = "" if match is None or ("is_hidden" in match[0] and not hidden) else match[0].annotation.label(token)
-    return match[0].values_of(match[1], label) if match is not None and label else None
+    return None if match is None else match[0].values_of(match[1], match[0].annotation.label(token))
 
 
-def token_score(token: Token, attr: str) -> float | None:
-    """Token._.<attr>_score: calibrated probability that the token's current label is right, in [0, 1]."""
+def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
+    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right, in [0, 1]; None for a pipe that hides it."""
     match = find_row(token, attr)
     if match is None or "is_hidden" in match[0]:
         return None
     block, row = match
     entry = block.entry_of(row, block.annotation.label(token))
-    return None if entry is None else block.columns["calibrated"][entry]
+    return None if entry is None else block.columns[column][entry]
 
 
 def token_flag(token: Token, attr: str) -> bool | None:
@@ -183,7 +181,7 @@ def _value_of(find: Callable[[Any, str], Any], name: str, owner: Any, attr: str)
 _GETTERS: dict[Any, dict[str, Any]] = {
     Token: {
         "score": token_score,  # calibrated probability that the current label is right
-        "raw": partial(_value_of, partial(token_values, hidden=False), "raw"),
+        "raw": partial(token_score, column="raw"),
         "scores": partial(token_scores, hidden=False),  # tag -> calibrated probability, of those above the threshold
         "flag": token_flag,
     },

@@ -1,7 +1,7 @@
 """The scores on a Doc: a block of arrays in `doc.user_data` for each run of a pipe, and who may read it.
 
-A block belongs to one stretch of text. Its key is ("._.", "_<attr>", start, start + checksum): `Span.as_doc` and `Doc.from_docs`
-of spaCy move both offsets, so `start`, 0 when written, is the character of the Doc where the stretch begins. The checksum shows
+A block belongs to one stretch of text. Its key is (EXTENSION_KEY, "_<attr>", start, start + checksum): `Span.as_doc` and
+`Doc.from_docs` move both offsets, so `start`, 0 when written, is the character of the Doc where the stretch begins. The checksum shows
 damage and keeps apart blocks that come to one start. A block is read only if the Doc has its text there, whole, and no other block
 of the pipe touches the stretch: one that reaches out of the Doc was left by a cut, and counts. In the stretch, a row is a token's if
 start, length and, for arcs, head agree; in a Doc with other text around it also the label, since what a cut left out may by chance
@@ -26,6 +26,7 @@ from spacy.tokens import Doc, Span, Token
 from ..annotations import Annotation, get_annotation, head_offsets
 from ..annotations.base import NO_PARTNER
 from ..pairs.documents import TOKEN
+from ..spacy_private import EXTENSION_KEY
 from ..types import ROUNDING, Ints
 
 UserData = MutableMapping[Any, Any]
@@ -258,14 +259,14 @@ def checksum_of(part: BlockData) -> int:
 
 def add_block(user_data: UserData, attr: str, block: Block) -> None:
     """Store a block in the user data of the Doc that it was made for."""
-    key = ("._.", f"_{attr}", 0, checksum_of(block))
+    key = (EXTENSION_KEY, f"_{attr}", 0, checksum_of(block))
     user_data[key] = block.open(key)
 
 
 def delete_blocks(user_data: UserData, attr: str) -> None:
     """Remove every block of an attribute, valid or not."""
     for key in [*user_data]:
-        if key.__class__ is tuple and key[:2] == ("._.", "_" + attr):
+        if key.__class__ is tuple and key[:2] == (EXTENSION_KEY, "_" + attr):
             user_data.pop(key, None)
 
 
@@ -288,12 +289,13 @@ def label_checksum(rows: NDArray[np.uint64], start: int, end: int) -> int:
 
 def blocks_of(user_data: UserData, attr: str) -> list[Block]:
     """Return the valid blocks of an attribute, wherever they lie; those from files and copies are checked and opened once."""
-    prefix, blocks = ("._.", "_" + attr), list[Block]()
+    prefix = EXTENSION_KEY, "_" + attr
+    blocks: list[Block] = []
     for key, data in [*user_data.items()]:  # copied in one step: another thread may be writing on the Doc
         if key.__class__ is tuple and key[:2] == prefix:
             block = data if data.__class__ is Block and data.key is key else _opened(user_data, key, data)
             if block is not None:
-                blocks += (block,)
+                blocks += [block]
     return blocks
 
 

@@ -22,6 +22,7 @@ from spacy.tokens import Doc, Span
 from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
+from ..spacy_private import EXTENSION_KEY
 from .conflict_counts import CONFLICTS, GoldConflicts
 from .keys import DRAWN_KEY
 from .places import Coverage
@@ -129,7 +130,7 @@ def merge_gold(base: Doc, docs: Sequence[Doc]) -> Doc:
 
 def _drop_contradictory_attributes(user_data: dict[Any, Any], gold_docs: Sequence[Doc], conflicts: GoldConflicts) -> None:
     """Delete the extension attributes of tokens for which the Docs have different values."""
-    keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == ("._.",)]
+    keys: list[Any] = [key for key in user_data if isinstance(key, tuple) and key[:1] == (EXTENSION_KEY,)]
     for key in (key for key in keys if not key[1].startswith("_")):
         if conflicts.note(f"ext:{key[1]}", [repr(doc.user_data[key]) for doc in gold_docs if key in doc.user_data]):
             del user_data[key]

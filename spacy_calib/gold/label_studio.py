@@ -1,4 +1,4 @@
-"""Exports of Label Studio (JSON and JSON-MIN) -> answers of people, one for each annotation of a task.
+"""Exports of Label Studio -> answers of people, one for each annotation of a task.
 
 Source: "Label Studio task format". Labels are regions with labels, and choices about the text. Relations, ratings, comments, choices
 about a region, and regions of controls with unknown labels (if another control has labels of the pipeline) are skipped and counted.
@@ -17,7 +17,6 @@ from .tool_exports import TextAnswers, TextSpan, answer_with_spans, as_list, que
 
 # Keys added to tasks: the field with the text, the controls with labels, and the choices that several controls have.
 _TEXT_FIELD, _CONTROLS, _SHARED = "calib_shown", "calib_controls", "calib_shared"
-_REGIONS = ("labels", "hypertextlabels", "paragraphlabels")
 Record = dict[str, Any]
 
 
@@ -72,7 +71,7 @@ def _kind_of(result: Record) -> str | None:
     kind = result.get("type") or next((key for key in ("labels", "choices") if isinstance(value, dict) and key in value), None)
     if kind == "choices":
         return None if isinstance(value, dict) and "start" in value else "choices"
-    return "labels" if kind in _REGIONS else None
+    return "labels" if kind == "labels" else None
 
 
 def prepare_tasks(records: list[tuple[str, Record]], labels: Collection[str]) -> None:

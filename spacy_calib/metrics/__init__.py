@@ -1,7 +1,7 @@
 """Calibration errors and proper scores of pairs, with noise floors and intervals."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .by_document import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         mce,
         smce,
     )
+    from .metric import Metric
     from .noise_floors import mean_gmce_floor, noise_floor
     from .proper import accuracy, brier, log_loss, log_losses, squared_losses
     from .smooth_error import smooth_calibration_error
@@ -36,19 +37,22 @@ _NAMES = {
     "calibration_errors": (
         "calibration_error", "calibration_error_interval", "debiased_calibration_error", "ece", "gmce", "mce", "smce",
     ),
+    "metric": ("Metric",),
     "noise_floors": ("mean_gmce_floor", "noise_floor"),
     "proper": ("accuracy", "brier", "log_loss", "log_losses", "squared_losses"),
     "smooth_error": ("smooth_calibration_error",),
 }  # fmt: skip
 __all__ = [
-    "Interval", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval", "debiased_calibration_error",
+    "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval", "debiased_calibration_error",
     "document_bootstrap", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce", "mean_gmce_floor", "mean_interval",
     "noise_floor", "paired_difference", "resample_error", "resample_mean", "smce", "smooth_calibration_error", "squared_losses",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    for module, names in _NAMES.items():
-        if name in names:
-            return getattr(import_module(f".{module}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name
+
+    def __getattr__(name):
+        for module, names in _NAMES.items():
+            if name in names:
+                return getattr(import_module(f".{module}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

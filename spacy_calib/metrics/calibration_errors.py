@@ -12,7 +12,6 @@ from ..errors import calib_error
 from ..pairs.bins import Binner, bin_table, check_count, make_binner
 from ..pairs.build import top_pairs
 from ..types import BinTable, Groups, Ints, Pairs, as_hits, as_probabilities
-from .metric import Metric
 
 
 def table_of(scores: ArrayLike, hits: ArrayLike, binner: Binner) -> BinTable:
@@ -209,7 +208,7 @@ def debiased_calibration_error(
 
 
 @dataclass(frozen=True)
-class CalibrationError(Metric):
+class CalibrationError:
     """The metric `calibration_error` with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.CalibrationError.v1"
@@ -229,7 +228,7 @@ class CalibrationError(Metric):
 
 
 @dataclass(frozen=True)
-class DebiasedCalibrationError(Metric):
+class DebiasedCalibrationError:
     """The metric `debiased_calibration_error` with its settings. RAISES C001: a setting out of range."""
 
     registered: ClassVar[str] = "spacy-calib.DebiasedCalibrationError.v1"

@@ -15,6 +15,7 @@ from .proper import PROPER
 
 if TYPE_CHECKING:
     from ..pairs.scored_corpus import ScoredCorpus
+    from .metric import Metric
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,7 +36,7 @@ class JudgedView(JudgedPairs):
     ends: Ints
     n_bins: int = 10
     seed: int = 0
-    metrics: Mapping[str, Any] = field(default_factory=lambda: PROPER)
+    metrics: Mapping[str, Metric] = field(default_factory=lambda: PROPER)
     has_label_columns: bool = True
     span_words: tuple[str, str] = ("entity", "entities")
 

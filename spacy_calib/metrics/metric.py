@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,24 +16,18 @@ from ..types import Floats
 OWN_FIGURES = ("smce", "gmce", "ece", "gmce_per_group")
 
 
-class Metric(ABC):
-    """A metric of this package. One of another package need only be callable, and may carry the same attributes.
+class Metric(Protocol):
+    """A metric is any function of scores and hits, and may carry attributes as those of this package do.
 
     registered (str): Name in the registry. short (str): Key in JSON and in the scorer. title (str): Name in tables.
     listed (bool): False for a metric that the table of errors shows already.
     """
 
-    registered: ClassVar[str]
-    short: ClassVar[str]
-    title: ClassVar[str]
-    listed: ClassVar[bool] = True
-
-    @abstractmethod
     def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
         """Return the figure of n scores and hits; None without pairs. RAISES C001: out of range. C002: lengths differ."""
 
 
-class MeanLoss(Metric):
+class MeanLoss(ABC):
     """The mean of a loss of each pair; such a metric gets an interval by document."""
 
     @abstractmethod
@@ -45,7 +39,7 @@ class MeanLoss(Metric):
         return float(np.mean(self.losses(scores, hits))) if np.size(scores) else None
 
 
-def select_listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def select_listed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Select the metrics that tables and the scorer list, by short name. RAISES C190: one has the name of another figure."""
     metrics_by_name = {short: metric for short, metric in metrics.items() if getattr(metric, "listed", True)}
     for short in OWN_FIGURES:
@@ -56,18 +50,18 @@ def select_listed(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return metrics_by_name
 
 
-def figure_of(metric: Any, scores: ArrayLike, hits: ArrayLike) -> float | None:
+def figure_of(metric: Metric, scores: ArrayLike, hits: ArrayLike) -> float | None:
     """Return the value of a metric as a Python float, or None."""
     value = metric(scores, hits)
     return None if value is None else float(value)
 
 
-def title_of(metric: Any, short: str) -> str:
+def title_of(metric: Metric, short: str) -> str:
     """Return the name of a metric in tables: its title, or its short name if it has none."""
     return getattr(metric, "title", "") or short
 
 
-def losses(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def losses(metrics: Mapping[str, Metric]) -> dict[str, Callable[[ArrayLike, ArrayLike], Floats]]:
     """Return short name -> function (scores, hits) -> loss of each pair, of the listed mean losses; log loss first."""
     losses_by_name = {short: metric.losses for short, metric in select_listed(metrics).items() if hasattr(metric, "losses")}
     return dict(sorted(losses_by_name.items(), key=lambda item: item[0] != "nll"))

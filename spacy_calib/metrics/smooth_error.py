@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..types import as_hits, as_probabilities
-from .metric import Metric
 
 # Steps of the grid on [0, 1]. On a million pairs with nearly calibrated scores twice as many change smECE by less than 1e-7.
 STEPS = 2**14
@@ -56,7 +55,7 @@ def smooth_calibration_error(scores: ArrayLike, hits: ArrayLike, sigma: float | 
     return float(brentq(lambda width: min(1.0, smoothed_error(width)) - width, 0.0, 1.0))
 
 
-class SmoothCalibrationError(Metric):
+class SmoothCalibrationError:
     registered = "spacy-calib.SmoothCalibrationError.v1"
     short = "smece"
     title = "smECE"

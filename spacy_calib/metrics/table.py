@@ -12,7 +12,7 @@ from ..pairs.documents import DOCUMENT
 from ..types import Floats, Groups, Ints, Pairs
 from .by_document import Interval, error_interval, mean_gmce_interval, paired_difference
 from .calibration_errors import calibration_error, calibration_error_interval, ece, group_slices, mean_of
-from .metric import figure_of, losses, select_listed
+from .metric import Metric, figure_of, losses, select_listed
 from .noise_floors import NoiseFloor, mean_gmce_floor, noise_floor
 from .proper import PROPER, accuracy
 
@@ -89,7 +89,7 @@ def calibration_table(
     seed: int = 0,
     documents: Ints | None = None,
     unit: str = DOCUMENT,
-    metrics: Mapping[str, Any] = PROPER,
+    metrics: Mapping[str, Metric] = PROPER,
 ) -> dict[str, Any]:
     """Return all figures that `spacy calib evaluate` shows, as plain data.
 
@@ -127,7 +127,7 @@ def calibration_table(
 
 
 def changes(
-    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Any] = PROPER
+    pairs: Pairs, calibrated_scores: Floats, documents: Ints | None, seed: int = 0, metrics: Mapping[str, Metric] = PROPER
 ) -> dict[str, dict[str, float | None]]:
     """Return the change of each mean loss (log loss, Brier score) by calibration: calibrated - raw; below 0 is better.
 

@@ -36,6 +36,7 @@ from ..doc.view import doc_view
 from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_doubtful, write_doubtful
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
+from ..pairs.progress import UNREPORTED, Progress
 from ..sources.base import restore_on_failure
 from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
@@ -44,7 +45,7 @@ from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words
 from .pipeline import facts, layer_of, note_meta
 from .saved import dump, load_part, read
-from .state import FitInfo, PipeState
+from .state import HERE, FitInfo, PipeState
 
 if TYPE_CHECKING:
     from ..calibration.span_fit import SpanFit
@@ -392,36 +393,51 @@ class Calibrator(Pipe, PipeSettings):
 
     # Fitting
 
-    def fit(self, examples: Iterable[Example], tag_counts: Mapping[str, int] | None = None, **options: Any) -> Calibrator:
+    def fit(
+        self,
+        examples: Iterable[Example],
+        tag_counts: Mapping[str, int] | None = None,
+        *,
+        span_counts: Mapping[str, int] | None = None,
+        min_pairs: int = 1,
+        counted_on: str = HERE,
+        n_bins: int = 10,
+        max_unknown: float = 1.0,
+        progress: Progress = UNREPORTED,
+    ) -> Calibrator:
         """Fit the recalibrators to held-out gold. RETURNS: The pipe.
 
         examples (Iterable[Example]): `predicted` holds the input of the source (run the pipeline up to its component),
             `reference` the gold; `gold.reading.from_files` joins several files.
         tag_counts (Mapping | None): Tag -> frequency in the training data, for the groups; None counts the examples.
-        options: Other fields of FitArguments, such as n_bins (10).
+        span_counts (Mapping | None): The same for span labels (entity types). counted_on (str): Source of both, for `info`.
+        min_pairs (int): Minimum number of pairs. n_bins (int): Adaptive bins of the errors in the fit table.
+        max_unknown (float): Maximum share of gold labels that the component does not know.
+        progress (Progress): Reports the progress of the fit, once the examples are read.
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: gold. C003, C005, C006: pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
         from ..sources.precision import half_precision_components  # only a fit needs it
         from .fitting import FitArguments, fit_calibrator
 
-        arguments = FitArguments(tag_counts, **options)
+        arguments = FitArguments(tag_counts, span_counts, min_pairs, counted_on, n_bins, max_unknown, progress)
         with restore_on_failure(with_map(self.source, None)), self.lookup.settings_restored_on_failure():
             self.learned, self.held_out, self.held_out_spans = fit_calibrator(self, examples, arguments)
         if components := half_precision_components(self.lookup.nlp, self.source.component):
             self.warn("CW24", components=" and ".join(map(repr, components)))
         return self
 
-    def adapt(self, examples: Iterable[Example], **options: Any) -> Calibrator:
+    def adapt(self, examples: Iterable[Example], *, n_bins: int = 10, max_unknown: float = 1.0) -> Calibrator:
         """Adapt the scores to a few labelled documents of another domain; the fitted recalibrators stay. RETURNS: The pipe.
 
-        examples (Iterable[Example]): As for `fit`. options: Fields of FitArguments, such as n_bins (10).
+        examples (Iterable[Example]), n_bins (int), max_unknown (float): As for `fit`.
         RAISES C216: the pipe is not fitted. C021 to C024, C028, C033 to C035: the component. C030 to C032, C003, C164: gold.
         """
         from .adapting import adapt_calibrator  # only an adaptation needs it
         from .fitting import FitArguments
 
-        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, FitArguments(**options))
+        arguments = FitArguments(n_bins=n_bins, max_unknown=max_unknown)
+        self.learned, self.held_out, self.held_out_spans = adapt_calibrator(self, examples, arguments)
         return self
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from secrets import token_hex
@@ -49,32 +49,23 @@ from ..pairs.seen_texts import FitTextDigests, TextUnits
 from ..sources.find import BoundSource, ComponentIdentity, fingerprint
 from ..sources.left_scores import LeftScoresSource
 from ..sources.mapped import check_map_labels, map_of, with_map
-from ..types import Floats, Grouping, Groups, Ints, Pairs
+from ..sources.transitions import NO_SECOND_PASS
+from ..types import Floats, Grouping, Groups, Ints
 from .factory import PipeSettings
-from .lookup import NO_SECOND_PASS, read_words
+from .lookup import read_words
 from .record.fit_record import record_fit
 from .scorer import calib_scores, score_prefixes, set_performance
-from .state import FitInfo, FitRow, PipeState, SpanFitInfo
+from .state import HERE, FitInfo, FitRow, PipeState, SpanFitInfo
 
 if TYPE_CHECKING:
     from .component import Calibrator
 
-HERE = "the fit data"
-
 
 @dataclass(frozen=True)
 class FitArguments:
-    """Arguments of `Calibrator.fit`, except the examples.
-
-    tag_counts (Mapping | None): Gold tag frequencies of the training data, for grouping; None counts the examples.
-    span_counts (Mapping | None): The same for span labels (entity types). min_pairs (int): Minimum number of pairs.
-    counted_on (str): Source of tag_counts, for `info`. n_bins (int): Adaptive bins of the errors in the fit table.
-    max_unknown (float): Maximum share of gold labels that the component does not know.
-    progress (Progress): Reports the progress of the fit, once the examples are read.
-    """
+    """Arguments of `Calibrator.fit`, which describes them, except the examples."""
 
     tag_counts: Mapping[str, int] | None = None
-    _: KW_ONLY
     span_counts: Mapping[str, int] | None = None
     min_pairs: int = 1
     counted_on: str = HERE
@@ -425,9 +416,7 @@ def _describe(
         tag_offsets=None if maps.offsets is None else maps.offsets.describe(),
         context=None if context is None else {**context.about, "kept": plan.uses_context, "why": context.why},
         selection=plan.table or None,
-        table=summarize_fit(
-            judged_pairs.pairs, plan.pairs_of(inputs.data).scores, maps, plan.evaluation_groups, arguments.n_bins
-        ),
+        table=summarize_fit(judged_pairs, maps, plan.evaluation_groups, arguments.n_bins),
         held_out=evaluate_held_out(judged_pairs) if len(judged_pairs.pairs) else None,
         spans=None if spans is None else _describe_spans(inputs, spans),
         versions={
@@ -457,8 +446,7 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
         candidates=candidate_map.n_spans_,
         fallback=chosen_map.fallback_,
         table=_fit_rows(
-            spans.data.pairs,
-            chosen_map.predict(spans.data.known_spans, spans.data.pairs.scores),
+            judged_pairs,
             chosen_map.groups,
             [f"raw scores: {chosen_map.fallback_}" if chosen_map.fallback_ else ""] * (1 + len(chosen_map.groups)),
             inputs.arguments.n_bins,
@@ -468,24 +456,21 @@ def _describe_spans(inputs: FitInputs, spans: SpanFit) -> SpanFitInfo:
     )
 
 
-def summarize_fit(
-    pairs: Pairs, scores_before: Floats, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10
-) -> list[FitRow]:
-    """Return a row for all pairs and one per group: data of the fit, and calibration error in-sample, raw and calibrated.
+def summarize_fit(judged: JudgedPairs, maps: GroupedRecalibrator, groups: Groups, n_bins: int = 10) -> list[FitRow]:
+    """Return a row for all pairs and one per group: data of the fit, and calibration errors, raw and cross-validated.
 
-    scores_before (Floats): Inputs of the recalibrators: raw scores, or those of a scaling.
     groups (Groups): Groups of the rows; if they are not those of the recalibrators, a row names these.
     """
     fallbacks = [fit.fallback for fit in maps.fits_]
     if groups.names != maps.groups.names or not np.array_equal(groups.of_tag, maps.groups.of_tag):
         fallback = "one for all tags" if len(maps.groups) == 1 else f"of one of {len(maps.groups)} groups"
         fallbacks = [fallback] * len(groups)
-    scores_after = maps.predict(scores_before, pairs.tags)
-    return _fit_rows(pairs, scores_after, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
+    return _fit_rows(judged, groups, [maps.pooled_fit_.fallback, *fallbacks], n_bins)
 
 
-def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
+def _fit_rows(judged: JudgedPairs, groups: Groups, fallbacks: Sequence[str], n_bins: int) -> list[FitRow]:
     """Return the rows of the fit table. fallbacks (Sequence[str]): Of all pairs, then of each group."""
+    pairs = judged.pairs
     slices = [np.arange(len(pairs)), *group_slices(pairs, groups)]
     is_tag_of = [np.ones(len(groups.of_tag), dtype=bool), *(groups.of_tag == number for number in range(len(groups)))]
     total = int(groups.counts.sum())
@@ -497,7 +482,7 @@ def _fit_rows(pairs: Pairs, scores_after: Floats, groups: Groups, fallbacks: Seq
             pairs=len(index),
             hits=int(np.count_nonzero(pairs.hits[index])),
             raw=calibration_error(pairs.scores[index], pairs.hits[index], n_bins),
-            calibrated=calibration_error(scores_after[index], pairs.hits[index], n_bins),
+            calibrated=calibration_error(judged.calibrated[index], pairs.hits[index], n_bins),
             fallback=fallback,
         )
         for name, is_tag, index, fallback in zip(("all", *groups.names), is_tag_of, slices, fallbacks, strict=True)

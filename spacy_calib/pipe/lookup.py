@@ -30,8 +30,6 @@ from .state import PipeState
 if TYPE_CHECKING:
     from ..doc.top_labels import TopLabels
 
-# What to do where a second pass cannot tell the entities of a component from those of another.
-NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder without --second-pass"
 _ATTRIBUTES = [attrs.LOWER, attrs.SUFFIX, attrs.IS_SPACE, attrs.IS_TITLE, attrs.LIKE_NUM]
 
 
@@ -136,8 +134,8 @@ class SourceLookup:
             return None, why
         # The binding is kept while the pipeline runs the same components, and this one has the same labels and span group.
         key = (
-            *nlp._components,
-            *nlp._disabled,
+            *nlp.components,
+            *nlp.disabled,
             source,
             source.component,
             fitted_component,
@@ -224,9 +222,8 @@ class SourceLookup:
         return found_component
 
     def obstacle(self, component: Any) -> str:
-        """Return why the pipe cannot read the component at their positions in the pipeline, with the remedy, or ""."""
-        why = self.pipe.source.obstacle(self.nlp, self.name, component)
-        return f"{why}; {NO_SECOND_PASS}" if "second pass" in why else why
+        """Return why the pipe cannot read the component at their positions in the pipeline, or ""."""
+        return self.pipe.source.obstacle(self.nlp, self.name, component)
 
     def restore_setting(self, setting: str, value: Any) -> None:
         """Write a setting of the source into the pipeline's config, so that it is saved."""

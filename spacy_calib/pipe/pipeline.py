@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..annotations import EXTENSION_PREFIX, FOUND_PREFIX, SPANS_PREFIX, plain_name, unit_of
 from ..errors import CalibError, brief, calib_error
 from ..pairs.documents import DOCUMENT, TOKEN, count_in_words, pluralize
+from ..spacy_private import set_pipe_meta
 from .scorer import score_names
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def facts(pipe: Any) -> dict[str, str]:
         "Calibrates": f"{source} ({plain_name(info.layer)})",
         "Attributes": f"{pipe.attr}_score",
         "Fitted": f"on {info.tokens:,} {info.row_unit}s{of_documents}{adaptations}",
-        "Method": info.steps,
+        "Method": pipe.learned.method,
     }
 
 
@@ -294,7 +295,7 @@ def note_meta(nlp: Language, name: str, pipe: Any) -> None:
     ]
     reads = meta.requires if not layer else _required_attributes(layer) or meta.requires
     scores = [f"{pipe.attr}_{score}{suffix}" for score in score_names() for suffix in ("", "_raw")] if pipe.scorer else []
-    nlp._pipe_meta[name] = replace(meta, requires=reads, assigns=assigns, scores=scores)
+    set_pipe_meta(nlp, name, replace(meta, requires=reads, assigns=assigns, scores=scores))
 
 
 def _required_attributes(layer: str) -> list[str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from ..annotations import unit_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
+from ..calibration.recalibrators.identity import Identity
+from ..calibration.saved import pack
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContextModel
-from ..pairs.documents import DOCUMENT
+from ..pairs.documents import DOCUMENT, LABEL_WORDS
 from ..schema import (
     MAX_NUMBER,
     InvalidState,
@@ -36,6 +40,10 @@ from ..types import Groups
 
 if TYPE_CHECKING:
     from ..pairs.seen_texts import FitTextDigests, TextUnits
+
+
+# Where a fit counts labels that nobody counted for it.
+HERE = "the fit data"
 
 
 def _layer(value: Any, where: str) -> str:
@@ -85,7 +93,7 @@ class FitRow(Serializable):
 
     group (str): Name of the group, or "all". tags (int): Number of its tags.
     share (float | None): Share of the gold labels; None if none was counted. pairs, hits (int): Pairs of its fit, and hits.
-    raw, calibrated (float | None): Calibration error on these same pairs; None without pairs.
+    raw, calibrated (float | None): Calibration error of raw and of cross-validated scores; None without pairs.
     fallback (str): Recalibrator used instead of its own, and why; "" if it has its own.
     """
 
@@ -166,12 +174,6 @@ class FitInfo(Serializable):
     def row_unit(self) -> str:
         """Kind of unit that has the labels: "token" or "document"."""
         return unit_of(self.layer)
-
-    @property
-    def steps(self) -> str:
-        """The recalibrator, and the steps before and after it, in a few words."""
-        after = f" after {self.scaling['name']}" if self.scaling else ""
-        return self.method + after + (", in context" if self.context and self.context["kept"] else "")
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
         """Return whether these are the cut-offs of the card that the maps come from."""
@@ -264,12 +266,40 @@ class PipeState:
         """Origin of the calibration: "stock" (unfitted), "pretrained" or "fitted"."""
         return "stock" if self.tokens.maps is None else "fitted" if self.info.pretrained is None else "pretrained"
 
+    @property
+    def method(self) -> str:
+        """The steps and their maps in words, as in "isotonic (one map for each of 5 frequency groups)"; "" before a fit."""
+        maps, info = self.tokens.maps, self.info
+        if maps is None or not info.method:
+            return ""
+        steps = [] if type(maps.prototype) is Identity else [vars(type(maps.prototype)).get("short") or info.method]
+        shared = "one map" if steps else "one model"
+        steps += ["context"] if info.context and info.context["kept"] else []
+        # "spacy-calib.VectorScaling.v1" -> "vector scaling"
+        steps += [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", info.scaling["name"].split(".")[-2]).lower()] if info.scaling else []
+        if not steps:
+            return "raw scores, unchanged"
+        n_maps, n_groups = (len(groups) - groups.n_singletons for groups in (maps.groups, self.judged_by or maps.groups))
+        if n_maps > 1:
+            shared = f"{shared} for each of {n_maps} frequency groups"
+        else:
+            shared = f"{shared} for all {LABEL_WORDS[info.row_unit][1]}"
+        errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
+        return f"{' after '.join(steps)} ({shared}{errors})"
+
     @cached_property
     def seen_texts(self) -> FitTextDigests | None:
         """Digests of the fit documents, to recognize them in other data; built when needed, None for a pipe fitted without."""
         from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
         return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that scores depend on, without cut-offs and without what a fit remembers of its texts."""
+        others = ("cutoffs", "label_cutoffs", "recall_cutoffs", "fit_info", "record", "seen", "kept_labels", "judged_by")
+        state = {key: value for key, value in self.state().items() if key not in others}
+        return blake2b(pack(state, ""), digest_size=6).hexdigest()
 
     def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
         """Return the overlap of texts with the fit data, as `TrainTestOverlap`; None if either is not known."""

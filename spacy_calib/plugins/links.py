@@ -17,7 +17,7 @@ from spacy.training import Example
 from ..annotations import LINK, Annotation, get_annotation
 from ..annotations.base import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
-from ..calibration.recalibrators.logistic import combine
+from ..calibration.solvers import combine
 from ..errors import calib_error
 from ..pairs.build import SparseScores
 from ..sources.base import OutputSource, has_weights, to_numpy

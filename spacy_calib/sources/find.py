@@ -16,6 +16,7 @@ from ..annotations import Annotation, Hashes, label_hashes
 from ..errors import CalibError, brief, calib_error
 from ..pairs.build import Scores
 from ..registry import prototypes
+from ..spacy_private import torch_module
 from .base import Source, is_listener, named_source, to_numpy
 from .mapped import with_map
 
@@ -89,7 +90,7 @@ def _parameters(model: Any) -> Iterator[Any]:
             if node.has_param(name):
                 yield partial(node.get_param, name)
         for shim in node.shims:
-            module: Any = getattr(shim, "_model", None)
+            module = torch_module(shim)
             if hasattr(module, "parameters"):
                 yield from (lambda parameter=parameter: parameter for parameter in module.parameters())
 

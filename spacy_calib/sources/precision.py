@@ -7,6 +7,8 @@ from typing import Any
 
 from spacy.language import Language
 
+from ..spacy_private import has_mixed_precision, torch_module
+
 
 def half_precision_components(nlp: Language, component: str) -> list[str]:
     """Return which of a component and those that it listens to have a half-precision model. component (str): "" for none."""
@@ -24,8 +26,8 @@ def has_half_precision(model: Any) -> bool:
         if any(array.dtype.kind == "f" and array.dtype.itemsize < 4 for array in arrays):
             return True
         for shim in node.shims:
-            weights: Iterable[Any] = getattr(shim._model, "parameters", tuple)()
+            weights: Iterable[Any] = getattr(torch_module(shim), "parameters", tuple)()
             is_half = any(weight.is_floating_point() and weight.element_size() < 4 for weight in weights)
-            if is_half or getattr(shim, "_mixed_precision", False):
+            if is_half or has_mixed_precision(shim):
                 return True
     return False

@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
-from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.pipeline.multitask import MultitaskObjective
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
-from ..annotations import Annotation, get_annotation
+from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
 from .base import ComponentSource, missing_input, to_numpy
 
 # Subclasses first: a Morphologizer is a Tagger, too.
-_ANNOTATION_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
+_LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
 # Less probable trees are not applied when lemmas are merged: a thousand of them cannot change a score by .001.
 _SMALLEST_TREE = 1e-6
 
@@ -39,7 +38,7 @@ class SoftmaxSource(ComponentSource):
     """
 
     reads = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
-    component_classes = tuple(_ANNOTATION_OF)
+    component_classes = tuple(_LAYER_OF)
 
     def __init__(self, component: str = "tagger", normalized: bool | None = None):
         super().__init__(component)
@@ -49,7 +48,7 @@ class SoftmaxSource(ComponentSource):
         return super().supports(pipe) and hasattr(pipe, "model") and not isinstance(pipe, MultitaskObjective)
 
     def annotation(self, pipe: Any) -> Annotation:
-        return get_annotation(next(name for kind, name in _ANNOTATION_OF.items() if isinstance(pipe, kind)))
+        return ANNOTATIONS[next(layer for kind, layer in _LAYER_OF.items() if isinstance(pipe, kind))]
 
     def labels(self, pipe: Any) -> tuple[str, ...]:
         return _tree_names(pipe) if isinstance(pipe, EditTreeLemmatizer) else tuple(pipe.labels)
@@ -130,7 +129,7 @@ def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
 
 def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
     """Count the gold edit trees, on a copy of the lemmatizer's trees, because a look-up adds new ones."""
-    trees = EditTrees(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
+    trees = type(pipe.trees)(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
     tree_names = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
     counts: Counter[int] = Counter()
     for doc in docs:

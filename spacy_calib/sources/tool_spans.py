@@ -25,7 +25,7 @@ SINGLE_PRECISION = 1e-6
 
 def spans_from(
     doc: Doc,
-    found: Iterable[Mapping[str, Any]],
+    found: Iterable[Mapping[str, object]],
     key: str = "found",
     *,
     threshold: float = 0.0,

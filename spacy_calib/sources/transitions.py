@@ -16,6 +16,9 @@ from thinc.api import CupyOps
 
 from .base import ComponentSource, missing_input, overwriting_pipe
 
+# What to do where a second pass cannot tell the entities of a component from those of another.
+NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"
+
 
 class ParsedDocs(list):
     """The parser states that `predict` returns to spaCy. readings (Sequence): The probabilities of each Doc."""
@@ -103,7 +106,8 @@ class TransitionSource(ComponentSource):
                 break
             is_ruler = "doc.ents" in self.output_attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.output_attributes & set(nlp.get_pipe_meta(name).assigns):
-                return f"'{name}' sets {self.output_name} before '{self.component}', and a second pass cannot tell them from its own"
+                why = f"'{name}' sets {self.output_name} before '{self.component}', and a second pass cannot tell them from its own"
+                return f"{why}; {NO_SECOND_PASS}"
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:

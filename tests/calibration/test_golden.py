@@ -1,4 +1,4 @@
-"""The numbers of DESIGN section 7 on real data, through the pipeline that a user would build."""
+"""The numbers of a default fit on real data, through the pipeline that a user would build."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nlp():
 
 @pytest.fixture(scope="module")
 def ewt(shared_data, nlp, tmp_path_factory):
-    """UD English EWT, dev and test, converted as DESIGN section 7 says; the Docs as the tagger leaves them."""
+    """UD English EWT, dev and test, converted as `spacy convert` does; the Docs as the tagger leaves them."""
     folder = tmp_path_factory.mktemp("ewt")
     found = {}
     for split in ("dev", "test"):

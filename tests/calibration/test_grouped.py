@@ -219,7 +219,7 @@ def test_a_saved_one_predicts_the_same_bits(prototype):
     grouped = GroupedRecalibrator(prototype, groups).fit(pairs)
     data = saved.dump(grouped.state())
     back = GroupedRecalibrator.from_state(
-        GROUPED(saved.load(data, name="calib", path="memory"), "maps"), lambda state: saved.load_part(state, name="calib")
+        GROUPED(saved.read(data, dict, name="calib", path="memory"), "maps"), lambda state: saved.load_part(state, name="calib")
     )
     tags = np.arange(101) % 8
     assert back.predict(GRID, tags).tobytes() == grouped.predict(GRID, tags).tobytes()
@@ -234,7 +234,7 @@ def test_a_saved_one_predicts_the_same_bits(prototype):
 
 def test_a_saved_identity_fallback_comes_back():
     grouped = GroupedRecalibrator(IsotonicRegression(), groups_of(0)).fit(make_pairs([0.2, 0.7], [1, 1]))
-    state = saved.load(saved.dump(grouped.state()), name="calib", path="memory")
+    state = saved.read(saved.dump(grouped.state()), dict, name="calib", path="memory")
     back = GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
     np.testing.assert_array_equal(back.predict(GRID, np.zeros(101, int)), GRID)
     assert back.pooled_fit_.fallback == "identity: every pair hits"
@@ -253,7 +253,7 @@ INF = float("inf")
 
 
 def back_from_bytes(grouped: GroupedRecalibrator) -> GroupedRecalibrator:
-    state = saved.load(saved.dump(grouped.state()), name="calib", path="memory")
+    state = saved.read(saved.dump(grouped.state()), dict, name="calib", path="memory")
     return GroupedRecalibrator.from_state(GROUPED(state, "maps"), lambda one: saved.load_part(one, name="calib"))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_calib.calibration.conventions import Convention, Shrinkage, fit_line
 from spacy_calib.calibration.recalibrators import Platt
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.calibration.steps import Predictions
 from spacy_calib.types import Pairs
 

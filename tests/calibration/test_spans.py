@@ -156,7 +156,7 @@ def test_labels_without_a_group_use_no_indicator(fitted):
 
 
 def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
-    state = saved.load(saved.dump(fitted.state()), name="calib", path="here")
+    state = saved.read(saved.dump(fitted.state()), dict, name="calib", path="here")
     back = SpanRecalibrator.read(state)
     spans = draw_spans(50, 9, labels=(0, 1, 2, 3))
     np.testing.assert_array_equal(back.predict(spans, spans.scores), fitted.predict(spans, spans.scores))
@@ -180,7 +180,7 @@ def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
     assert made.fallback_ == reason
     other = draw_spans(7, 11)
     raw = np.linspace(0, 1, 7)
-    held = saved.load(saved.dump(made.state()), name="calib", path="here")
+    held = saved.read(saved.dump(made.state()), dict, name="calib", path="here")
     for one in (made, SpanRecalibrator.read(held)):
         assert one.fallback_ == reason
         scores = one.predict(other, raw)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets, _OffsetProblem, average_offsets, fit_offsets
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe import saved
@@ -405,7 +405,7 @@ def test_a_saved_one_predicts_the_same_bits(pooling):
     scores, hits, tags, groups, _ = known(2000)
     made = pooling.clone().fit(scores, hits, tags, 40, groups, 2)
     data = saved.dump({"pooling": made.state()})
-    back = TagOffsets.read(saved.load(data, name="calib", path="memory")["pooling"], "offsets")
+    back = TagOffsets.read(saved.read(data, dict, name="calib", path="memory")["pooling"], "offsets")
     assert isinstance(back, TagOffsets)
     assert isinstance(back.tags_, Offsets)
     assert back.predict(scores, tags, groups).tobytes() == made.predict(scores, tags, groups).tobytes()

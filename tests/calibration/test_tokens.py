@@ -476,7 +476,7 @@ def test_too_few_pairs_are_refused(code_of):
 
 
 def restored(calibration: TokenCalibration) -> TokenCalibration:
-    state = saved.load(saved.dump(calibration.state()), name="calib", path="nowhere")
+    state = saved.read(saved.dump(calibration.state()), dict, name="calib", path="nowhere")
     return TokenCalibration.from_state(
         record(TOKENS)(state, "state"), calibration.normalize, partial(saved.load_part, name="calib")
     )

@@ -347,9 +347,9 @@ def annotated(model: Path, data: Path) -> list[Doc]:
     return list(nlp.pipe(bare_docs(nlp, docs_in(data))))
 
 
-def spacy_command(*arguments: object) -> Outcome:
-    """`python -m spacy ...` in this process."""
-    result = CliRunner().invoke(app, [*map(str, arguments)])
+def spacy_command(*arguments: object, input: str | None = None) -> Outcome:
+    """`python -m spacy ...` in this process. input (str | None): What it reads from standard input."""
+    result = CliRunner().invoke(app, [*map(str, arguments)], input=input)
     if not isinstance(result.exception, (SystemExit, type(None))):
         raise result.exception
     return Outcome(result.exit_code, result.output)

@@ -55,13 +55,18 @@ def test_help_says_what_there_is():
         spacy_calib.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["fit", "adapt", "evaluate"])
+@pytest.mark.parametrize("name", ["fit", "fit_all", "adapt", "evaluate", "report"])
 def test_functions_take_the_options_of_their_commands(name):
     """Each option is written out for editors; only what is about printing is left to the command line."""
     import inspect
     from importlib import import_module
 
-    function, command = getattr(spacy_calib, name), getattr(import_module(f"spacy_calib.cli.{name}_command"), name)
-    own, theirs = (inspect.signature(call).parameters for call in (function, command))
-    assert theirs.keys() - own.keys() <= {"format", "silent", "everything"}
-    assert {name: parameter.default for name, parameter in own.items()} == {name: theirs[name].default for name in own}
+    command_name = {"fit_all": "fit", "report": "evaluate"}.get(name, name)
+    command = getattr(import_module(f"spacy_calib.cli.{command_name}_command"), command_name)
+    own, theirs = (inspect.signature(call).parameters for call in (getattr(spacy_calib, name), command))
+    of_one = {"fit_all": {"attr", "event", "config", "second_pass", "overrides"}, "report": {"kind", "tags"}}.get(name, set())
+    assert theirs.keys() - own.keys() == {"format", "silent", "everything"} & theirs.keys() | of_one
+    defaults = {name: theirs[name].default for name in own} | (
+        {"component": inspect.Parameter.empty} if name == "fit_all" else {}
+    )
+    assert {name: parameter.default for name, parameter in own.items()} == defaults

@@ -275,18 +275,18 @@ def remove_folder(file):
 
 
 def write_next_version(file):
-    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    state = saved.read(file.read_bytes(), dict, name="calib", path=str(file))
     file.write_bytes(pack(state, "spacy-calib", FORMAT_VERSION + 1))
 
 
 def drop_a_part(file):
-    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    state = saved.read(file.read_bytes(), dict, name="calib", path=str(file))
     del state["maps"]["pooled"]
     file.write_bytes(saved.dump(state))
 
 
 def name_a_missing_method(file):
-    state = saved.load(file.read_bytes(), name="calib", path=str(file))
+    state = saved.read(file.read_bytes(), dict, name="calib", path=str(file))
     state["maps"]["pooled"]["@calib_recalibrators"] = "Elsewhere.v1"
     file.write_bytes(saved.dump(state))
 

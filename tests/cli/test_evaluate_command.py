@@ -71,7 +71,7 @@ def check_against_spacy(table, metrics, prefix, tolerance):
 
 
 def test_from_fit_to_a_score_in_a_process_of_its_own(model, dev, test_file, tmp_path):
-    """DESIGN section 1, line by line; no --code anywhere."""
+    """Fit, evaluate and score; no --code anywhere."""
     fit = ok(calib("fit", model, dev, tmp_path / "calibrated", "--train-data", dev.parent / "train.spacy"))
     assert "Calibrated tagger on" in fit.text
     assert "counted on train.spacy" in fit.text

@@ -32,15 +32,29 @@ def test_fit_writes_a_pipeline_whose_tokens_carry_probabilities(model, dev, tmp_
     assert all(token._.calib_scores[token.tag_] == token._.calib_score for doc in docs for token in doc)
 
 
-def test_fit_says_what_it_fitted_and_marks_the_table_as_fit_data(model, dev, tmp_path):
+def test_fit_says_what_it_fitted_and_shows_held_out_errors(model, dev, tmp_path):
     outcome = calib("fit", model, dev, tmp_path / "out", "-m", "isotonic")
     n_tokens = sum(len(doc) for doc in DocBin().from_disk(dev).get_docs(spacy.blank("xx").vocab))
     assert f"Calibrated tagger on {n_tokens} tokens" in outcome.text
     assert "Tag frequencies were counted on the fit data (no --train-data was given)" in outcome.text
-    assert "on the FIT data" in outcome.text
     assert "120 sentences stand for documents, as nothing tells which document each is from" in outcome.text
-    assert "Group Tags % gold Pairs Raw Calibrated Map" in outcome.text
-    assert "all 5 100.0" in outcome.text
+    assert "Errors of tags by cross-validation" in outcome.text
+    assert "Score Pairs Raw TFG-5 isotonic Calibrated" in outcome.text
+
+
+def test_the_paper_beside_a_fit_is_a_fit_by_the_paper(model, dev, tmp_path):
+    """Other groups of errors change only the rows of groups."""
+    errors = {}
+    for n_groups in (1, 5):
+        options = ["-m", "isotonic", "--groups", n_groups, "--format", "json"]
+        rows = json.loads(ok(calib("fit", model, dev, tmp_path / str(n_groups), *options)).printed)["errors"]
+        errors[n_groups] = {row.pop("score"): row for row in rows}
+    assert list(errors[1]) == ["SMCE", "GMCE 1", "GMCE, mean", "Log loss", "Brier"]
+    for score in ("SMCE", "Log loss", "Brier"):
+        one, five = errors[1][score], errors[5][score]
+        assert one["tfg_isotonic"] == five["tfg_isotonic"] == pytest.approx(five["calibrated"])
+        assert one["raw"] == five["raw"] > one["calibrated"] != one["tfg_isotonic"]
+    assert errors[1]["SMCE"]["raw"] == pytest.approx(loaded(tmp_path / "1").get_pipe("calib").fit_info.table[0].raw)
 
 
 def test_fit_options_reach_the_pipe(model, dev, tmp_path):
@@ -181,7 +195,7 @@ def test_two_calib_pipes_in_one_pipeline(calibrated, dev, test_file, tmp_path):
     assert {name: figures[name]["component"] for name in figures} == {"calib": "tagger", "morph_calib": "morphologizer"}
 
 
-def test_a_group_with_too_few_pairs_falls_back_and_the_table_says_so(model, tmp_path):
+def test_a_group_with_too_few_pairs_falls_back_and_the_output_says_so(model, tmp_path):
     data = save_gold(tmp_path / "few.spacy", 120, seed=4)
     # Few of this tagger's scores are as high as .22.
     settings = (setting("scorer.n_bins", 12), setting("threshold", 0.22))

@@ -140,7 +140,7 @@ def test_fit_says_what_it_fitted(ner_model, entity_dev, tmp_path):
     right = sum(entity in own for found, own in zip(entities_of(docs), gold, strict=True) for entity in found)
     assert f"Calibrated ner on {n_tokens:,} tokens" in outcome.text
     assert f"{n_entities:,} predicted entities, {right:,} right (event: exact)" in outcome.text
-    assert "The same for whole entities" in outcome.text
+    assert "Errors of entities by cross-validation" in outcome.text
     info = nlp.get_pipe("calib_ent").fit_info
     assert (info.layer, info.tokens, info.docs) == ("ner", n_tokens, N_DOCS)
     assert (info.spans.spans, info.spans.right) == (n_entities, right)

@@ -16,12 +16,12 @@ def test_info_says_what_the_pipe_holds(calibrated):
     for part in (
         "Component tagger (tag)",
         "Attributes Token._.calib_score, _raw, _scores; Doc._.calib",
-        "Method spacy-calib.Isotonic.v1",
+        "Method isotonic (one map for each of 4 frequency groups)",
         "Threshold 0.01",
         f"120 sentences, {n_tokens} tokens",
         "Frequencies counted on the fit data",
         f"spacy-calib {__version__}, spacy {spacy.__version__}",
-        "on the FIT data",
+        "Errors by cross-validation (tags)",
     ):
         assert part in outcome.text
 
@@ -92,7 +92,7 @@ def test_info_on_a_recognizer(calibrated_ner, tmp_path):
     for part in (
         "Component ner (ner)",
         f"{spans['spans']:,} predicted entities, {spans['right']:,} right (event: exact)",
-        "The same for whole entities",
+        "Errors by cross-validation (entities)",
         "Group O (1 tag): O",
     ):
         assert part in outcome.text

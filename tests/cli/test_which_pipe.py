@@ -123,7 +123,7 @@ def test_each_pipe_runs_once_where_two_are_fitted(ner_model, entity_dev, tmp_pat
         return run_pipes(nlp, examples, names, **options)
 
     monkeypatch.setattr(new_calib, "run_pipes", noted)
-    calibs = spacy_calib.fit(ner_model, entity_dev, tmp_path / "both", component=["ner", "tagger"])
+    calibs = spacy_calib.fit_all(ner_model, entity_dev, tmp_path / "both", ["ner", "tagger"])
     assert [pipe.name for pipe in calibs] == ["calib", "calib_ent"]
     assert len(runs) == len(set(runs))
     assert {"tok2vec", "tagger", "ner"} <= set(runs)

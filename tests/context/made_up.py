@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.context.words import Words
 from spacy_calib.types import Pairs
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from spacy_calib.calibration.recalibrators.logistic import sigmoid
+from spacy_calib.calibration.solvers import sigmoid
 from spacy_calib.context import log_linear
 from spacy_calib.context.blocks import N_SCORES, PairInputs, WeightBlock
 from spacy_calib.context.log_linear import BlockWeights, LogLinear, PairData, fit_pairs

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.solvers import log_odds
 from spacy_calib.calibration.steps import OUTPUT_ONLY, Predictions
 from spacy_calib.context.blocks import TokenView, pair_inputs
 from spacy_calib.context.features import NO_ENTRY, DocumentConfidence, FurtherScoresFeature, NeighbourConfidence, TokenScores

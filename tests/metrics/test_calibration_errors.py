@@ -20,7 +20,7 @@ GROUPS = Groups(("1", "2", "3"), np.array([0, 1, 1, 2, -1, 0]))
 
 
 def reference(scores, hits, n_bins=10):
-    """SMCE in ten lines, from DESIGN section 2 alone."""
+    """SMCE in ten lines, from its definition alone."""
     scores, hits = list(map(float, scores)), list(map(float, hits))
     bins = {}
     for score, hit in zip(scores, hits, strict=True):

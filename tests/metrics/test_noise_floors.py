@@ -23,7 +23,7 @@ GROUPS = Groups(("a", "b", "c"), np.array([0, 0, 1, 2, -1]))
 
 
 def simulated(scores, n_samples, seed, **settings):
-    """The errors of hits drawn one by one: DESIGN section 2, slowly."""
+    """The errors of hits drawn one by one: their definition, slowly."""
     rng = np.random.default_rng(seed)
     return np.array([calibration_error(scores, rng.random(len(scores)) < scores, **settings) for _ in range(n_samples)])
 

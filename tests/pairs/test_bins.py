@@ -1,4 +1,4 @@
-"""Bins: the rule of DESIGN section 2, Algorithm 1 of Nguyen & O'Connor (2015), fixed width; checked against literal second versions."""
+"""Bins: the rule of this package, Algorithm 1 of Nguyen & O'Connor (2015), fixed width; checked against literal second versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..strategies import SPECIAL, score, score_arrays, scored_hits
 
 
 def bin_by_rule(value: float, scores: list[float], n_bins: int) -> int:
-    """(2 * n_below + n_equal) * B // (2 * N), as DESIGN writes it. A value above all scores would get bin B: there is none, so the last."""
+    """(2 * n_below + n_equal) * B // (2 * N), as docs/how-it-works.md has it. A value above all scores would get bin B: there is none, so the last."""
     below = sum(s < value for s in scores)
     equal = sum(s == value for s in scores)
     return min((2 * below + equal) * n_bins // (2 * len(scores)), n_bins - 1)

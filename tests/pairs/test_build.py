@@ -122,7 +122,7 @@ def test_dense_worked_by_hand():
 
 def test_a_float32_score_just_below_the_threshold_is_dropped():
     # float32(0.01) is 0.00999999977...: below the threshold 0.01 in float64, equal to it where the threshold is rounded to float32.
-    # Marginals are compared in float64 (DESIGN section 2), so the type of the array must not matter.
+    # Marginals are compared in float64, so the type of the array must not matter.
     scores = np.array([[0.01, 0.99]], dtype=np.float32)
     assert float(scores[0, 0]) < 0.01
     wanted = entries(from_dense(scores.astype(np.float64), 0.01))

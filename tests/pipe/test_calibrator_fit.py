@@ -11,7 +11,7 @@ import spacy
 
 from spacy_calib.calibration.grouping.fixed import make_shared_grouping
 from spacy_calib.calibration.recalibrators import Identity
-from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.solvers import log_odds
 from spacy_calib.context.features import NeighbourConfidence
 from spacy_calib.context.fit import fit_span_context, fit_token_context
 from spacy_calib.context.tokens import TokenContext

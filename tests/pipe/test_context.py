@@ -7,11 +7,12 @@ import pytest
 import spacy
 from spacy.language import Language
 
+from spacy_calib.calibration.saved import unpack
 from spacy_calib.context.features import FEATURES, DocFunction
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.pipe.saved import dump, load
+from spacy_calib.pipe.saved import FITTED, dump
 from tests.made import doc_scored, examples_before_calib, reads_given_scores, with_gold_tags
 
 from ..conftest import examples_for
@@ -198,7 +199,7 @@ def test_features_are_named_in_the_config_and_saved(nlp):
     calib = with_context(nlp, {**CONTEXT, "features": ["neighbours", "document"]}).get_pipe("calib")
     assert calib.fit_info.context["columns"][:2] == ["confidence in the previous token", "confidence in the next token"]
     saved = calib.to_bytes()
-    state = load(saved, name="calib", path="memory")
+    state = unpack(saved, FITTED)
     assert state["context"]["settings"] == {"features": ["neighbours", "document"], "when": "always", "shrink": 0.0}
     calib.from_bytes(saved)
     assert [feature.name for feature in calib.tokens.context.features] == ["neighbours", "document"]

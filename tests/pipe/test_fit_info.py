@@ -6,6 +6,8 @@ import pytest
 from spacy_calib.calibration.fit_summaries import HeldOut
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators import IsotonicRegression
+from spacy_calib.metrics import calibration_error
+from spacy_calib.pairs.build import JudgedPairs
 from spacy_calib.pipe.fitting import summarize_fit
 from spacy_calib.pipe.state import FitInfo, FitRow, SpanFitInfo
 from spacy_calib.types import Groups, Pairs
@@ -60,7 +62,9 @@ def test_groups_that_share_a_map_count_their_own_pairs():
     hits = rng.random(300) < scores
     pairs = Pairs(np.arange(300), tags, scores, hits, 300)
     maps = GroupedRecalibrator(IsotonicRegression(), Groups(("all",), np.zeros(3, dtype=int))).fit(pairs)
-    rows = summarize_fit(pairs, scores, maps, Groups(("1", "2"), np.array([0, 0, 1])))
+    judged = JudgedPairs(pairs, scores**2, np.arange(300))
+    rows = summarize_fit(judged, maps, Groups(("1", "2"), np.array([0, 0, 1])))
+    assert rows[0].calibrated == pytest.approx(calibration_error(scores**2, hits))
     assert [(row.pairs, row.hits) for row in rows] == [
         (300, hits.sum()),
         ((tags < 2).sum(), hits[tags < 2].sum()),

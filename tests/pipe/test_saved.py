@@ -22,7 +22,7 @@ STATE = {
 
 
 def load(data):
-    return saved.load(data, name="calib", path="somewhere")
+    return saved.read(data, lambda state: state, name="calib", path="somewhere")
 
 
 def test_what_was_dumped_comes_back():

@@ -28,7 +28,7 @@ def pipelines() -> dict[str, Language]:
 
 
 def state_of(pipe: Any) -> dict[str, Any]:
-    return saved.load(pipe.to_bytes(), name="calib", path="")
+    return saved.read(pipe.to_bytes(), dict, name="calib", path="")
 
 
 def put(state: Any, path: str, value: Any) -> None:

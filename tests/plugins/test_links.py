@@ -97,6 +97,18 @@ def fitted():
     return nlp
 
 
+def test_a_failed_fit_leaves_its_settings_to_the_next_one():
+    nlp = linking()
+    calib = nlp.add_pipe("calib", config=CALIB)
+    before = nlp.config.to_str()
+    with pytest.raises(CalibError, match="C005"):
+        calib.fit(examples_of(nlp, 30), min_pairs=10**6)
+    assert (calib.source.weights, calib.source.covered, nlp.config.to_str()) == (None, None, before)
+    calib.fit(examples_of(nlp, 30))
+    assert calib.source.weights is not None
+    assert nlp.config.to_str() != before
+
+
 def test_a_fit_learns_six_numbers_and_nothing_of_the_gold(fitted):
     source = fitted.get_pipe("calib").source
     assert len(source.weights) == len(FEATURES)

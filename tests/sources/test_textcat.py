@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_model_from_config
 
-from spacy_calib.calibration.recalibrators.logistic import sigmoid
+from spacy_calib.calibration.solvers import sigmoid
 from spacy_calib.context.features import DocumentConfidence
 from spacy_calib.context.tokens import TokenContext
 from spacy_calib.errors import CalibError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
 from spacy_calib.calibration.recalibrators.base import Recalibrator
-from spacy_calib.calibration.recalibrators.logistic import log_odds
+from spacy_calib.calibration.solvers import log_odds
 from spacy_calib.context.ridge import RidgeModel, fit_ridge
 from spacy_calib.pairs.documents import DOCUMENTS_TO_CHOOSE
 from spacy_calib.types import Floats, Groups, Ints, Pairs

@@ -16,7 +16,7 @@ from ...metrics.proper import log_losses
 from ...pairs.documents import cross_fit, folds_of
 from ...schema import Serializable, maybe, number, saved_field, whole
 from ...types import Floats, Groups, Ints, check_lengths
-from ..recalibrators.logistic import fit_logistic, log_odds, sigmoid, softplus
+from ..solvers import fit_logistic, log_odds, sigmoid, softplus
 from ..steps import Predictions
 from ..tag_offsets import Offsets, TagOffsets, average_offsets, learned_offsets, look_up_offsets
 

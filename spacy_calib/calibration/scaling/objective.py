@@ -10,7 +10,7 @@ import numpy as np
 from ...pairs.documents import cross_fit, folds_of, thin_out
 from ...pairs.progress import UNREPORTED, Progress
 from ...types import Floats, Ints, Pairs
-from ..recalibrators.logistic import PRIOR, minimize_smooth
+from ..solvers import PRIOR, minimize_smooth
 from .entries import LEAST, lay_out, number_codes
 
 if TYPE_CHECKING:

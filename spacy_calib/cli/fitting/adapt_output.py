@@ -81,7 +81,7 @@ def table_row(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
 def line_in_words(line: Mapping[str, float]) -> str:
     """Describe a line in log-odds by its effect on a few scores: "0.9 becomes 0.82"."""
     from ...calibration.adaptation.adaptation import Line
-    from ...calibration.recalibrators.logistic import log_odds, sigmoid
+    from ...calibration.solvers import log_odds, sigmoid
 
     if Line(**line) == Line():
         return "no common change of all scores"

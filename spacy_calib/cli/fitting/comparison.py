@@ -11,6 +11,7 @@ from ...calibration.replacement import ADAPTED, FIT, PRESENT
 from ...pairs.documents import count_in_words
 from ...pipe.label_names import match_labels
 from ...pipe.pipeline import load_pipeline
+from .. import from_plugin
 from ..shared.screen import msg, number
 from .adapt_output import show_adaptation
 
@@ -128,9 +129,7 @@ def show_comparison(outcome: FitOutcome) -> None:
 def card_line(nlp: Language, component: str) -> str:
     """Return a sentence about the pretrained card for a component, by the name of its pipeline; "" if there is none."""
     model = f"{nlp.meta['lang']}_{nlp.meta['name']}_"
-    from ...plugins.pretrained.card import all_cards
-
-    for card in all_cards():
+    for card in from_plugin("all_cards")():
         pipeline, _, card_component = card.name.rpartition("-")
         if card_component == component and model.startswith(f"{pipeline}_"):
             return (

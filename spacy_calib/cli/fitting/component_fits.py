@@ -148,9 +148,9 @@ def put_back(nlp: Language, fit: ComponentFit) -> None:
 
     assert fit.outcome is not None
     old_nlp, pipe = fit.outcome.reopen()
-    config = {key: value for key, value in old_nlp.get_pipe_config(pipe.name).items() if key != "factory"}
+    config = dict(old_nlp.get_pipe_config(pipe.name))
     nlp.remove_pipe(fit.name)
-    calib: Any = nlp.add_pipe("calib", name=pipe.name, config=config, after=pipe.source.component)
+    calib: Any = nlp.add_pipe(config.pop("factory"), name=pipe.name, config=config, after=pipe.source.component)
     calib.from_bytes(pipe.to_bytes())
     calib.held_out, calib.held_out_spans = pipe.held_out, pipe.held_out_spans
     figures = dict(old_nlp.meta.get("performance", {}))
@@ -181,10 +181,12 @@ def show_output(
 
 
 def _state_of(nlp: Language, component_fit: ComponentFit) -> dict[str, Any]:
+    from .held_out import held_out_rows
+
     calib: Any = nlp.get_pipe(component_fit.name)
     outcome = component_fit.outcome
     comparison = {} if outcome is None else {"comparison": outcome.to_dict()}
-    return {"pipe": calib.name, **calib.fit_info.state(), **comparison}
+    return {"pipe": calib.name, **calib.fit_info.state(), "errors": held_out_rows(calib), **comparison}
 
 
 def _show_fit(nlp: Language, component_fit: ComponentFit, output: Path) -> None:

@@ -17,7 +17,7 @@ from .conventions import show_conventions
 if TYPE_CHECKING:
     from ...calibration.fit_summaries import HeldOut
     from ...pipe.component import Calibrator
-    from ...pipe.state import FitInfo, FitRow
+    from ...pipe.state import FitInfo
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
@@ -77,10 +77,12 @@ def warn_of_offsets(scaling: Mapping[str, Any] | None) -> None:
 
 
 def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None:
-    """Print a fit, and the errors on the fit data.
+    """Print a fit, and the errors on the parts of its data that cross-validation left out.
 
     gains (bool | None): Whether it is better than the old calibration; None compares it with raw scores.
     """
+    from .held_out import held_out_rows, show_held_out
+
     info = calib.fit_info
     verdict = verdict_on(info)
     print_result = msg.good if gains_over_raw(info) and gains is not False else msg.info
@@ -121,7 +123,8 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
         msg.info(f"Context {context_line(info.context)}")
         if info.spans is not None and info.spans.context:
             msg.info(f"Context of {span_words(info)[1]} {context_line(info.spans.context)}")
-    print_fit_tables(info)
+    show_spans(info)
+    show_held_out(calib, held_out_rows(calib))
     show_conventions(info.conventions)
 
 
@@ -182,33 +185,30 @@ def span_words(info: FitInfo) -> tuple[str, str]:
     return get_annotation(info.layer).span_words
 
 
-def print_fit_tables(info: FitInfo) -> None:
-    """Print the errors on the fit data of tokens or documents, and of spans if they are scored."""
-    labels = LABEL_WORDS[info.row_unit][1]
-    print_fit_table(info.table, "Errors on the FIT data: too good to be true", labels)
-    msg.text(
-        "Raw, calibrated: calibration error, the root mean square difference between scores and the share of hits, of all "
-        f"{labels} together (SMCE) and of each group of them (GMCE)."
-    )
-    spans = info.spans
-    if spans is not None:
-        singular, plural = span_words(info)
-        msg.text(f"{spans.spans:,} predicted {plural}, {spans.right:,} right (event: {spans.event})")
-        if spans.fallback:
-            msg.warn(f"{singular.capitalize()} scores stay raw: {spans.fallback}")
-        print_fit_table(spans.table, f"The same for whole {plural}")
-
-
-def print_fit_table(table: list[FitRow], title: str, labels: str = "tags") -> None:
-    """Print one table under a title. labels (str): Plural noun of what the groups contain."""
-    msg.divider(title)
+def print_fit_table(info: FitInfo) -> None:
+    """Print the saved rows of a fit: cross-validated errors of all labels and of each group, and their maps."""
+    spans = info.spans if is_span_fit(info) else None
+    units = span_words(info)[1] if spans is not None else LABEL_WORDS[info.row_unit][1]
+    msg.divider(f"Errors by cross-validation ({units})")
     columns = (
         TableColumn("Group", "group", align="l"),
-        TableColumn(labels.capitalize(), "tags", whole),
+        TableColumn("Labels", "tags", whole),
         TableColumn("% gold", "share", lambda share: number(100 * share, 1)),
         TableColumn("Pairs", "pairs", whole),
         TableColumn("Raw", "raw", number),
         TableColumn("Calibrated", "calibrated", number),
         TableColumn("Map", "fallback", lambda fallback: fallback or "own", "l"),
     )
-    show_rows(({**asdict(row), "fallback": row.fallback or ""} for row in table), columns)
+    rows = info.table if spans is None else spans.table
+    show_rows(({**asdict(row), "fallback": row.fallback or ""} for row in rows), columns)
+    show_spans(info)
+
+
+def show_spans(info: FitInfo) -> None:
+    """Print how many spans a fit had, and why their scores stay raw, if they do."""
+    if info.spans is None:
+        return
+    singular, plural = span_words(info)
+    msg.text(f"{info.spans.spans:,} predicted {plural}, {info.spans.right:,} right (event: {info.spans.event})")
+    if info.spans.fallback:
+        msg.warn(f"{singular.capitalize()} scores stay raw: {info.spans.fallback}")

@@ -222,7 +222,7 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
     from ...pipe.fitting import map_labels
     from ...sources.mapped import map_of
 
-    component = settings["source"].get("component", "")
+    component, factory = settings["source"].get("component", ""), DEFAULT_ATTR
     if component and component not in nlp.component_names:
         raise no_component_error(nlp, component)
     if name in nlp.component_names:
@@ -232,10 +232,11 @@ def add_calib(nlp: Language, name: str, settings: dict[str, Any], label_map: dic
             raise calib_error("C059", name=name, owner=owner)
         if label_map is None and old.fit_info.pretrained is None:
             label_map = {label: name for label, name in (map_of(old.source) or {}).items() if name} or None
+        factory = nlp.get_pipe_meta(name).factory
         nlp.remove_pipe(name)
     try:
         position = {"after": component} if component else {"last": True}
-        calib: Calibrator = nlp.add_pipe("calib", name=name, config=settings, **position)  # type: ignore[assignment]
+        calib: Calibrator = nlp.add_pipe(factory, name=name, config=settings, **position)  # type: ignore[assignment]
     except CalibError:
         raise
     except Exception as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import brief, calib_error
-from ...pipe.factory import BLOCKS, PipeSettings, default_config
+from ...pipe.factory import BLOCKS, EntityPipeSettings, PipeSettings, default_config
 from ...pipe.pipeline import reason
 from ..shared.command import check_option, check_registered, method_name
 
@@ -29,6 +29,11 @@ DEFAULTS: dict[str, Any] = {
     "selection": {"methods": ["isotonic"], "n_groups": [1, 5]},
     "context": {BLOCKS["context"]: "spacy-calib.Context.v1", "when": "no_worse"},
     "scorer": {**_PIPE_DEFAULTS["scorer"], "n_bins": 10},
+}
+# Factory -> settings of a block of a config that names it and lacks them.
+_OF_FACTORY: dict[str, dict[str, Any]] = {
+    "calib": {"source": DEFAULTS["source"]},
+    "calib_ent": {name: default_config(EntityPipeSettings)[name] for name in ("attr", "source")},
 }
 # Maximum share of gold tokens with a label unknown to the component; beyond it the data probably follow another label scheme.
 MAX_UNKNOWN = 0.2
@@ -185,15 +190,17 @@ def _check_blocks(settings: Mapping[str, Any]) -> None:
 
 
 def settings_from_file(path: Path) -> Block:
-    """Return name and settings of the first "calib" block. RAISES C058: there is none. C114: a dollar sign. C167: no labels."""
+    """Return name and settings of the first block of a calib pipe. RAISES C058: none. C114: a dollar sign. C167: no labels."""
     components = _read_components(path)
     components = components if isinstance(components, dict) else {}
-    blocks = {name: block for name, block in components.items() if isinstance(block, dict) and block.get("factory") == "calib"}
+    blocks = [
+        (name, block) for name, block in components.items() if isinstance(block, dict) and block.get("factory") in _OF_FACTORY
+    ]
     if not blocks:
-        raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib"')
-    name, block = next(iter(blocks.items()))
-    settings = {key: value for key, value in block.items() if key != "factory"}
-    source = settings.setdefault("source", DEFAULTS["source"])
+        raise calib_error("C058", path=path, why='it has no [components.calib] block with factory = "calib" or "calib_ent"')
+    name, block = blocks[0]
+    settings = _OF_FACTORY[block["factory"]] | {key: value for key, value in block.items() if key != "factory"}
+    source = settings["source"]
     labels = source.get("labels") if isinstance(source, dict) else None
     if isinstance(labels, str):
         settings["source"] = {**source, "labels": read_labels(path.parent / labels)}

@@ -14,14 +14,15 @@ from ...calibration.span_fit import SpanData, SpanFit
 from ...pairs.build import JudgedPairs, interleave, top_pairs
 from ...schema import Serializable, maybe, number, saved_field
 from ...types import OUTSIDE, Floats, Ints
-from ..saved import FITTED, dump, read
+from ..saved import dump, read
 from .drift import DriftProfile, UnitScores
 from .estimates import EntityModel, EntitySums, EventSums, Residuals, sum_by, token_sums, variance_between_sources
 
 if TYPE_CHECKING:
     from ..component import Calibrator
 
-_RECORD_FORMAT = FITTED._replace(format="spacy-calib record")
+# Name of the form of a saved record.
+_RECORD = "spacy-calib record"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class FitRecord(Serializable):
 
     def to_bytes(self) -> bytes:
         """Return the record as the bytes that a pipe keeps, for `read_record`."""
-        return dump(self.state(), _RECORD_FORMAT)
+        return dump(self.state(), _RECORD)
 
 
 def read_record(pipe: Calibrator) -> FitRecord | None:
@@ -52,8 +53,7 @@ def read_record(pipe: Calibrator) -> FitRecord | None:
 
 @lru_cache(maxsize=8)
 def _read_bytes(data: bytes, name: str) -> FitRecord:
-    form = partial(FitRecord.read, where="record")
-    return read(data, form, name=name, path="the record of its fit", state_format=_RECORD_FORMAT)
+    return read(data, partial(FitRecord.read, where="record"), name=name, path="the record of its fit", form=_RECORD)
 
 
 def _top_label_scores(judged_pairs: JudgedPairs, n_docs: int, labels: Sequence[str]) -> tuple[UnitScores, Ints]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,11 @@ from ...types import Floats, Groups, Marginals
 from . import inputs, saved
 from .inputs import STEP_PARAMETERS, make_steps
 from .messages import WARNINGS, calib_error
+
+if TYPE_CHECKING:
+    from ...calibration.recalibrators import Recalibrator
+    from ...calibration.scaling import Scaling
+    from ...calibration.tag_offsets import TagOffsets
 
 # What the intervals of a report resample if no documents are given.
 UNIT = "unit"
@@ -69,10 +74,10 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        method: Any = "auto",
+        method: str | Recalibrator = "auto",
         n_groups: int = 5,
-        scaling: Any = None,
-        tag_offsets: Any = False,
+        scaling: str | Scaling | None = None,
+        tag_offsets: bool | TagOffsets = False,
         threshold: float | None = None,
         normalize: bool | str = False,
         classes: Sequence[Any] | None = None,

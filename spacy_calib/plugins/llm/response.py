@@ -62,10 +62,10 @@ class Answer:
     # Reading
 
     @classmethod
-    def from_response(cls, response: Any, choice: int = 0) -> Answer:
+    def from_response(cls, response: object, choice: int = 0) -> Answer:
         """Read one choice of a response; thoughts before the answer and special tokens after it are dropped.
 
-        response (Any): Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
+        response: Object or mapping of the OpenAI API (chat, completion or response, or the chunks of a streamed chat), of
         a compatible server, llama.cpp, Ollama, vLLM, SGLang, TGI, Gemini or LangChain; one choice of it; a list of tokens; or a
         mapping of tokens, logprobs (or token_logprobs) and perhaps top_logprobs to lists. choice (int): Index of the choice.
         RAISES C641: another kind of object. C642: a text without log-probabilities. C643: lists of unequal length, or a number

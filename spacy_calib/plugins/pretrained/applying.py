@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from spacy.language import Language
 
@@ -16,6 +15,7 @@ from ...pipe.pipeline import INLINE_FACTORIES, check_enabled, load_pipeline, loa
 from ...pipe.saved import dump
 from ...pipe.state import card_cutoffs
 from ...sources.find import fingerprint
+from ...spacy_private import pipes_restored_on_failure
 from .card import Card, find_card
 from .evidence import EntityEvidence, EntityMap
 from .gate import GatedContext
@@ -26,9 +26,6 @@ from .universal import UNIVERSAL, UniversalCard, make_universal_card
 # Name of the pipe that scores parts of speech alone.
 BY_POS = "calib_pos"
 
-# Where a Language keeps its pipes: what is put back if a card is refused.
-_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
-
 
 def pretrained(
     model: str | Path | Language,
@@ -36,7 +33,7 @@ def pretrained(
     components: Sequence[str] | str | None = None,
     card: str | Path | None = None,
     precision: float | None = None,
-    by: str | None = None,
+    by: Literal["pos"] | None = None,
 ) -> Language:
     """Add pretrained calibrated scores to a stock pipeline, without gold.
 
@@ -53,7 +50,7 @@ def pretrained(
     none is added.
     RAISES C001: a `precision` that is not between 0 and 1, or another `by`. C050: the pipeline cannot be loaded. C069, C084: a
         component, or what it listens to, is disabled. C831, C832: a broken card. C833 to C836: no card is for the component.
-        C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C841: a component before it
+        C837: a fit calibrates it. C839, C840: no cut-off reaches the precision, or there are none. C034: a component before it
         sets entities. C842, C843: "universal" is not for this component, or not for its scores.
     WARNS CW75: the card was fitted with other weights. CW76: evidence of a component is not used. CW77: a component with labels
         of a card gets no scores.
@@ -80,14 +77,9 @@ def pretrained(
         )
     ]
     notes = [WARNINGS["CW77"].format(component=name, why=why) for name, why in reasons.items()]
-    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES}
-    try:
+    with pipes_restored_on_failure(nlp):
         for match in new_matches:
             notes += _add_pipe(nlp, match, cutoffs[match.card.attr])
-    except BaseException:
-        for name, value in pipes.items():
-            setattr(nlp, name, value)
-        raise
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return nlp
@@ -135,7 +127,8 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
     settings = {**card.data["settings"], "source": {**card.data["settings"]["source"], "component": name}}
     pipe: Any = nlp.add_pipe("calib", card.attr, config=settings, after=name)
     try:
-        _check_readable(nlp, pipe)
+        pipe.lookup.component_to_fit()
+        check_enabled(nlp, name)
         docs = run_upstream(nlp, pipe, card.data["probe"]["sentences"])
         if isinstance(card, UniversalCard):
             card.check_examples(pipe, docs)
@@ -149,19 +142,6 @@ def _add_pipe(nlp: Language, match: Match, cutoff: Mapping[str, float] | None) -
         raise
     components = {"CW76": " and ".join(map(repr, unlike)), "CW75": " and ".join(map(repr, match.changed_components))}
     return [WARNINGS[code].format(card=card.name, component=name, others=text) for code, text in components.items() if text]
-
-
-def _check_readable(nlp: Language, pipe: Calibrator) -> None:
-    """Check that the scores of the component can be read where it stands in the pipeline.
-
-    RAISES C841: an earlier pipe sets annotations that a second pass could not separate from its own. C084: the embedding layer
-    that it listens to is disabled.
-    """
-    component = pipe.source.component
-    why = pipe.source.obstacle(nlp, pipe.name, nlp.get_pipe(component))
-    if "second pass" in why:
-        raise calib_error("C841", component=component, why=why)
-    check_enabled(nlp, component)
 
 
 def learned_state(

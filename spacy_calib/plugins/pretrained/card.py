@@ -40,7 +40,7 @@ CARD = record(
     {
         "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
         "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
-        "lists": maybe(dict_of(text)), "without_gold": list_of(text), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
+        "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
         "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
     }
 )  # fmt: skip
@@ -142,7 +142,7 @@ def read_card(file: Path) -> Card:
         data = json.loads(_read_bytes(file).decode("utf8"))
         if any(depth > MAX_DEPTH for _, depth in nested_values(data)):
             raise RecursionError(f"it is nested more than {MAX_DEPTH} deep")
-        CARD(data, "card")
+        CARD({"judged_exact": None, **data}, "card")
         if with_checksum(data, file.parent) != data:
             raise ValueError("the checksum does not match")
     except (OSError, ValueError, RecursionError, InvalidState) as error:

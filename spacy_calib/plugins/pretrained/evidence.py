@@ -13,8 +13,8 @@ from spacy import attrs
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...calibration.recalibrators.logistic import log_odds, sigmoid
 from ...calibration.saved import Part
+from ...calibration.solvers import log_odds, sigmoid
 from ...calibration.spans import firsts_of
 from ...calibration.steps import Predictions
 from ...context.features import DocFunction
@@ -196,10 +196,22 @@ def _depths(doc: Doc) -> Floats:
     return np.where(is_last, len(doc) - 1.0, depths)
 
 
-def _unknown_needs(fields: Mapping[str, Any]) -> str:
-    """Return the first map of a state that no Doc would use, as what it needs is unknown; "" if there is none."""
+def _find_unknown(fields: Mapping[str, Any]) -> str:
+    """Return the first map of a state that needs something unknown, or evidence that nobody computes; "" if there is none."""
     unknown = [name for name in fields["maps_"] if name not in NEEDS]
-    return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}" if unknown else ""
+    if unknown:
+        return f"'maps_' has {unknown[0]!r}, which is none of {', '.join(NEEDS)}"
+    indices, numbers = np.zeros(0, dtype=np.intp), np.zeros(0)
+    spans = Spans(indices, indices, indices, numbers, numbers, indices > 0)
+    hashes, columns = indices.astype(np.uint64), {EntityEvidence.registered: np.zeros((0, len(COLUMNS)))}
+    words = Words(np.zeros(1, dtype=np.intp), hashes, hashes, indices, indices > 0, columns)
+    evidence = SpanEvidence(spans, numbers, words, fields["labels_"])
+    for name in {name for table in fields["maps_"].values() for name in table}:
+        try:
+            evidence.column(name)
+        except KeyError:
+            return f"'maps_' has the evidence {name!r}, which is unknown"
+    return ""
 
 
 class EntityMap(Part):
@@ -211,7 +223,7 @@ class EntityMap(Part):
 
     kind, registered = "@calib_contexts", "spacy-calib.EntityMap.v1"
     _learned = ("labels_", "maps_")
-    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))}, _unknown_needs)
+    learned_form = record({"labels_": tuple_of(text), "maps_": dict_of(dict_of(number()))}, _find_unknown)
     labels_: tuple[str, ...]
     maps_: Mapping[str, Mapping[str, float]]
 

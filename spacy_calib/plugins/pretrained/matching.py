@@ -10,7 +10,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...calibration.recalibrators.logistic import log_odds
+from ...calibration.solvers import log_odds
 from ...pairs.build import find_top
 from ...pairs.label_map import shorten_list
 from ...pipe.component import Calibrator

@@ -3,7 +3,6 @@
 from ...errors import error_builder
 
 MESSAGES = {
-    "C841": "Component '{component}' of this loaded pipeline cannot be calibrated at its position ({why}); save the pipeline, and calibrate it from its folder: `spacy_calib.pretrained(folder)`.",
     "C830": "No pipeline and output folder were given; give both (`calib pretrained MODEL OUTPUT`), or --list.",
     "C831": "The pretrained calibration '{card}' cannot be read from {path} ({why}); correct the file, or reinstall its package.",
     "C832": "The entry point '{name}' of the group spacy_calib_pretrained ({value}) returns no folder of cards ({why}); fix or uninstall the package that registers it.",

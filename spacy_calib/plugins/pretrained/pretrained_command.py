@@ -66,7 +66,7 @@ def pretrained(
     if model is None or output is None:
         raise calib_error("C830")
     check_pipeline_folder(output, force, model=model)
-    nlp = calibrate(model, components=component, card=card, precision=precision, by=by)
+    nlp = calibrate(model, components=component, card=card, precision=precision, by=by)  # type: ignore[arg-type]  # C001
     write_pipeline(nlp, output, force)
     used = {pipe.attr: pipe.fit_info.pretrained for pipe in fitted_pipes(nlp) if pipe.fit_info.pretrained is not None}
     result = {"cards": [{"attr": attr, **about} for attr, about in used.items()], "output": str(output)}

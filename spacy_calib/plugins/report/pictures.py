@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cli.evaluating.outputs import picture_files, picture_names
+from ...cli.shared.screen import first_of
 from .messages import calib_error
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     view = unit.view
     for tag in tags:
         if tag not in view.labels:
-            available = ", ".join(view.labels[:60]) + (", ..." if len(view.labels) > 60 else "")
-            raise calib_error("C098", name=table.name, tag=tag, available=available)
+            raise calib_error("C098", name=table.name, tag=tag, available=first_of(view.labels, 60))
     if len(view) < view.n_bins:
         raise calib_error("C005", n_pairs=len(view), threshold=table.threshold, n_bins=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}

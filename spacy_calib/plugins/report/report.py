@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ...cli.api import File
 from ...cli.evaluating.evaluation import evaluate_pipeline
 from ...cli.evaluating.options import EvaluateRun
 from .page_contents import write_page
 
 
-def report(model: str | Path, data: str | Path, output: str | Path | None = None, **options: Any) -> dict[str, Any]:
+def report(
+    model: File,
+    data: File,
+    output: File | None = None,
+    *,
+    component: str | None = None,
+    by: str | None = None,
+    groups: int | None = None,
+    label_map: Mapping[str, str] | str | None = None,
+    gold_preproc: bool = False,
+    n_process: int = 1,
+    gpu_id: int = -1,
+    code: File | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
     """Explain how well a pipeline is calibrated on one HTML page, as `spacy calib evaluate --output page.html` does.
 
     model (str | Path): Calibrated pipeline, package name or folder. data (str | Path): Gold. output (str | Path | None): File
-        for the page; None writes none.
-    options: Options of `evaluate` by their names in Python: component, by, groups, label_map, gold_preproc, n_process, gpu_id,
-        code, force.
+        for the page; None writes none. Further options: as of `evaluate`.
     RETURNS (dict): The contents of the page: "title", "model", "data", "made", "skipped" and "views".
     RAISES CalibError: any bad input.
 
@@ -24,6 +38,6 @@ def report(model: str | Path, data: str | Path, output: str | Path | None = None
         >>> sorted(contents["views"][0]["verdict"])
         ['heading', 'more', 'sentence', 'status', 'warnings']
     """
-    paths = [] if output is None else [Path(output)]
-    run = EvaluateRun(str(model), Path(data), output=paths, **options)
+    options: dict[str, Any] = locals()
+    run = EvaluateRun(**options | {"model": str(model), "data": Path(data), "code": None if code is None else Path(code)})
     return write_page(evaluate_pipeline(run, fitted_only=True), run.output)

@@ -73,19 +73,19 @@ class GreedyDecoding:
 class StateScorer:
     """spaCy's step model for a batch of Docs, called with state features; nothing else depends on how spaCy encodes states.
 
-    step_model (ParserStepModel): The model for the batch. lower (Any): The first layer for state features. RAISES C033: the
+    step_model (ParserStepModel): The model for the batch. model (Model): The model of the recognizer, which made it. RAISES C033: the
     states are not those of an entity recognizer of spaCy. C024: NaN or infinite scores, when it is called.
     """
 
-    def __init__(self, step_model: Any, docs: Sequence[Doc], component: str, lower: Any):
+    def __init__(self, step_model: Any, docs: Sequence[Doc], component: str, model: Any):
         self.model = step_model
         self.docs = docs
         self.component = component
-        self.state2vec = get_state2vec(step_model, docs, lower)
+        self.state2vec = get_state2vec(step_model, docs, model.get_ref("lower"))
         self.width = self.state2vec.get_dim("nF")
         if self.width not in STATE_WIDTHS:
             raise calib_error("C033", component=component, given=self.width, wanted=" or ".join(map(str, STATE_WIDTHS)))
-        self.unseen_classes = np.flatnonzero(step_model._class_mask == 0)
+        self.unseen_classes = sorted(model.attrs["unseen_classes"])
 
     def score_outside(self, rows: Ints) -> NDArray[np.float32]:
         """Return the scores of all classes at tokens outside of entities; -inf for classes not seen in training.
@@ -126,13 +126,13 @@ class StateScorer:
 
 
 def decode(
-    step_model: Any, lower: Any, docs: Sequence[Doc], actions: EntityActions, component: str, ignore_entities: bool = False
+    step_model: Any, model: Any, docs: Sequence[Doc], actions: EntityActions, component: str, ignore_entities: bool = False
 ) -> GreedyDecoding:
     """Find the entities of non-empty Docs by greedy decoding.
 
     ignore_entities (bool): Decode as if the Docs had no entities. RAISES C024: NaN scores. C033: states of another kind.
     """
-    scorer = StateScorer(step_model, docs, component, lower)
+    scorer = StateScorer(step_model, docs, component, model)
     rules = read_rule_input(docs, ignore_entities)
     openings, choice, stuck = _score_openings(scorer, rules, actions)
     entities = _extend_entities(scorer, rules, actions, openings, choice)

@@ -42,7 +42,8 @@ class CalibEntityRecognizer(EntityRecognizer):
             return ParsedDocs(
                 beams, read_beams(self, beams, read_actions(self.moves).types, [Preset.from_doc(doc) for doc in docs])
             )
-        self._ensure_labels_are_added(docs)
+        for label in sorted({label for doc in docs for label in self.moves.get_doc_labels(doc)}):
+            self.add_label(label)
         set_dropout_rate(self.model, 0.0)
         readings = decode_docs(self, docs)
         states = self.moves.init_batch(docs)
@@ -96,8 +97,8 @@ def decode_docs(recognizer: Any, docs: Sequence[Doc], ignore_entities: bool = Fa
     """
     step_model = recognizer.model.predict(docs)
     try:
-        actions, lower = read_actions(recognizer.moves), recognizer.model.get_ref("lower")
-        decoding = decode(step_model, lower, docs, actions, recognizer.name, ignore_entities)
+        actions = read_actions(recognizer.moves)
+        decoding = decode(step_model, recognizer.model, docs, actions, recognizer.name, ignore_entities)
         return split_decoding(decoding, docs, ignore_entities)
     finally:
         step_model.clear_memory()

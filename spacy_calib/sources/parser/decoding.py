@@ -151,7 +151,7 @@ class Scorer:
         width = self.state2vec.get_dim("nF")
         if width not in STATE_WIDTHS:
             raise calib_error("C271", component=parser.name, given=width, wanted=" or ".join(map(str, STATE_WIDTHS)))
-        self.unseen_classes = np.flatnonzero(step_model._class_mask == 0)
+        self.unseen_classes = sorted(parser.model.attrs["unseen_classes"])
 
     def __call__(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return scores, shape (n_states, n_classes). ids: State features."""

@@ -13,7 +13,7 @@ from spacy.pipeline import DependencyParser
 from spacy.tokens import Doc
 
 from ...annotations import ARC_EVENTS, Annotation, columns_of, get_annotation, is_space
-from ...calibration.recalibrators.logistic import log_odds
+from ...calibration.solvers import log_odds
 from ...calibration.spans import product_of
 from ...errors import calib_error
 from ...pairs.build import SparseScores

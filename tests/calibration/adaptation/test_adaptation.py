@@ -20,7 +20,7 @@ from spacy_calib.calibration.adaptation.adaptation import (
     document_weights,
     fit_line,
 )
-from spacy_calib.calibration.recalibrators.logistic import log_odds, sigmoid
+from spacy_calib.calibration.solvers import log_odds, sigmoid
 from spacy_calib.calibration.steps import KEPT, OUTPUT_ONLY, Predictions, apply_steps
 from spacy_calib.calibration.tag_offsets import Offsets, TagOffsets
 from spacy_calib.errors import CalibError

@@ -16,7 +16,7 @@ def tags_by_group(groups, labels):
 
 
 def literal(labels, counts, n_groups):
-    """The paper's section 3.3 and DESIGN section 2, word by word: add the next most frequent tag until held * G >= total."""
+    """The paper's section 3.3, word by word: add the next most frequent tag until held * G >= total."""
     total = sum(counts.get(label, 0) for label in labels)
     seen = sorted((label for label in labels if counts.get(label, 0)), key=lambda label: (-counts[label], label))
     groups = [[]]

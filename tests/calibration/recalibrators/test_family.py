@@ -237,7 +237,7 @@ def test_a_clone_has_the_settings_and_nothing_learned(case):
 def test_a_saved_one_predicts_the_same_bits(case, pair):
     made = make(case).fit(*pair)
     data = saved.dump({"recalibrator": made.state()})
-    state = saved.load(data, name="calib", path="memory")["recalibrator"]
+    state = saved.read(data, dict, name="calib", path="memory")["recalibrator"]
     back = saved.load_part(state, name="calib")
     assert type(back) is type(made)
     assert back.predict(GRID).tobytes() == made.predict(GRID).tobytes()

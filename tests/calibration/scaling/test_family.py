@@ -181,7 +181,7 @@ def test_a_clone_has_the_settings_and_nothing_learned(number):
 def test_a_saved_one_scales_the_same_bits(number):
     scaling = fitted(number)
     data = saved.dump({"scaling": scaling.state()})
-    back = saved.load_part(saved.load(data, name="calib", path="memory")["scaling"], name="calib")
+    back = saved.load_part(saved.read(data, dict, name="calib", path="memory")["scaling"], name="calib")
     assert type(back) is type(scaling)
     assert (back.settings(), back.size(), back.n_tags) == (scaling.settings(), scaling.size(), N_TAGS)
     assert scaled(back).tobytes() == scaled(scaling).tobytes()

@@ -14,7 +14,6 @@ from scipy.optimize import check_grad, minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from spacy_calib.calibration.recalibrators.logistic import PRIOR
 from spacy_calib.calibration.scaling import (
     FLOOR,
     MatrixScaling,
@@ -25,6 +24,7 @@ from spacy_calib.calibration.scaling import (
 )
 from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
 from spacy_calib.calibration.scaling.objective import RIDGES, Objective
+from spacy_calib.calibration.solvers import PRIOR
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.documents import folds_of
 from spacy_calib.types import Pairs

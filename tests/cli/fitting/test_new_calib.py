@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import spacy
 
-from spacy_calib.cli.fitting.new_calib import block_to_fit, new_block
-from spacy_calib.cli.fitting.settings import DEFAULTS
+from spacy_calib.cli.fitting.new_calib import add_calib, block_to_fit, new_block
+from spacy_calib.cli.fitting.settings import DEFAULTS, settings_from_file
 
 
 def names(nlp, *components):
@@ -75,3 +75,28 @@ def test_the_only_pipe_of_a_pipeline_without_a_tagger_is_fitted_again():
     )
     own, (name, _) = block_to_fit(nlp, None, {}, None)
     assert (own, name) == ("calib_ent", "calib_ent")
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ('[components.names]\nfactory = "calib_ent"', {"attr": "calib_ent", "source": "spacy-calib.Ner.v1"}),
+        ('[components.names]\nfactory = "calib_ent"\nattr = "names"', {"attr": "names", "source": "spacy-calib.Ner.v1"}),
+        ('[components.calib]\nfactory = "calib"', {"source": None}),
+    ],
+)
+def test_a_config_may_name_either_factory(block, expected, tmp_path):
+    path = tmp_path / "calib.cfg"
+    path.write_text(f"[components]\n{block}\n")
+    name, settings = settings_from_file(path)
+    assert name == ("calib" if expected["source"] is None else "names")
+    assert settings.get("attr") == expected.get("attr")
+    assert settings["source"].get("@calib_sources") == expected["source"]
+    assert settings["source"]["component"] == ("tagger" if expected["source"] is None else "ner")
+
+
+def test_a_pipe_that_replaces_another_has_its_factory(nlp):
+    nlp.add_pipe("calib_ent")
+    settings = {key: value for key, value in nlp.get_pipe_config("calib_ent").items() if key != "factory"}
+    add_calib(nlp, "calib_ent", settings, None)
+    assert nlp.get_pipe_meta("calib_ent").factory == "calib_ent"

@@ -15,6 +15,7 @@ from spacy_calib.context.words import Words
 from spacy_calib.plugins.pretrained.evidence import COLUMNS, EntityEvidence, EntityMap, SpanEvidence, _depths, evidence_names
 from spacy_calib.plugins.pretrained.names import CONTRADICTIONS, JOINERS, SUPPORTS, NameLists
 from spacy_calib.registry import registered_maker
+from spacy_calib.schema import InvalidState
 from spacy_calib.types import Spans
 
 LABELS = ("GPE", "PERSON")
@@ -243,3 +244,12 @@ def _tagger_scores(nlp: Any, docs: list[Doc]) -> list[np.ndarray]:
     logits = nlp.get_pipe("tagger").model.predict(docs)
     exponents = [np.exp(np.asarray(one, dtype=float) - one.max(1, keepdims=True)) for one in logits]
     return [one / one.sum(1, keepdims=True) for one in exponents]
+
+
+@pytest.mark.parametrize("name", ["nothing", "middle: type", "type*GPE: digit", "lower: nothing*GPE", ""])
+def test_a_state_with_evidence_that_nobody_computes_is_refused(name):
+    state = {"labels_": list(LABELS), "maps_": {"ner": {"constant": 1.0, name: 1.0}}}
+    with pytest.raises(InvalidState, match="is unknown"):
+        EntityMap().load_learned(state)
+    state["maps_"]["ner"] = {name: 1.0 for names in evidence_names(LABELS).values() for name in names}
+    assert EntityMap().load_learned(state).maps_["ner"]["lower: log-odds"] == 1.0

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from spacy.lang.en.examples import sentences as english_examples
 
-from spacy_calib.calibration.recalibrators.logistic import sigmoid
+from spacy_calib.calibration.solvers import sigmoid
 from spacy_calib.plugins.pretrained import names
 from spacy_calib.plugins.pretrained.card import all_cards
 from spacy_calib.plugins.pretrained.evidence import LISTS, EntityMap, evidence_names

@@ -129,7 +129,7 @@ def test_a_universal_calibration_is_saved_described_adapted_and_fitted_anew(fold
     assert all(first == second for first, second in scores)
     shown = calib("info", tmp_path / "calibrated").text
     assert f"Trust {SENTENCE}." in shown
-    assert "Errors on the FIT data" not in shown
+    assert "Errors by cross-validation" not in shown
     gold = save_docs(tmp_path / "gold.spacy", gold_docs(again, {}))
     assert "as their labels have no map: MISC" in calib("evaluate", tmp_path / "calibrated", gold).text
     assert "Adapted ner to" in calib("adapt", tmp_path / "calibrated", gold, tmp_path / "adapted").text

@@ -1,0 +1,85 @@
+"""The table of a fit: raw scores, the paper's method and the fit, by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...calibration.choice import score_by_group
+from ...calibration.grouping.tag_frequency import regroup_by_frequency
+from ...calibration.recalibrators import IsotonicRegression
+from ...metrics.calibration_errors import calibration_error, group_slices, mean_of
+from ...metrics.proper import brier, log_loss
+from ...pairs.documents import LABEL_WORDS, folds_of
+from ...types import Floats, Groups, Pairs
+from ..shared.screen import TableColumn, msg, number, show_rows, whole
+from .fit_output import is_span_fit, span_words
+
+if TYPE_CHECKING:
+    from ...pipe.component import Calibrator
+
+_FOLDS = 5
+# Key of a row -> title of its column.
+_COLUMNS = {"raw": "Raw", "tfg_isotonic": "TFG-5 isotonic", "calibrated": "Calibrated"}
+
+
+def held_out_rows(calib: Calibrator) -> list[dict[str, Any]]:
+    """Return "score", "pairs", "raw", "tfg_isotonic" and "calibrated" of each figure, for a pipe fitted in this process.
+
+    Entities are whole entities. The paper's maps have five groups of their own; errors are by the groups of the pipe.
+    RETURNS (list): [] if there is one document only, so that no part was left out.
+    """
+    spans, judged, groups, labels = calib.held_out_spans, calib.held_out, calib.groups, calib.labels
+    if spans is not None and is_span_fit(calib.fit_info):
+        judged, groups = spans.data.pairs_with(spans.held_out), calib.spans.groups
+        labels = tuple(calib.fit_info.spans.labels) if calib.fit_info.spans else ()
+    if judged is None or groups is None or len(np.unique(judged.documents)) < 2:
+        return []
+    paper = score_by_group(
+        IsotonicRegression(), regroup_by_frequency(groups, labels, 5), judged.pairs, folds_of(judged.documents, _FOLDS)
+    )
+    scores = {"raw": judged.pairs.scores, "tfg_isotonic": paper, "calibrated": judged.calibrated}
+    return list(_rows(judged.pairs, scores, groups, getattr(calib.scorer, "n_bins", 10)))
+
+
+def _rows(pairs: Pairs, scores: Mapping[str, Floats], groups: Groups, n_bins: int) -> list[dict[str, Any]]:
+    """Return the rows of some scores of the same pairs. scores (Mapping): Column -> score of each pair."""
+    error = partial(calibration_error, n_bins=n_bins)
+
+    def row(name: str, index: Any, figure: Callable[[Floats, Any], float | None]) -> dict[str, Any]:
+        figures = {key: figure(values[index], pairs.hits[index]) for key, values in scores.items()}
+        return {"score": name, "pairs": len(pairs.hits[index]), **figures}
+
+    everything = slice(None)
+    by_group = [
+        row(f"GMCE {name}", index, error) for name, index in zip(groups.names, group_slices(pairs, groups), strict=True)
+    ]
+    mean = {key: mean_of([group[key] for group in by_group]) for key in scores}
+    return [
+        row("SMCE", everything, error),
+        *by_group,
+        {"score": "GMCE, mean", "pairs": len(pairs), **mean},
+        row("Log loss", everything, log_loss),
+        row("Brier", everything, brier),
+    ]
+
+
+def show_held_out(calib: Calibrator, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print the rows of a fit, if there are any."""
+    if not rows:
+        return
+    info = calib.fit_info
+    units = span_words(info)[1] if is_span_fit(info) else LABEL_WORDS[info.row_unit][1]
+    msg.divider(f"Errors of {units} by cross-validation: each document by a fit on others")
+    figures = (TableColumn(title, key, number) for key, title in _COLUMNS.items())
+    show_rows(rows, (TableColumn("Score", "score", align="l"), TableColumn("Pairs", "pairs", whole), *figures))
+    msg.text(
+        "Lower is better. SMCE: calibration error of all pairs. GMCE: of each group, the most frequent labels first. "
+        "TFG-5 isotonic: the method of Kranzlein et al. (2021), --groups 5 --method isotonic. Calibrated: this fit."
+    )
+    for row in (info.spans.table if info.spans and is_span_fit(info) else info.table)[1:]:
+        if row.fallback.startswith("pooled"):
+            msg.info(f"Group {row.group}: {row.fallback}")

@@ -1,0 +1,51 @@
+"""What this package uses of spaCy and thinc that they keep private: all of it, with what happens where a version lacks it.
+
+| private part | tried in | used for | without it |
+| --- | --- | --- | --- |
+| `Language._pipe_meta` | spaCy 3.7, 3.8 | what a pipe reads and assigns | `nlp.analyze_pipes` shows what the factory sets by default |
+| `Language._components`, `_pipe_configs`, `_disabled` | spaCy 3.7, 3.8 | what is put back if a card is refused | pipes that were added stay |
+| `Shim._model` | thinc 8.2, 8.3 | weights of torch modules | other weights than at the fit give no warning if they are torch's |
+| `PyTorchShim._mixed_precision` | thinc 8.2, 8.3 | warning CW24 | a fit does not warn of mixed precision |
+| `("._.", name, start, end)` | spaCy 3.7, 3.8 | keys of `Doc.user_data` that move with the text | a Doc that was cut or joined has no scores |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.language import FactoryMeta, Language
+
+# Where a Language keeps its pipes.
+_PIPES = ("_components", "_pipe_meta", "_pipe_configs", "_disabled")
+# First part of the keys of `Doc.user_data` whose third and fourth parts spaCy moves when it cuts and joins Docs.
+EXTENSION_KEY = "._."
+
+
+def set_pipe_meta(nlp: Language, name: str, meta: FactoryMeta) -> None:
+    """Replace the facts about a pipe of a pipeline that `nlp.get_pipe_meta` returns."""
+    getattr(nlp, "_pipe_meta", {})[name] = meta
+
+
+@contextmanager
+def pipes_restored_on_failure(nlp: Language) -> Iterator[None]:
+    """Put the pipes of a pipeline back as they were if the body of the `with` statement fails."""
+    pipes = {name: copy(getattr(nlp, name)) for name in _PIPES if hasattr(nlp, name)}
+    try:
+        yield
+    except BaseException:
+        vars(nlp).update(pipes)
+        raise
+
+
+def torch_module(shim: Any) -> Any:
+    """Return the module that a shim of thinc wraps, or None."""
+    return getattr(shim, "_model", None)
+
+
+def has_mixed_precision(shim: Any) -> bool:
+    """Return whether a shim of thinc computes with torch's mixed precision, which it does on a GPU only."""
+    return bool(getattr(shim, "_mixed_precision", False))
