@@ -13,7 +13,6 @@ from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
 from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
 from ..errors import calib_error
-from ..pairs.documents import DOCUMENT
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -54,7 +53,7 @@ def precision_cutoffs(
         key the accepted predictions and, if the precision is not reached, the "highest" one that is.
     """
     entities = pipe.spans.groups is not None
-    event = None if pipe.annotation.unit == DOCUMENT else pipe.span_event
+    event = None if pipe.annotation.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()

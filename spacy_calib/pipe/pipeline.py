@@ -218,7 +218,7 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
     """Return the units that a calib pipe scores, the default first."""
     annotation = pipe.annotation
-    if annotation.unit == DOCUMENT:
+    if annotation.of_documents:
         return ("document",)
     units = ("token", "sentence", "document")
     finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)
