@@ -57,9 +57,8 @@ def score_left_out(by_form: Mapping[str, Mapping[str, Judged]], further: Mapping
 
 def spread(values: Sequence[float], signed: str = "") -> str:
     """ "mean (lowest to highest)" in hundredths."""
-    return "{} ({} to {})".format(
-        *(f"{value:{signed}.2f}".replace("0.", ".") for value in (np.mean(values), min(values), max(values)))
-    )
+    shown = (f"{value:{signed}.2f}".replace("0.", ".") for value in (np.mean(values), min(values), max(values)))
+    return "{} ({} to {})".format(*shown)
 
 
 def score_table(scored: Mapping[str, ScoredEntities]) -> str:
@@ -81,11 +80,15 @@ def score_table(scored: Mapping[str, ScoredEntities]) -> str:
 def cutoff_lines(scored: Mapping[str, ScoredEntities]) -> str:
     """Return what the default cut-off accepts, and how far mean scores are off: mean, lowest and highest source."""
     cutoff = read_card(CARD)["cutoffs"]["cutoff"]
-    lines = [f"Mean score less share right, raw: {spread([(s.raw - s.right).mean() for s in scored.values()], '+')}; pretrained: {spread([(s.pretrained - s.right).mean() for s in scored.values()], '+')}"]  # fmt: skip
+    lines = []
     for kind in ("raw", "pretrained"):
-        accepted = [(source.right[getattr(source, kind) >= cutoff], source.right) for source in scored.values()]
-        right, kept = [one.mean() for one, _ in accepted], [one.sum() / all_.sum() for one, all_ in accepted]
-        lines.append(f"{kind} {cutoff:.2f} or more: right {spread(right)}, of the right ones accepted {spread(kept)}")
+        bias = spread([(getattr(source, kind) - source.right).mean() for source in scored.values()], "+")
+        accepted = {name: source.right[getattr(source, kind) >= cutoff] for name, source in scored.items()}
+        kept = spread([accepted[name].sum() / source.right.sum() for name, source in scored.items()])
+        right = spread([values.mean() for values in accepted.values()])
+        lines += [
+            f"{kind}: mean score less share right {bias}; from {cutoff:.2f} right {right}, of the right ones accepted {kept}"
+        ]
     return "\n".join(lines)
 
 
@@ -121,15 +124,8 @@ def draw(scored: Mapping[str, ScoredEntities], file: Path, theme: str) -> None:
             x, y, n = np.nanmean(scores, axis=0), np.nanmean(right, axis=0), (~np.isnan(right)).sum(axis=0)
             half = t.ppf(0.975, n - 1) * np.nanstd(right - scores, axis=0, ddof=1) * np.sqrt(1 + 1 / n)
             if kind == "pretrained":
-                axes.fill_between(
-                    x,
-                    np.clip(y - half, 0, 1),
-                    np.clip(y + half, 0, 1),
-                    color=color,
-                    alpha=0.15,
-                    linewidth=0,
-                    label="95 % of new sources",
-                )
+                band = np.clip([y - half, y + half], 0, 1)
+                axes.fill_between(x, *band, color=color, alpha=0.15, linewidth=0, label="95 % of new sources")
             axes.plot(x, y, color=color, marker=marker, linewidth=2.5, label=f"{kind}, mean of {len(scored)} sources")
         axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="score of an entity", ylabel="share right")
         axes.legend(frameon=False, loc="upper left", fontsize=11)
@@ -138,32 +134,28 @@ def draw(scored: Mapping[str, ScoredEntities], file: Path, theme: str) -> None:
         pyplot.close(figure)
 
 
-def beam_scores(nlp: Any, judged: Judged, source: Any, width: int = 16) -> tuple[Floats, float]:
-    """Return the score of each judged entity by beam search (0 where no parse of the beam has it), and seconds of the search."""
-    docs = [example.predicted for example in to_examples(nlp, source.read(), source.size)]
-    began = time.process_time()
-    readings = NerSource("ner", beam_width=width).readings(nlp.get_pipe("ner"), docs)
-    seconds = time.process_time() - began
-    paths = {
-        (document, int(start), int(end), int(kind)): path
-        for document, reading in enumerate(readings)
-        for start, end, kind, path in zip(reading.entities.starts, reading.entities.ends, reading.entities.types, reading.entities.path, strict=True)
-    }  # fmt: skip
-    firsts = np.cumsum([0, *map(len, docs)])
-    spans = judged.evidence.spans
-    documents = np.searchsorted(firsts, spans.starts, side="right") - 1
-    keys = zip(documents.tolist(), (spans.starts - firsts[documents]).tolist(), (spans.ends - firsts[documents]).tolist(), spans.labels.tolist(), strict=True)  # fmt: skip
-    return np.array([paths[key] for key in keys]), seconds
-
-
 def beams(model: str, judged: Mapping[str, Judged], cache: Path) -> dict[str, tuple[Floats, float]]:
-    """Source -> `beam_scores`, searched once."""
+    """Source -> (score of each judged entity by beam search, 0 where no parse of the beam has it; seconds), searched once."""
     file, nlp = cache / "pretrained" / "beams.pkl", None
     found = pickle.loads(file.read_bytes()) if file.exists() else {}
     for source in (one for one in (*ENTITIES, *FURTHER) if one.name not in found):
         say(f"Beam search in {source.name}")
         nlp = nlp or load_with_factories(model, {"ner": "calib_ner"}, exclude=["lemmatizer", "attribute_ruler"])
-        found[source.name] = beam_scores(nlp, judged[source.name], source)
+        docs = [example.predicted for example in to_examples(nlp, source.read(), source.size)]
+        began = time.process_time()
+        readings = list(NerSource("ner", beam_width=16).readings(nlp.get_pipe("ner"), docs))
+        seconds, firsts, spans = (
+            time.process_time() - began,
+            np.cumsum([0, *map(len, docs)]),
+            judged[source.name].evidence.spans,
+        )
+        paths: dict[tuple[int, int, int], float] = {}
+        for first, reading in zip(firsts.tolist(), readings, strict=False):
+            one = reading.entities
+            keys = zip((one.starts + first).tolist(), (one.ends + first).tolist(), one.types.tolist(), strict=True)
+            paths.update(zip(keys, one.path.tolist(), strict=True))
+        keys = zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True)
+        found[source.name] = np.array([paths[key] for key in keys]), seconds
         file.write_bytes(pickle.dumps(found))
     return found
 
@@ -173,8 +165,7 @@ def comparison_table(model: str, judged: Mapping[str, Judged], scored: Mapping[s
     kinds: dict[str, dict[str, Floats]] = {"raw": {name: source.raw for name, source in scored.items()}}
     beam, n_tokens = beams(model, judged, cache), sum(len(words) for one in judged.values() for words in one.texts)
     kinds[f"beam search (16), {1e6 * sum(seconds for _, seconds in beam.values()) / n_tokens:.0f} us a token"] = {name: scores for name, (scores, _) in beam.items()}  # fmt: skip
-    rng = np.random.default_rng(0)
-    fits = peer_maps()
+    rng, fits = np.random.default_rng(0), peer_maps(slow=True)
     for name, source in scored.items():
         parts = [scored[other.name] for other in ENTITIES if other.name != name]
         picks = [rng.choice(len(part.right), 5000) for part in parts]  # so that each source weighs the same

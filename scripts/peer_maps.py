@@ -14,52 +14,30 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from quality.peer_worker import Fit, estimator, netcal, of_hits, scikit_learn_binary, two_columns
+from quality.peer_worker import Fit, estimator, handed_over, netcal, of_hits, scikit_learn_binary, two_columns
 
-NETCAL = (
-    "IsotonicRegression",
-    "HistogramBinning",
-    "BBQ",
-    "ENIR",
-    "LogisticCalibration",
-    "BetaCalibration",
-    "TemperatureScaling",
-)
+NETCAL = ("IsotonicRegression", "HistogramBinning", "BBQ", "LogisticCalibration", "BetaCalibration", "TemperatureScaling")
 
 
 def mapie(method: str) -> Fit:
     """Venn-Abers, or a calibrator of the top label; what it says of a miss is read as 1 - its probability."""
     from mapie.calibration import TopLabelCalibrator, VennAbersCalibrator
-    from sklearn.base import BaseEstimator, ClassifierMixin
 
-    class Given(ClassifierMixin, BaseEstimator):
-        """A classifier whose input is its output."""
-
-        classes_, n_features_in_ = np.arange(2), 2
-
-        def fit(self, X: Any, y: Any) -> None:
-            raise NotImplementedError("It is given, not fitted.")
-
-        def __sklearn_is_fitted__(self) -> bool:
-            return True
-
-        def predict_proba(self, X: Any) -> Any:
-            return X
-
-        def predict(self, X: Any) -> Any:
-            return X.argmax(axis=1)
-
+    given: dict[str, Any] = {"estimator": handed_over("predict_proba", 2), "cv": "prefit"}
     if method == "Venn-Abers":
-        return estimator(lambda n: VennAbersCalibrator(Given(), cv="prefit", precision=4), two_columns, of_hits)
-    make: Callable[[int], Any] = lambda n: TopLabelCalibrator(Given(), calibrator=method, cv="prefit")  # noqa: E731
-    return estimator(make, two_columns, lambda both: np.where(np.isnan(both[:, 1]), 1 - both[:, 0], both[:, 1]))
+        return estimator(lambda n: VennAbersCalibrator(**given, precision=4), two_columns, of_hits)
+    make = partial(TopLabelCalibrator, calibrator=method, **given)
+    return estimator(lambda n: make(), two_columns, lambda both: np.where(np.isnan(both[:, 1]), 1 - both[:, 0], both[:, 1]))
 
 
-def peer_maps() -> dict[str, Fit]:
-    """Package, version and method -> fit, for the packages that are here: fit(scores, hits) -> predict(scores)."""
+def peer_maps(slow: bool = False) -> dict[str, Fit]:
+    """Package, version and method -> fit, for the packages that are here: fit(scores, hits) -> predict(scores).
+
+    slow (bool): With netcal's ENIR, which takes half a minute for 15,000 scores.
+    """
     methods = {
         "scikit-learn": (scikit_learn_binary, ("isotonic",)),
-        "netcal": (netcal, NETCAL),
+        "netcal": (netcal, (*NETCAL, *(["ENIR"] if slow else []))),
         "mapie": (mapie, ("isotonic", "sigmoid", "Venn-Abers")),
     }
     fits: dict[str, Fit] = {}
@@ -76,10 +54,4 @@ def _quiet(make: Callable[[str], Fit], method: str, scores: Any, hits: Any) -> C
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         predict = make(method)(scores, hits)
-
-    def clipped(scores: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return np.clip(predict(scores), 0.0, 1.0)
-
-    return clipped
+    return lambda scores: np.clip(predict(scores), 0.0, 1.0)

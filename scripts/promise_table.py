@@ -4,11 +4,11 @@
     python scripts/promise_table.py CrossNER --cells
 
 A promise: with 95 % confidence, at least this share of what scores the cut-off or more is right. A draw is random gold of a source, whole
-documents or single entities; it holds if so many of the source's other entities above its cut-off are right. Ours is `calib threshold`;
+documents or what `calib rank --order random` asks, single entities; it holds if so many of the source's other entities above its cut-off are right. Ours is `calib threshold`;
 MAPIE's are its BinaryClassificationController, by Holm's correction and by a fixed sequence from high cut-offs to low ones; "observed"
 is the lowest cut-off at which the draw itself reaches the precision. Kept is the share of the right ones among the other entities that
-is accepted, where a draw without a promise accepts none. Scores are those of `calib pretrained`. UNER-EWT is among what its card was
-fitted on; WikiNEuRal is silver: its gold was made by machines. SPACY_CALIB_DATA names the data.
+is accepted, where a draw without a promise accepts none. Scores are those of `calib pretrained`. UNER-EWT and Broad Twitter are among what
+its card was fitted on; WikiNEuRal is silver: its gold was made by machines. SPACY_CALIB_DATA names the data.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from quality.readers import Documents
 
 from spacy_calib.calibration.thresholds import find_threshold
 from spacy_calib.plugins.pretrained.card import card_folder
+from spacy_calib.plugins.review.queue.choosing import sample_entities
 from spacy_calib.types import Floats, Ints
 
 FIELDS = ("politics", "science", "literature", "music", "ai")
@@ -43,6 +44,7 @@ def _crossner() -> Documents:
 _WIKINEURAL = partial(runs, "wikineural_en", "test")
 SOURCES = {
     "UNER-EWT": ENTITIES[0],
+    "Broad Twitter": ENTITIES[2],
     "CrossNER": replace(FURTHER[0], name="CrossNER", read=_crossner),
     "WikiNEuRal": Source("WikiNEuRal", f"{GITHUB}Babelscape/wikineural", "d2e28c770cba2b285e742529ae18ed849e336c65", "CC BY-NC-SA 4.0", _WIKINEURAL, TO_THREE, fitted=False),
 }  # fmt: skip
@@ -134,16 +136,13 @@ def draws(source: Scored, kind: str, size: int, n_draws: int, seed: int = 0) -> 
     _, document_of = np.unique(source.documents, return_inverse=True)
     sizes = np.bincount(document_of)
     for _ in range(n_draws):
-        is_drawn = np.zeros(n, dtype=bool)
         if kind == SINGLE:
-            is_drawn[rng.choice(n, size, replace=False)] = True
-            drawn = source.take(np.flatnonzero(is_drawn))._replace(documents=np.arange(size))
+            index = sample_entities(document_of, size, seed=int(rng.integers(1 << 32)))
         else:
             order = rng.permutation(len(sizes))
             chosen = order[: np.searchsorted(np.cumsum(sizes[order]), size) + 1]
-            is_drawn = np.isin(document_of, chosen)
-            drawn = source.take(np.flatnonzero(is_drawn))
-        yield drawn, source.take(np.flatnonzero(~is_drawn))
+            index = np.flatnonzero(np.isin(document_of, chosen))
+        yield source.take(index), source.take(np.setdiff1d(np.arange(n), index))
 
 
 def run_cell(pairs: Sequence[tuple[Scored, Scored]], way: Callable[[Scored, float], float | None], precision: float) -> Outcome:

@@ -154,27 +154,32 @@ class ScikitLearn:
         self.outputs, self.method = outputs, method
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> None:
-        from sklearn.base import BaseEstimator, ClassifierMixin
         from sklearn.calibration import CalibratedClassifierCV
         from sklearn.frozen import FrozenEstimator
 
-        class Handed(ClassifierMixin, BaseEstimator):
-            def fit(self, X, y):
-                raise NotImplementedError("It is given, not fitted.")
+        handed = FrozenEstimator(handed_over(self.outputs, X.shape[1]))
+        self.predict_proba = CalibratedClassifierCV(handed, method=self.method).fit(X, y).predict_proba
 
-            def predict(self, X):
-                return X.argmax(axis=1)
 
-        outputs = self.outputs
+def handed_over(outputs: str, n: int) -> Any:
+    """A fitted classifier of scikit-learn whose input is its output. outputs (str): The method that is asked. n (int): Classes."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
 
-        def given(self, X):
-            return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
+    class Handed(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            raise NotImplementedError("It is given, not fitted.")
 
-        given.__name__ = outputs  # scikit-learn goes by it
-        setattr(Handed, outputs, given)
-        handed = Handed()
-        handed.classes_, handed.n_features_in_ = np.arange(X.shape[1]), X.shape[1]
-        self.predict_proba = CalibratedClassifierCV(FrozenEstimator(handed), method=self.method).fit(X, y).predict_proba
+        def predict(self, X):
+            return X.argmax(axis=1)
+
+    def given(self, X):
+        return X[:, 1] if outputs == "decision_function" and X.shape[1] == 2 else X
+
+    given.__name__ = outputs  # scikit-learn goes by it
+    setattr(Handed, outputs, given)
+    handed = Handed()
+    handed.classes_, handed.n_features_in_ = np.arange(n), n
+    return handed
 
 
 def scikit_learn_binary(method: str) -> Fit:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import calib_error
-from ..schema import Serializable, choice, dict_of, maybe, number, saved_field
+from ..schema import Serializable, choice, dict_of, maybe, number, record, saved_field, whole
 from ..types import OUTSIDE, Floats, Groups, Ints
 
 PER = ("all", "group", "label")
+_SAMPLE = record({"answers": whole(), "documents": whole(), "drawn_from": whole(), "accepted": number(0.0, 1.0)})
 
 
 def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[str], values: Mapping[str, float | None]) -> None:
@@ -33,18 +34,29 @@ def check_cutoffs(shares: Mapping[str, Any], per: str, allowed_keys: Sequence[st
 class Cutoffs(Serializable):
     """Cut-offs that reach a precision.
 
-    precision (float): The required precision. confidence (float): The confidence with which it is reached.
+    precision (float): The required precision; of several targets the lowest. confidence (float): With which it is reached.
     per (str): "all": one cut-off under the key "all"; "group", "label": one for each group or label.
     values (Mapping[str, float | None]): Key -> minimum score that is accepted; None if no cut-off reaches the precision.
+    targets (Mapping[str, float] | None): Label -> its own precision; the confidence is then that of all of them together.
+    sample (Mapping | None): The random sample of entities that they were found on: number of "answers", of their "documents"
+        and of those that it was "drawn_from"; share of the entities that are "accepted". None for other gold.
     """
 
     precision: float = saved_field(number(0.0, 1.0))
     confidence: float = saved_field(number(0.0, 1.0))
     per: str = saved_field(choice(*PER))
     values: Mapping[str, float | None] = saved_field(dict_of(maybe(number(0.0, 1.0))), key="cutoffs")
+    targets: Mapping[str, float] | None = saved_field(maybe(dict_of(number(0.0, 1.0))), None)
+    sample: Mapping[str, Any] | None = saved_field(maybe(_SAMPLE), None)
 
     def __post_init__(self) -> None:
-        check_cutoffs({"precision": self.precision, "confidence": self.confidence}, self.per, PER, self.values)
+        shares = {"precision": self.precision, "confidence": self.confidence, **(self.targets or {})}
+        check_cutoffs(shares, self.per, PER, self.values)
+
+    @classmethod
+    def read(cls, value: Any, where: str = "state") -> Cutoffs:
+        """Check a state and build the object; cards and pipelines without a sample need not name it."""
+        return super().read({"targets": None, "sample": None, **value} if isinstance(value, dict) else value, where)
 
     def accepts(self, scores: Floats, columns: Ints, labels: Sequence[str], groups: Groups) -> NDArray[np.bool_]:
         """Return whether each span reaches the cut-off of its key. columns (Ints): Of its label, in `labels` and `groups`."""
@@ -55,6 +67,31 @@ class Cutoffs(Serializable):
         keys = keys_of(self.per, columns, labels, groups)
         cutoffs = {key: np.inf if value is None else value for key, value in self.values.items()}
         return np.array([cutoffs.get(key, np.inf) for key in keys], dtype=np.float64)
+
+    @property
+    def level(self) -> float:
+        """The confidence of each cut-off by itself: targets share the error, so that `confidence` is that of all together."""
+        return 1 - (1 - self.confidence) / len(self.targets or "1")
+
+    def promise(self, names: Mapping[str, str]) -> str:
+        """Return the sentences that one may sign, "" without a sample. names (Mapping): Key -> its name, if that differs."""
+        named = {key: names.get(key) or key for key, value in self.values.items() if value is not None}
+        if self.sample is None or not named:
+            return ""
+        what, together = f"{100 * self.precision:g} %", ""
+        if self.targets is not None:
+            what, together = (
+                " and ".join(f"{100 * self.targets[key]:g} % of {named[key]}" for key in named),
+                " for all together",
+            )
+        elif self.per != "all":
+            what, together = f"{what} of each {self.per} ({', '.join(named.values())})", " for each by itself"
+        return (
+            f"Of the entities that this pipeline finds and accepts in texts like these, at least {what} are right ({100 * self.confidence:g} % "
+            f"confidence{together}; {self.sample['answers']:,} answers in {self.sample['documents']:,} documents, drawn at random from "
+            f"{self.sample['drawn_from']:,}). It accepts about {100 * self.sample['accepted']:.0f} % of the entities that it finds. Entities "
+            "that it does not find are not in this number."
+        )
 
 
 def keys_of(per: str, columns: Ints, labels: Sequence[str], groups: Groups) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def find_threshold(
     # Equal scores are kept or dropped together. A cut-off is known by its index in n_kept.
     n_kept = np.flatnonzero(np.append(descending[1:] != descending[:-1], True)) + 1
     n_right = np.cumsum(right)[n_kept - 1]
-    size = _effective_sizes(right, documents[order], n_kept, n_right)
+    size = effective_sizes(right, documents[order], n_kept, n_right)
     error = 1 - confidence
     starts, p_values = _starts(n_kept, size, precision, error), binomial_p_values(n_right / n_kept, size, precision)
     passes = p_values <= _shared_level(size[starts], precision, error)
@@ -91,26 +91,6 @@ def check_shares(**settings: float) -> None:
     for name, value in settings.items():
         if not 0 < value < 1:
             raise calib_error("C001", name=name, wanted="a number between 0 and 1", given=value)
-
-
-def highest_reached(
-    scores: Floats, hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95
-) -> tuple[float, Threshold] | None:
-    """Find the highest precision below the wanted one that has a cut-off, in steps of .001, by bisection.
-
-    scores, hits, documents: Score of each span, whether it is right, and its document, shape (n,). precision (float): The
-    wanted one, which no cut-off reaches. RETURNS (tuple | None): (precision, cut-off), or None if there is no cut-off. The
-    cut-off has no guarantee, since its precision was chosen on the same spans.
-    """
-    highest, low, high = None, 1, ceil(1000 * precision) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        threshold = find_threshold(scores, hits, documents, middle / 1000, confidence)
-        if threshold.cutoff is None:
-            high = middle - 1
-        else:
-            highest, low = (middle / 1000, threshold), middle + 1
-    return highest
 
 
 def _starts(n_kept: Ints, size: Floats, precision: float, error: float) -> Ints:
@@ -150,7 +130,7 @@ def _level_of(sizes: tuple[int, ...], precision: float, error: float) -> float:
     return max(error / len(sizes), float(lower.max(initial=0.0)))
 
 
-def _effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
+def effective_sizes(right: NDArray[np.bool_], documents: Ints, n_kept: Ints, n_right: Ints) -> Floats:
     """Return the number of spans kept at each cut-off over the design effect (Kish 1965), shape (n_cutoffs,).
 
     right, documents: Whether each span is right, and its document, by falling score, shape (n_spans,). n_kept, n_right (Ints):
@@ -199,15 +179,21 @@ def prediction_interval(share: float, size: float, new_size: float, confidence: 
 
 
 def find_thresholds(
-    scores: Floats, hits: NDArray[np.bool_], documents: Ints, keys: Sequence[str], precision: float, confidence: float = 0.95
+    scores: Floats,
+    hits: NDArray[np.bool_],
+    documents: Ints,
+    keys: Sequence[str],
+    precision: Mapping[str, float],
+    confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself.
+    """Find one threshold per key; the confidence holds for each by itself. precision (Mapping): Of keys; others have no cut-off.
 
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
     """
     key_array = np.array(keys, dtype=object)
     return {
-        key: find_threshold(scores[index], hits[index], documents[index], precision, confidence)
+        key: find_threshold(scores[index], hits[index], documents[index], precision[key], confidence)
         for key in dict.fromkeys(keys)
+        if key in precision
         for index in [np.flatnonzero(key_array == key)]
     }

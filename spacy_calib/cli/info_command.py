@@ -75,7 +75,7 @@ def _first(names: Sequence[str], everything: bool, separator: str = ", ") -> str
 
 def describe(pipe: Calibrator) -> dict[str, Any]:
     """Return the settings, groups and fit record of a pipe as plain data."""
-    from ..pipe.label_names import shown_columns
+    from ..pipe.label_names import shown_columns, shown_keys
 
     groups, name_of = pipe.groups, shown_columns(pipe)
     assert groups is not None
@@ -95,6 +95,7 @@ def describe(pipe: Calibrator) -> dict[str, Any]:
         "source_found": pipe.lookup.component() is not None,
         "weights_changed": pipe.lookup.weights_changed(),
         "cutoffs": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.state(),
+        "promise": None if pipe.spans.cutoffs is None else pipe.spans.cutoffs.promise(shown_keys(pipe)) or None,
         "label_cutoffs": None if pipe.tokens.label_cutoffs is None else pipe.tokens.label_cutoffs.state(),
         "recall_cutoffs": None if pipe.tokens.recall_cutoffs is None else pipe.tokens.recall_cutoffs.state(),
     }
@@ -145,6 +146,7 @@ def show(pipe: Calibrator, description: dict[str, Any], everything: bool) -> Non
         facts[plural.capitalize()] = f"{info.spans.spans:,} predicted, event: {info.spans.event}"
         if not info.is_of_card(pipe.spans.cutoffs):
             facts["Cut-offs"] = _cutoffs_line(description["cutoffs"], "precision", ".4f")
+        facts["Promise"] = description["promise"] or ""
         facts["Flagged from"] = _cutoffs_line(description["recall_cutoffs"], "recall", ".3g")
     print_facts(facts)
     for group in description["groups"]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from ..calibration.cutoffs import PER
 from ..errors import calib_error
 from ..pairs.documents import DOCUMENT
 from ..pipe.pipeline import check_readable
-from .evaluating.cutoff_tables import KEYS_NAMED, highest_precisions, show
+from .evaluating.cutoff_tables import show
 from .shared.command import argument, check_confidence, check_option, command, option
 from .shared.options import (
     CalibratedModel,
@@ -25,17 +26,19 @@ from .shared.options import (
 )  # fmt: skip
 from .shared.outputs import Output, output_files
 from .shared.run import GoldRun
-from .shared.screen import first_of
 from .shared.writing import deliver, write_json
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.training import Example
 
+    from ..gold.sampled_answers import SampledAnswers
     from ..pipe.component import Calibrator
 
 
 DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
+CHECK_HELP = "Test the cut-offs of the pipeline on answers to what it accepts (`rank --accepted --order random`)"
 RECALL_HELP = "Required share of the tokens in gold entities that are flagged"
 
 
@@ -44,10 +47,11 @@ def threshold(
     model: CalibratedModel,
     data: Annotated[Path, argument("DATA", DATA_HELP)],
     *,
-    precision: Annotated[float | None, option("Required share of the accepted entities that are right", "-p")] = None,
+    precision: Annotated[str | None, option(PRECISION_HELP, "-p", metavar="SHARE")] = None,
     recall: Annotated[float | None, option(RECALL_HELP, "-r")] = None,
     per: Annotated[str, option("One cut-off for all, or one for each label or group", words=PER)] = "all",
     confidence: Annotated[float, option("Confidence that the precision or recall is reached")] = 0.95,
+    check: Annotated[bool, option(CHECK_HELP)] = False,
     component: OnlyComponent = None,
     output: Annotated[Path | None, option("JSON file for the cut-offs", "-o")] = None,
     apply: Annotated[Path | None, option("Folder for the pipeline with the cut-offs", "-a")] = None,
@@ -65,28 +69,43 @@ def threshold(
 
     With --precision, find the lowest score from which to accept entities so that the required share is right. With --recall,
     find the highest score from which to flag tokens so that the required share of the tokens in entities is flagged. With both,
-    the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`.
+    the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`, or answers to a random
+    sample of entities (`rank --order random`): these give a sentence that one may sign.
 
+    precision (str | float | None): A number, or LABEL=SHARE,...
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
-        `calibration.missed.review_of`. With several pipes this is the result of the first, and "others": name -> result.
+        `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
+        with --check what `check_cutoffs_by` returns. With several pipes this is the result of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names
     from .shared.writing import write_pipeline
 
-    check_targets(precision, recall, per, confidence)
+    shares = None if precision is None else read_precision(precision)
+    per = "label" if isinstance(shares, Mapping) else per
+    for flag, value in (("--precision", precision), ("--recall", recall), ("--apply", apply)) if check else ():
+        check_option(flag, value is None, "left out with --check", value)
+    check_targets(shares, recall, per, confidence, check)
     run = GoldRun(
         model, data, component=component, label_map=label_map, gold_preproc=gold_preproc,
         n_process=n_process, gpu_id=gpu_id, code=code, force=force, silent=silent,
     )  # fmt: skip
     nlp = run.begin(output_files(output), folder=None if apply is None else Output("--apply", apply))
-    examples = run.read(nlp)
-    pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
-    annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
-    targets = (precision, recall, per, confidence)
-    results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
+    if (sampled := read_sampled_answers(run, nlp)) is not None:
+        check_option(
+            "--recall", recall is None, "left out with answers about found entities, which lack the missed ones", recall
+        )
+        results = [_use_answers(*sampled, data, shares, per, confidence, check)]
+    elif check:
+        raise calib_error("C532", path=data)
+    else:
+        examples = run.read(nlp)
+        pipes = pipes_with_cutoffs(nlp, run.pipes(nlp, examples, allow_many=True, is_useful=may_have_cutoffs), recall)
+        annotated_examples = run.annotate(nlp, pipes, examples, title="Scoring entities")
+        targets = (shares, recall, per, confidence)
+        results = [with_shown_names(pipe, _set_cutoffs(pipe, annotated_examples, data, targets, silent)) for pipe in pipes]
     result = {
         **results[0],
         **({"others": {pipe_result["pipe"]: pipe_result for pipe_result in results[1:]}} if results[1:] else {}),
@@ -109,14 +128,62 @@ def check_reached(results: Sequence[dict[str, Any]], path: Path, allow_empty: bo
     """Check that a pipeline with these cut-offs accepts something, unless `allow_empty`. RAISES C530: it accepts nothing."""
     rows = [row for result in results for row in result.get("rows", ())]
     if rows and not allow_empty and all(row["cutoff"] is None for row in rows):
-        highest = first_of([text for result in results if (text := highest_precisions(result))], KEYS_NAMED, "; ")
-        highest_note = f" (the highest is {highest})" if highest else ""
-        raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path, reached=highest_note)
+        raise calib_error("C530", precision=f"{100 * results[0]['precision']:g}", path=path)
 
 
-def _set_cutoffs(
-    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[float | None, float | None, str, float], silent: bool
+def read_precision(given: Any) -> float | dict[str, float]:
+    """Parse --precision: a number, or the precision of each label. RAISES C056: something else."""
+    parts, shares = [part.rpartition("=") for part in str(given).split(",")], dict[str, float]()
+    with contextlib.suppress(ValueError):
+        shares = {name: float(share) for name, _, share in parts}
+    is_valid = len(shares) == len(parts) and ("" not in shares or len(parts) == 1)
+    check_option("--precision", is_valid, "a number, or LABEL=SHARE,...", repr(given))
+    return shares.get("", shares)
+
+
+def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
+    """Return the precision of each label under the pipe's own names of labels, any other unchanged. RAISES C056: no such label."""
+    from ..pipe.label_names import shown_keys
+
+    if not isinstance(shares, Mapping):
+        return shares
+    names = shown_keys(pipe)
+    labels = {names.get(label) or label: label for label in pipe.lookup.span_labels() or pipe.lookup.labels()}
+    for name in shares:
+        check_option("--precision", name in labels, f"of labels with a score ({', '.join(labels)})", repr(name))
+    return {labels[name]: share for name, share in shares.items()}
+
+
+def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
+    """Return the pipe that scored a random sample of entities, and the answers; None if DATA is other gold. RAISES: As `read_sample`."""
+    from ..gold.file_readers import ANSWER_READERS
+    from ..gold.sampled_answers import read_sample
+    from ..pipe.pipeline import fitted_pipes
+
+    files = [file for file in run.data_files() if file.name.endswith((*ANSWER_READERS,))]
+    pipes = {pipe.learned.identity: pipe for pipe in fitted_pipes(nlp)} if files else {}
+    sample = read_sample(files, run.data, {identity: pipe.lookup.span_labels() for identity, pipe in pipes.items()})
+    return None if sample is None else (pipes[sample.calib], sample)
+
+
+def _use_answers(
+    pipe: Calibrator, sample: SampledAnswers, data: Path, shares: Any, per: str, confidence: float, check: bool
 ) -> dict[str, Any]:
+    """Find and set the cut-offs of a pipe by answers to a sample, or check those that it has; return the result."""
+    from ..pipe.cutoffs import check_cutoffs_by, precision_cutoffs
+    from ..pipe.label_names import shown_keys, with_shown_names
+
+    if check:
+        table = check_cutoffs_by(pipe, sample, data, confidence)
+    else:
+        shares = by_own_labels(pipe, shares)
+        pipe.spans.cutoffs, table = precision_cutoffs(pipe, sample.pairs, shares, confidence, per, sample)
+    promise = pipe.spans.cutoffs and pipe.spans.cutoffs.promise(shown_keys(pipe))
+    result = {"pipe": pipe.name, "attr": pipe.attr, "seen": None, **table, "answers": dict(sample.counts), "promise": promise}
+    return with_shown_names(pipe, result)
+
+
+def _set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Any, silent: bool) -> dict[str, Any]:
     """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
     if pipe.spans.groups is None:
@@ -127,12 +194,14 @@ def _set_cutoffs(
     return result
 
 
-def check_targets(precision: float | None, recall: float | None, per: str, confidence: float) -> None:
-    """Check the options. RAISES C307: neither precision nor recall. C056: a value out of range, --per group with --recall."""
-    if precision is None and recall is None:
+def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
+    """Check the options. RAISES C307: no target. C056: a value out of range, --per group or several precisions with --recall."""
+    if precision is None and recall is None and not check:
         raise calib_error("C307")
-    for flag, value in (("--precision", precision), ("--recall", recall)):
+    shares = precision.values() if isinstance(precision, Mapping) else [precision]
+    for flag, value in (*(("--precision", share) for share in shares), ("--recall", recall)):
         check_option(flag, value is None or 0 < value < 1, "between 0 and 1", value)
+    check_option("--recall", recall is None or len(shares) == 1, "left out with a precision of each label", recall)
     check_option("--per", recall is None or per != "group", "all or label with --recall", repr(per))
     check_confidence(confidence)
 
@@ -141,7 +210,7 @@ def find_cutoffs(
     pipe: Calibrator,
     examples: list[Example],
     data: Path,
-    precision: float | None,
+    precision: Any,
     recall: float | None,
     per: str,
     confidence: float,
@@ -155,7 +224,7 @@ def find_cutoffs(
 
     from ..calibration.missed import rows_of
     from ..gold.reading import texts_of
-    from ..pipe.cutoffs import entity_tokens, parts_for_review, precision_cutoffs
+    from ..pipe.cutoffs import entity_tokens, gold_pairs, parts_for_review, precision_cutoffs
     from ..pipe.gold_checks import check_outcomes_of, watch_all
     from ..pipe.scorer import corpus_of
 
@@ -167,7 +236,7 @@ def find_cutoffs(
     result: dict[str, Any] = {"pipe": pipe.name, "attr": pipe.attr, "by": documents, "seen": seen}
     accepting = flagging = None
     if precision is not None:
-        accepting, table = precision_cutoffs(pipe, corpus, precision, confidence, per)
+        accepting, table = precision_cutoffs(pipe, gold_pairs(pipe, corpus), by_own_labels(pipe, precision), confidence, per)
         result |= table
     if recall is not None:
         if pipe.spans.groups is None:

@@ -102,7 +102,12 @@ _OTHER_FORMS: tuple[tuple[Callable[[dict[str, Any]], bool], str, str], ...] = (
 def read_answers(
     file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None
 ) -> list[TextAnswers]:
-    """Read the export of a tool, one answer for each text and person, in the order of the file.
+    """Read the export of a tool, one answer for each text and person, in the order of the file. Arguments: As for `read_each`."""
+    return _by_text(read_each(file, labels, values), labels)
+
+
+def read_each(file: Path, labels: Collection[str] = (), values: Sequence[tuple[str, Any]] | None = None) -> list[TextAnswers]:
+    """Read the export of a tool, one answer for each record and person, in the order of the file.
 
     labels (Collection[str]): The labels of the pipeline, to select the questions about them. values (Sequence | None): From
     `read_values`, if the file was read already.
@@ -157,7 +162,7 @@ def read_answers(
     if names:
         warnings.warn(WARNINGS["CW56"].format(path=file, names=names), stacklevel=2)
     _check_one_project(file, answers, projects)
-    return _by_text(answers, labels)
+    return answers
 
 
 def _settle_offsets(file: Path, answers: list[TextAnswers]) -> list[TextAnswers]:

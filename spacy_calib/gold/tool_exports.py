@@ -97,7 +97,7 @@ def answer_with_spans(text: str, marks: Sequence[TextSpan], meta: Mapping[str, A
     meta (Mapping): From `queue_meta`. whole (bool): Whether all further spans are wrong; they are unknown if the queue asked
     about a single span.
     """
-    spans: dict[TextSpan, bool | None] = {**dict.fromkeys(_proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
+    spans: dict[TextSpan, bool | None] = {**dict.fromkeys(proposed_spans(text, meta), False), **dict.fromkeys(marks, True)}
     return TextAnswers(text, spans, whole=whole and not isinstance(meta.get("asked"), str), meta=dict(meta))
 
 
@@ -106,7 +106,7 @@ def answer_with_cats(text: str, names: Sequence[Any], meta: Mapping[str, Any]) -
     return TextAnswers(text, cats=dict.fromkeys(names, True), whole=True, meta=dict(meta))
 
 
-def _proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
+def proposed_spans(text: str, meta: Mapping[str, Any]) -> list[TextSpan]:
     """Return the spans that our queue proposed for a text, "start end label" in its metadata."""
     proposals = meta.get("asked")
     words = meta.get("focus") if isinstance(proposals, str) else None  # for several spans the focus is any word of the text
@@ -158,7 +158,7 @@ def _prodigy_answer(record: dict[str, Any]) -> TextAnswers | None:
         return TextAnswers(text, cats={record["label"]: right}, meta=meta)
     marks = _marks(text, _with_words(record))
     if not right:
-        wrong = _proposed_spans(text, meta) or marks
+        wrong = proposed_spans(text, meta) or marks
         return (
             TextAnswers(text, {wrong[0]: False}, meta=meta) if len(wrong) == 1 else None
         )  # several spans: any of them may be wrong

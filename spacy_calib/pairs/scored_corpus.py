@@ -135,6 +135,13 @@ class ScoredCorpus:
         return np.array([any(map(str.isalnum, word)) for word in self.words.tolist()], dtype=bool)
 
     @cached_property
+    def offsets(self) -> Ints:
+        """First character of each token in its Doc, shape (n,)."""
+        sizes = np.fromiter(map(len, self.words.tolist()), dtype=np.intp, count=len(self)) + self.spaces
+        ends = np.cumsum(sizes)
+        return ends - sizes - (ends - sizes)[self.doc_starts[self.docs]]
+
+    @cached_property
     def lengths(self) -> Ints:
         """Number of words in each row; 0 for white space, shape (n,)."""
         words = self.words.tolist()

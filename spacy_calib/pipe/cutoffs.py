@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,11 @@ from spacy.training import Example
 from ..annotations import Annotation
 from ..calibration.cutoffs import Cutoffs, RecallCutoffs, keys_of
 from ..calibration.missed import EntityTokens, GoldEntities, review_of
-from ..calibration.thresholds import Threshold, find_thresholds, highest_reached
+from ..calibration.promise import BROKEN, HOLDS, UNCLEAR, check_promise
+from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
+from ..gold.sampled_answers import SampledAnswers
+from ..pairs.build import JudgedPairs
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -44,37 +49,70 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
     return GoldEntities(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp), labels)
 
 
-def precision_cutoffs(
-    pipe: Calibrator, corpus: ScoredCorpus, precision: float, confidence: float, per: str
-) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: of documents or links if the pipe has a row for each, else of entities.
+def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
+    """Return the predictions that cut-offs accept, with gold: documents or links if the pipe has a row for each, else entities."""
+    return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
 
+
+def precision_cutoffs(
+    pipe: Calibrator, pairs: JudgedPairs, precision: Any, confidence: float, per: str, sample: SampledAnswers | None = None
+) -> tuple[Cutoffs, dict[str, Any]]:
+    """Find the cut-offs for a precision: a number, or label -> number. pairs (JudgedPairs): From `gold_pairs`, or of the sample.
+
+    sample (SampledAnswers | None): A cut-off above which it was drawn is kept or raised: answers below the highest one of their
+        key are left out, and if all others pass it stays.
     RETURNS (tuple): The cut-offs; a dict with "event" (None for documents), the fields of `Cutoffs.state`, and "rows": for each
-        key the accepted predictions and, if the precision is not reached, the "highest" one that is.
+        key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
     event = None if pipe.annotation.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
-    judged_pairs = corpus.span_pairs(labels) if entities else corpus.predicted_pairs()
-    keys = keys_of(per, judged_pairs.pairs.tags, labels, groups)
-    scores, hits, documents = judged_pairs.calibrated, judged_pairs.pairs.hits, judged_pairs.documents
-    thresholds = find_thresholds(scores, hits, documents, keys, precision, confidence)
+    keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)
+    floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
+    index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
+    keys, scores, hits, documents = (of[index] for of in (keys, pairs.calibrated, pairs.pairs.hits, pairs.documents))
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
+    targets = precision if isinstance(precision, Mapping) else None
+    shares = targets or dict.fromkeys([*row_keys, *keys], precision)
+    cutoffs = Cutoffs(min(shares.values()), confidence, per, {}, targets)
+    thresholds = find_thresholds(scores, hits, documents, keys.tolist(), shares, cutoffs.level)
     rows: dict[str, dict[str, Any]] = {}
-    key_of_pair = np.array(keys, dtype=object)
-    for key in dict.fromkeys([*row_keys, *thresholds]):
-        threshold, highest = thresholds.get(key, Threshold(None, 0)), None
-        if threshold.cutoff is None:
-            index = np.flatnonzero(key_of_pair == key)
-            best = highest_reached(scores[index], hits[index], documents[index], precision, confidence)
-            highest = best and {"precision": best[0], "kept": best[1].kept, "share": best[1].share}
+    for key in shares:
+        threshold = thresholds.get(key, Threshold(None, 0))
+        cutoff = floors[key] if threshold.kept == threshold.spans and floors.get(key) else threshold.cutoff
         figures = {name: getattr(threshold, name) for name in ("kept", "share", "precision", "low", "high")}
-        unit = "entities" if event else "documents"
-        rows[key] = {"key": key, "cutoff": threshold.cutoff, unit: threshold.spans, **figures, "highest": highest}
-    cutoffs = Cutoffs(precision, confidence, per, {key: row["cutoff"] for key, row in rows.items()})
+        rows[key] = {"key": key, "cutoff": cutoff, "entities" if event else "documents": threshold.spans, **figures}
+    basis = sample and {
+        "answers": len(scores), "documents": len(np.unique(documents)), "drawn_from": sample.drawn_from,
+        "accepted": sample.accepted * sum(row["kept"] for row in rows.values()) / max(1, len(scores)),
+    }  # fmt: skip
+    cutoffs = replace(cutoffs, values={key: row["cutoff"] for key, row in rows.items()}, sample=basis)
     return cutoffs, {"event": event, **cutoffs.state(), "rows": list(rows.values())}
+
+
+def check_cutoffs_by(pipe: Calibrator, sample: SampledAnswers, data: Path, confidence: float) -> dict[str, Any]:
+    """Test the cut-offs of a pipe on new answers to what it accepts. data (Path): Where these are from.
+
+    RETURNS (dict): "verdict" of all, and "rows": for each key its "wanted" precision, "answers", "right" ones, and the
+        "verdict" of `check_promise`. RAISES C531: it has no cut-offs. C534: it accepts more than was drawn.
+    """
+    if pipe.spans.cutoffs is None or pipe.spans.groups is None:
+        raise calib_error("C531", name=pipe.name)
+    cutoffs, pairs = replace(pipe.spans.cutoffs, confidence=confidence), sample.pairs.pairs
+    place = (pairs.tags, pipe.lookup.span_labels(), pipe.spans.groups)
+    keys, lowest = np.array(keys_of(cutoffs.per, *place)), cutoffs.get_cutoffs(*place)
+    if len(over := np.flatnonzero(sample.cutoffs > lowest)):
+        raise calib_error("C534", path=data, drawn=sample.cutoffs[over[0]], name=pipe.name, accepts=lowest[over[0]])
+    rows = []
+    for key in (key for key, value in cutoffs.values.items() if value is not None):
+        index = np.flatnonzero((keys == key) & (pairs.scores >= lowest))
+        hits, wanted = pairs.hits[index], (cutoffs.targets or {}).get(key, cutoffs.precision)
+        verdict = check_promise(hits, sample.pairs.documents[index], wanted, cutoffs.level)
+        rows.append({"key": key, "wanted": wanted, "answers": len(hits), "right": int(hits.sum()), "verdict": verdict})
+    verdicts = {row["verdict"] for row in rows}
+    return {"verdict": BROKEN if BROKEN in verdicts else HOLDS if verdicts == {HOLDS} else UNCLEAR, "rows": rows}
 
 
 def parts_for_review(

@@ -27,6 +27,7 @@ from ..types import OPEN, Groups
 from .cutoffs import entity_tokens
 from .fitting import may_differ
 from .gold_checks import check_outcomes_of, watch_all
+from .label_names import shown_keys
 from .registered import metrics
 from .scorer import scorer_like
 from .silence import check_scored
@@ -211,7 +212,7 @@ def evaluate_pipe(
         seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
         misaligned=count_misaligned(annotation.gold, examples) if not annotation.of_documents else None,
-        accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe.spans.cutoffs.precision),
+        accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe),
         flagged=flagged,
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},
         conventions=None if obstacle else find_gold_conventions(pipe, corpus),
@@ -295,13 +296,15 @@ def find_gold_conventions(pipe: Calibrator, corpus: ScoredCorpus) -> list[dict[s
     return [convention.to_dict(labels) for convention in find_conventions(pairs, gold, files)]
 
 
-def _accepted_spans(spans: ScoredSpans, precision: float) -> dict[str, Any]:
-    """Count the spans with gold that cut-offs accept, and the right ones among them."""
+def _accepted_spans(spans: ScoredSpans, pipe: Calibrator) -> dict[str, Any]:
+    """Count the spans with gold that the cut-offs of a pipe accept, and the right ones among them."""
+    assert pipe.spans.cutoffs is not None
     with_gold = spans.right >= 0
     hits = spans.right[with_gold][spans.accept[with_gold] == 1]
     n_kept, n_spans = len(hits), int(with_gold.sum())
     return {
-        "wanted": precision,
+        "wanted": pipe.spans.cutoffs.precision,
+        "promise": pipe.spans.cutoffs.promise(shown_keys(pipe)),
         "kept": n_kept,
         "share": n_kept / n_spans if n_spans else None,
         "precision": int(hits.sum()) / n_kept if n_kept else None,

@@ -167,17 +167,23 @@ def shown_columns(pipe: Calibrator) -> dict[str, str]:
     return {name: labels[0] for name, labels in owners.items() if name and len(labels) == 1 and labels[0] != name}
 
 
-def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose rows have the names for display, with the label in brackets if several share a name."""
+def shown_keys(pipe: Calibrator) -> dict[str, str]:
+    """Return label -> name for display, where it differs, with the label in brackets if several share a name."""
     names = shown_names(pipe)
     n_owners = Counter(names.values())
     keys = {label: name if n_owners[name] == 1 else f"{name} ({label})" for label, name in names.items() if name != label}
-    keys |= shown_columns(pipe)
+    return keys | shown_columns(pipe)
+
+
+def with_shown_names(pipe: Calibrator, result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result whose rows have the names for display."""
+    keys = shown_keys(pipe)
 
     def rename_table(table: dict[str, Any]) -> dict[str, Any]:
         rows = [{**row, "key": keys.get(row["key"]) or row["key"]} for row in table.get("rows", ())]
-        cutoffs = {keys.get(key) or key: cutoff for key, cutoff in table.get("cutoffs", {}).items()}
-        return {**table, **({"cutoffs": cutoffs} if "cutoffs" in table else {}), **({"rows": rows} if "rows" in table else {})}
+        fields = [field for field in ("cutoffs", "targets") if table.get(field)]
+        renamed = {field: {keys.get(key) or key: value for key, value in table[field].items()} for field in fields}
+        return {**table, **renamed, **({"rows": rows} if "rows" in table else {})}
 
     return {**rename_table(result), **({"misses": rename_table(result["misses"])} if "misses" in result else {})}
 

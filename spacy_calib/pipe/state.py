@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from ..annotations import unit_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..calibration.recalibrators.identity import Identity
+from ..calibration.saved import pack
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContextModel
@@ -291,6 +293,13 @@ class PipeState:
         from ..pairs.seen_texts import FitTextDigests  # scoring does not need it
 
         return None if self.seen_state is None else FitTextDigests.read(self.seen_state)
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that scores depend on, without cut-offs and without what a fit remembers of its texts."""
+        others = ("cutoffs", "label_cutoffs", "recall_cutoffs", "fit_info", "record", "seen", "kept_labels", "judged_by")
+        state = {key: value for key, value in self.state().items() if key not in others}
+        return blake2b(pack(state, ""), digest_size=6).hexdigest()
 
     def overlap_with(self, texts: TextUnits) -> dict[str, Any] | None:
         """Return the overlap of texts with the fit data, as `TrainTestOverlap`; None if either is not known."""

@@ -72,7 +72,8 @@ def test_round_trip():
     made = Cutoffs(0.95, 0.9, "label", {"PER": 0.1 + 0.2, "LOC": None})
     for data in (json.loads(json.dumps(made.state())), saved.read(saved.dump(made.state()), dict, name="calib", path="here")):
         assert Cutoffs.read(data) == made
-    assert made.state() == {"precision": 0.95, "confidence": 0.9, "per": "label", "cutoffs": {"PER": 0.1 + 0.2, "LOC": None}}
+    values = {"precision": 0.95, "confidence": 0.9, "per": "label", "cutoffs": {"PER": 0.1 + 0.2, "LOC": None}}
+    assert made.state() == {**values, "targets": None, "sample": None}
 
 
 GOOD = {"precision": 0.95, "confidence": 0.9, "per": "all", "cutoffs": {"all": 0.5}}

@@ -12,12 +12,11 @@ from scipy.stats import betabinom, binom, binomtest
 
 from spacy_calib.calibration.thresholds import (
     Threshold,
-    _effective_sizes,
     _shared_level,
     binomial_p_values,
+    effective_sizes,
     find_threshold,
     find_thresholds,
-    highest_reached,
     prediction_interval,
 )
 from spacy_calib.errors import CalibError
@@ -203,11 +202,11 @@ def direct_effect(right, documents) -> float:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
-def test_effective_sizes_by_the_direct_formula(listed):
+def testeffective_sizes_by_the_direct_formula(listed):
     right = np.array([hit for hit, _ in listed])
     documents = np.array([document for _, document in listed])
     kept = np.arange(1, len(right) + 1)
-    sizes = _effective_sizes(right, documents, kept, np.cumsum(right))
+    sizes = effective_sizes(right, documents, kept, np.cumsum(right))
     direct = np.array([k / direct_effect(right[:k], documents[:k]) for k in kept])
     # At the lowest cut-off, where all spans say how much a document holds together.
     if 0 < right.mean() < 1:
@@ -216,14 +215,14 @@ def test_effective_sizes_by_the_direct_formula(listed):
     assert (sizes > 0).all()
 
 
-def test_effective_sizes_by_hand():
+def testeffective_sizes_by_hand():
     # Two documents of two spans, one right and one wrong: p = 1/2, residuals (2 - 1)^2 + (0 - 1)^2 = 2, independent 4 / 4 = 1.
-    whole = _effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
+    whole = effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert whole.tolist() == [2.0]
     # One right and one wrong span in each: residuals 0, and no effect below 1.
-    mixed = _effective_sizes(np.array([1, 0, 1, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
+    mixed = effective_sizes(np.array([1, 0, 1, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert mixed.tolist() == [4.0]
-    single = _effective_sizes(np.array([1, 0, 1], bool), np.array([3, 1, 2]), np.array([1, 3]), np.array([1, 2]))
+    single = effective_sizes(np.array([1, 0, 1], bool), np.array([3, 1, 2]), np.array([1, 3]), np.array([1, 2]))
     assert single.tolist() == [1.0, 3.0]
 
 
@@ -250,9 +249,11 @@ def test_each_key_has_a_threshold_of_its_own():
     scores, hits = np.tile(falling(n), 2), np.append([True] * n, [False] * n)
     keys = ["PER"] * n + ["LOC"] * n
     order = np.random.default_rng(0).permutation(2 * n)
-    found = find_thresholds(scores[order], hits[order], np.arange(2 * n), [keys[i] for i in order], 0.9)
+    found = find_thresholds(
+        scores[order], hits[order], np.arange(2 * n), [keys[i] for i in order], dict.fromkeys(keys, 0.9), 0.95
+    )
     assert found == {"PER": find(falling(n), [True] * n, 0.9), "LOC": Threshold(None, n)}
-    assert find_thresholds(scores[:0], hits[:0], np.arange(0), [], 0.9) == {}
+    assert find_thresholds(scores[:0], hits[:0], np.arange(0), [], {"a": 0.9}, 0.95) == {}
 
 
 @pytest.mark.parametrize("name", ["precision", "confidence"])
@@ -369,14 +370,3 @@ def test_a_cut_off_that_does_not_exist_is_rarely_found():
     )
     assert found > 0
     assert often_enough(400 - found, 400, 0.95)
-
-
-def test_the_highest_precision_that_is_reached():
-    """Of 100 right spans with one score a cut-off is sure of p where p^100 <= .05: of .970 (.0475), not of .971 (.0527)."""
-    scores, hits, documents = np.full(100, 0.5), np.ones(100, bool), np.arange(100)
-    precision, reached = highest_reached(scores, hits, documents, 0.99)
-    assert precision == 0.970
-    assert (reached.kept, reached.right) == (100, 100)
-    assert highest_reached(scores, hits, documents, 0.9)[0] == 0.899
-    assert highest_reached(scores, ~hits, documents, 0.9) is None
-    assert highest_reached(scores[:0], hits[:0], documents[:0], 0.9) is None

@@ -18,7 +18,6 @@ from typing import Any, get_args
 import catalogue
 import pytest
 import spacy
-import typer.testing
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -31,9 +30,6 @@ from spacy_calib.cli import (
 )
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
-
-# The app of spaCy is made into commands once, not at every call.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -351,9 +347,9 @@ def annotated(model: Path, data: Path) -> list[Doc]:
     return list(nlp.pipe(bare_docs(nlp, docs_in(data))))
 
 
-def spacy_command(*arguments: object) -> Outcome:
-    """`python -m spacy ...` in this process."""
-    result = CliRunner().invoke(app, [*map(str, arguments)])
+def spacy_command(*arguments: object, input: str | None = None) -> Outcome:
+    """`python -m spacy ...` in this process. input (str | None): What it reads from standard input."""
+    result = CliRunner().invoke(app, [*map(str, arguments)], input=input)
     if not isinstance(result.exception, (SystemExit, type(None))):
         raise result.exception
     return Outcome(result.exit_code, result.output)

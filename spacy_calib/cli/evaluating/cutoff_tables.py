@@ -5,30 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..shared.screen import TableColumn, first_of, in_percent, msg, number, show_rows, show_seen, whole
-
-# Maximum number of labels or groups to name.
-KEYS_NAMED = 8
-
-
-def highest_precisions(result: dict[str, Any]) -> str:
-    """Return for the keys without a cut-off which precision can be reached, and how many are accepted; "" if all have one."""
-    noun, lines = _unit_noun(result), []
-    for row in result["rows"]:
-        if row["highest"] is not None:
-            label_prefix = "" if row["key"] == "all" else f"{row['key'] or '(no group)'} "
-            precision, n_kept, share = (row["highest"][key] for key in ("precision", "kept", "share"))
-            lines.append(
-                f"{label_prefix}{in_percent(precision)} %, accepting {n_kept:,} of {row[noun]:,} ({in_percent(share)} %)"
-            )
-    return first_of(lines, KEYS_NAMED, "; ")
+from ..shared.screen import TableColumn, in_percent, msg, number, show_rows, show_seen, whole
 
 
 def show(result: dict[str, Any], apply: Path | None) -> None:
     """Print the result of `threshold` for one pipe. apply (Path | None): Folder of the pipeline with the cut-offs."""
     attr = result["attr"]
     attributes = []
-    if "precision" in result:
+    if "verdict" in result:
+        show_check(result)
+    elif "precision" in result:
         show_precision(result)
         if any(row["cutoff"] is not None for row in result["rows"]):
             attributes.append(f"{'Doc' if result['event'] is None else 'Span'}._.{attr}_accept")
@@ -58,7 +44,9 @@ def show_precision(result: dict[str, Any]) -> None:
     """Print the cut-offs for a precision, and what is guaranteed. result (dict): Of `threshold`."""
     from ...pairs.documents import by_unit
 
-    target, confidence, noun = f"{100 * result['precision']:g} %", f"{100 * result['confidence']:g} %", _unit_noun(result)
+    targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
+    target = ", ".join(targets) or f"{100 * result['precision']:g} %"
+    confidence, noun = f"{100 * result['confidence']:g} %", _unit_noun(result)
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])
@@ -78,18 +66,34 @@ def show_precision(result: dict[str, Any]) -> None:
     nowhere = all(row["cutoff"] is None for row in result["rows"])
     if nowhere:
         msg.warn(f"No cut-off reaches {target} with this confidence: ask for less, or give more gold.")
-    highest = highest_precisions(result)
-    if highest:
-        msg.text(
-            f"The highest precision that is reached: {highest}. It was chosen on this gold, so it is not guaranteed; ask for it on other gold."
-        )
-    if not nowhere:
+    show_answers(result)
+    if not nowhere and "answers" not in result:
         msg.text(
             f"At least {target} of the accepted {noun} are right in other texts of the same source, with {confidence} confidence "
             f"({by_unit(**result['by'])}): this holds for {100 * result['confidence']:g} of 100 cut-offs found on gold like this. "
             f"Elsewhere: interval of the precision that as many {noun} accepted in other texts will show, with the same confidence; by chance "
             f"it may be below {target}."
         )
+
+
+def show_answers(result: dict[str, Any]) -> None:
+    """Print how many answers to a sample a rule of `gold.sampled_answers` applies to, and the sentence that one may sign."""
+    if cases := [f"{n:,} {case}" for case, n in result.get("answers", {}).items() if n]:
+        msg.text(
+            f"Answers: {', '.join(cases)}. Those about which people disagree or that they skip count as wrong, the last of doubled ones "
+            "counts, and unanswered ones are left out."
+        )
+    if result.get("promise"):
+        msg.text(result["promise"])
+
+
+def show_check(result: dict[str, Any]) -> None:
+    """Print whether a promise holds on new answers. result (dict): Of `threshold --check`."""
+    msg.divider(f"Does the promise hold? {result['verdict']}")
+    for row in result["rows"]:
+        counts = f"{row['right']:,} of {row['answers']:,} answers are right"
+        msg.text(f"{row['key']}: {counts}, at least {100 * row['wanted']:g} % were promised: {row['verdict']}")
+    show_answers(result)
 
 
 _RECALL = (

@@ -95,14 +95,14 @@ def deliver_queue(
     show: Callable[[], None],
 ) -> None:
     """Write the queue to its files, then print it or call `show`. labels: Labels with a score. RAISES C055: a file cannot be written."""
-    from .queue.formats import WRITERS, label_studio_config, to_csv
+    from .queue.formats import WRITERS, label_studio_config, to_names
 
     def text() -> Iterable[str]:
-        return to_csv(tasks) if queue.form == "csv" else WRITERS[str(queue.form)](tasks)
+        return to_names(tasks) if queue.form == "names" else WRITERS[str(queue.form)](tasks)
 
     if queue.output is not None and queue.form == "json":
         write_pieces(queue.output, json_pieces(result))
-    elif queue.output is not None and queue.form in WRITERS:
+    elif queue.output is not None and queue.form in (*WRITERS, "names"):
         write_pieces(queue.output, text())
     if queue.labels_file is not None:
         categories = bool(tasks) and tasks[0].has_one_label and tasks[0].unit == DOCUMENT

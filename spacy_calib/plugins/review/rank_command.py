@@ -6,10 +6,14 @@ The command `spacy calib rank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
+from ...calibration.promise import SIZES, answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
 from ...cli.shared.options import (
     CalibratedModel,
@@ -25,6 +29,7 @@ from ...cli.shared.options import (
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
+from .asking import ask_in_terminal
 from .memory import SCORES, TASKS, check_size
 from .messages import calib_error
 from .queue.orders import REVIEW
@@ -45,7 +50,7 @@ from .queues import (
 if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
-    from .queue.choosing import QueuePlan
+    from .queue.choosing import Queue, QueuePlan
     from .queue.tasks import Task
 
 N_SHOWN = 20
@@ -64,6 +69,10 @@ EXCLUDE_HELP = "File of texts that are labelled already (.jsonl, .spacy, .csv, .
 # Number of documents to adapt to.
 N_TO_ADAPT = 10
 NOT_ACCEPTED_HELP = "Only entities below their cut-off (`calib threshold --apply`)"
+ACCEPTED_HELP = "Only entities that reach their cut-off, the most certain first; as .csv a table of names"
+ASK_HELP = "Ask in the terminal whether each entity is right, and save the answers to --output (.jsonl), to go on later"
+# Questions without --top, and the precisions that are shown before the first one.
+N_TO_ASK, PRECISIONS = 250, (0.7, 0.8, 0.9, 0.95)
 
 
 @command(example="./calibrated test.spacy --unit sentence --format prodigy -o queue.jsonl")
@@ -75,6 +84,8 @@ def rank(
     everything: Annotated[bool, option(ALL_HELP, "--all")] = False,
     repeats: Annotated[bool, option("Keep repeats: units whose sentence occurs again")] = False,
     not_accepted: Annotated[bool, option(NOT_ACCEPTED_HELP)] = False,
+    accepted: Annotated[bool, option(ACCEPTED_HELP)] = False,
+    ask: Annotated[bool, option(ASK_HELP)] = False,
     to_adapt: Annotated[bool, option(ADAPT_HELP)] = False,
     exclude: Annotated[list[Path] | None, option(EXCLUDE_HELP, "-x")] = None,
     per_doc: Annotated[int | None, option(PER_DOC_HELP)] = None,
@@ -98,26 +109,34 @@ def rank(
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
         `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and
         highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
-        `pairs.seen_texts.TrainTestOverlap`; "accepted", "too_short", "excluded" and "repeats": numbers of units left out;
-        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them.
+        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left out;
+        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of
+        entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan
 
-    queue_output = QueueOutput(output, format, silent, RANK_SUFFIXES)
+    is_table = accepted and order != "random"
+    queue_output = QueueOutput(output, format, silent, {**RANK_SUFFIXES, ".csv": "names"} if is_table else RANK_SUFFIXES)
     if to_adapt:
         check_option("--unit", unit in (None, DOCUMENT), "document with --to-adapt", unit)
         check_option("--not-accepted", not not_accepted, "left out with --to-adapt", "it")
         check_option("--order", order == DEFAULT_ORDER, "left out with --to-adapt, which samples documents at random", order)
         unit = DOCUMENT
-    option_fits_unit = unit in (None, "entity") or not not_accepted
-    check_option("--not-accepted", option_fits_unit, f"left out with --unit {unit}", "it")
+    entities_only = {"--not-accepted": not_accepted, "--accepted": accepted, "--ask": ask}
+    flags = [flag for flag, is_given in entities_only.items() if is_given]
+    for flag in flags:
+        check_option(flag, unit in (None, "entity"), f"left out with --unit {unit}", "it")
+    check_option("--accepted", not (accepted and not_accepted), "left out with --not-accepted", "it")
+    is_file = output is not None and output.suffix == ".jsonl" and format == "table"
+    check_option("--output", is_file or not ask, "a .jsonl file for the answers with --ask, without --format", output)
     how: dict[str, Any] = {"n_process": n_process, "gpu_id": gpu_id, "code": code}
-    run = Run(model, data, component=component, columns=columns, force=force, silent=silent, **how)
+    run = Run(model, data, component=component, columns=columns, force=force or ask, silent=silent, **how)
     nlp = run.begin(queue_output.files(), read=exclude or [])
-    unit = "entity" if not_accepted else unit
-    pipe = run.pipe(nlp, unit=unit, flag="--not-accepted" if not_accepted else "--unit")
-    n = top or N_TO_ADAPT if to_adapt else N_SHOWN if top is None and output is None and format == "table" else top
+    unit = "entity" if flags else unit
+    pipe = run.pipe(nlp, unit=unit, flag=flags[0] if flags else "--unit")
+    default = N_TO_ADAPT if to_adapt else N_TO_ASK if ask else N_SHOWN if output is None and format == "table" else None
+    n = top or default
     kind = unit_of(pipe, unit, whole=True)
     whole_docs = queue_output.form != "spacy" or kind == DOCUMENT
     check_option(
@@ -127,7 +146,7 @@ def rank(
         kind,
         REVIEW[order],
         min_words=MIN_WORDS if kind == "sentence" else 0,
-        below_only=not_accepted,
+        accepted=True if accepted else False if not_accepted else None,
         repeats=repeats,
         n=n,
         per_doc=per_doc,
@@ -135,13 +154,20 @@ def rank(
         is_stratified=to_adapt,
         labelled_keys=labelled_texts(nlp, exclude) if exclude else None,
     )
-    if not_accepted and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
+    if (accepted or not_accepted) and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
     bytes_per_token = SCORES + (TASKS if n is None and kind == TOKEN else 0)
     watch = partial(check_size, path=data, bytes_per_token=bytes_per_token)
     corpus, overlap = run.score(nlp, pipe, title="Ranking", also=watch)
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
+    if ask and output is not None:
+        if force:
+            output.unlink(missing_ok=True)
+        show_sample({} if silent else result)
+        result["answered"] = ask_in_terminal(tasks, output)
+        msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
+        return result
     if to_adapt:
         result["order"] = STRATIFIED
     if queue_output.form == "spacy" and output is not None:
@@ -167,25 +193,71 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         **summarize_orders(queue.corpus, queue.units.take(queue.candidates), plan.seed),
         "wrong_range": None,
         "seen": None,
-        **{key: queue.left_out[key] for key in ("accepted", "too_short", "excluded", "repeats")},
+        **{key: queue.left_out[key] for key in ("accepted", "below", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
+    if plan.is_sample and pipe.spans.groups is not None:
+        result["sample"], questions = describe_sample(pipe, queue, plan)
+        tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:  # of all tokens or entities, not of doubtful ones, sentences or documents
         n, wrong = result["units"], result["expected_wrong"]
-        is_known = plan.kind in ("token", "entity") and not result["accepted"]
+        is_known = plan.kind in ("token", "entity") and not (result["accepted"] or result["below"])
         result["wrong_range"] = [min(max(wrong + n * part, 0.0), n) for part in bias] if is_known else None
         result["expected_wrong"] = wrong if is_known else None
     return tasks, result
 
 
+def describe_sample(pipe: Calibrator, queue: Queue, plan: QueuePlan) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what the scores expect of answers to a random sample of entities, and what `gold.sampled_answers` reads of each.
+
+    RETURNS (tuple): {"documents": number that it is drawn from, "precision": expected, None without entities, "promises":
+        `calibration.promise.expect_promise` for each of PRECISIONS; or of accepted ones "wanted", the promised precision, and
+        "needed", `answers_to_check`}; a dict for each task.
+    """
+    spans, labels, cutoffs, groups = queue.corpus.spans, pipe.lookup.span_labels(), pipe.spans.cutoffs, pipe.spans.groups
+    documents, scores = queue.corpus.documents_of(spans.docs), spans.calibrated[queue.candidates]
+    names = [queue.corpus.names[label] for label in spans.labels[queue.order].tolist()]
+    n_documents, lowest, expected = len(np.unique(documents[queue.candidates])), [None] * len(names), float(scores.sum())
+    sample: dict[str, Any] = {"documents": n_documents, "precision": expected / len(scores) if len(scores) else None}
+    if plan.accepted and cutoffs and groups:
+        columns = np.array([labels.index(name) for name in names], dtype=np.intp)
+        lowest = cutoffs.get_cutoffs(columns, labels, groups).tolist()
+        needed = answers_to_check(sample["precision"] or 0.0, cutoffs.precision)
+        sample |= {"wanted": cutoffs.precision, "needed": needed}
+    else:
+        sample["promises"] = [expect_promise(scores, precision, plan.seed) for precision in PRECISIONS]
+    drawn = {"calib": pipe.learned.identity, "drawn_from": n_documents, "accepted": len(scores) / max(1, len(spans))}
+    columns_of = (names, spans.calibrated[queue.order].tolist(), documents[queue.order].tolist(), lowest)
+    fields = ("label", "score", "document", "cutoff")
+    return sample, [drawn | dict(zip(fields, row, strict=True)) for row in zip(*columns_of, strict=True)]
+
+
 # What is printed
+
+
+def show_sample(result: dict[str, Any]) -> None:
+    """Print before the first answer what answers to a random sample will probably promise, or show of a promise."""
+    sample = result.get("sample") or {"precision": None}
+    if sample["precision"] is None:
+        return
+    where = f"{result['units']:,} entities in {sample['documents']:,} documents"
+    msg.text(f"By their scores {in_percent(sample['precision'])} % of {where} are right; if the scores are calibrated:")
+    if "wanted" in sample:
+        n = f"{sample['needed']:,}" if sample["needed"] else f"more than {SIZES[-1]:,}"
+        msg.text(f"Probably {n} answers show that at least {100 * sample['wanted']:g} % are right, as promised.")
+    for row in sample.get("promises", ()):
+        reach = f"out of reach with {SIZES[-1]:,} answers"
+        if row["answers"] is not None:
+            reach = f"promised by probably {row['answers']:,} answers, for {in_percent(row['accepted'])} % of the entities"
+        msg.text(f"At least {100 * row['precision']:g} % right: {reach}.")
 
 
 def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, everything: bool) -> None:
     show_seen(result["seen"])
     plural = "entities" if result["unit"] == "entity" else f"{result['unit']}s"
     n_shown, n = top or N_SHOWN, len(result["ranked"])
-    order = "in random order" if result["order"] == "random" else f"most doubtful first (by {result['order']})"
+    first = "certain" if result["below"] else "doubtful"
+    order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
     is_sample = result["order"] == STRATIFIED
     msg.divider(
         f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`" if is_sample else f"{result['units']:,} {plural}, {order}"
@@ -198,6 +270,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
             msg.text(f"Left out: {result[key]:,} {why}")
     if not is_sample:
         _show_orders(result, everything)
+    show_sample(result)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
     wrong = "" if result["wrong"] is None else f"; by the gold {result['wrong']:,}{subset} are"
     if result["wrong_range"] is not None:
@@ -229,6 +302,7 @@ def _show_orders(result: dict[str, Any], everything: bool) -> None:
 
 _LEFT_OUT = {
     "accepted": "accepted (--not-accepted)",
+    "below": "below their cut-off (--accepted)",
     "too_short": f"of fewer than {MIN_WORDS} words",
     "repeats": "repeats (--repeats keeps them)",
     "excluded": "labelled already (--exclude)",

@@ -15,7 +15,7 @@ from .orders import Order, doubts, priorities
 from .units import ReviewUnits, labelled_keys, unit_keys, units_of
 
 # Whether a unit may be in the queue, or why it is left out.
-IN, ACCEPTED, SHORT = 0, 1, 2
+IN, ACCEPTED, BELOW, SHORT = 0, 1, 2, 3
 # The shortest documents, which together have this share of the words, are not sampled: they show little and cost a label each.
 SHARE_OF_SHORT = 0.1
 NO_DIGESTS: Digests = np.zeros(0, dtype=np.uint64)
@@ -26,8 +26,8 @@ class QueuePlan:
     """Settings of a queue.
 
     kind (str): One of units.KINDS. order (Order): What priorities are made of. seed (int): Of random choices. min_words (int): Minimum of
-    words with a letter or a digit. below_only (bool): Only entities below their cut-off. repeats (bool): Keep units whose text
-    occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
+    words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are below it (False).
+    repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
     is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
     labelled already.
     """
@@ -36,7 +36,7 @@ class QueuePlan:
     order: Order
     seed: int = 0
     min_words: int = 0
-    below_only: bool = False
+    accepted: bool | None = None
     repeats: bool = False
     n: int | None = None
     per_doc: int | None = None
@@ -45,8 +45,15 @@ class QueuePlan:
 
     @property
     def sampling(self) -> str:
-        """How units are chosen: at random from all, or by doubt."""
-        return AT_RANDOM if self.is_stratified or (self.order.aggregation == "random" and not self.below_only) else BY_DOUBT
+        """How units are chosen: at random from all, or by their scores."""
+        is_random = self.order.aggregation == "random" and self.accepted is None
+        return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether all entities, or all accepted ones, have the same chance: only answers to such a queue give a promise."""
+        is_whole = self.accepted is not False and self.per_doc is None and self.labelled_keys is None
+        return self.kind == "entity" and self.order.aggregation == "random" and is_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,7 @@ class UnitPool:
     """What is needed to choose among n units; all arrays have shape (n,).
 
     documents (Ints): Number of the document. words (NDArray[int32]): Number of words. scores (Floats): Priority. ties (Floats): Raw scores, which order units with equal priorities, the smallest first. keys (Digests):
-    From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED or SHORT.
+    From `unit_keys`, equal for equal texts. left_out (NDArray[int8]): IN (a candidate), ACCEPTED, BELOW or SHORT.
     """
 
     documents: Ints
@@ -72,15 +79,16 @@ class UnitPool:
             scores = units.sums(values) / words.clip(1)
         else:
             scores = priorities(corpus, units, plan.order, values, plan.seed)
+            scores = 1 - scores if plan.accepted else scores  # the most certain first
         is_eligible = units.counts(corpus.lengths * corpus.is_word) >= plan.min_words
-        is_accepted = corpus.spans.accept != 0 if plan.below_only else np.zeros(len(units), dtype=bool)
+        others = np.full(len(units), False) if plan.accepted is None else corpus.spans.accept != int(plan.accepted)
         return cls(
             corpus.documents_of(docs),
             words,
             scores,
             units.raw,
             unit_keys(corpus, units),
-            np.select([is_accepted, ~is_eligible], [ACCEPTED, SHORT], IN).astype(np.int8),
+            np.select([others, ~is_eligible], [BELOW if plan.accepted else ACCEPTED, SHORT], IN).astype(np.int8),
         )
 
     def sort(self) -> Ints:
@@ -94,7 +102,7 @@ class Queue:
 
     corpus (ScoredCorpus): The chosen units, and perhaps others. units (ReviewUnits): All units of the corpus. values (Floats):
     Value of each token, by `doubts`. scores (Floats): Priority of each unit. order (Ints): Indices of the chosen units,
-    first to last. candidates (Ints): Of all that may be chosen. left_out (dict): Number of units left out: "accepted",
+    first to last. candidates (Ints): Of all that may be chosen. left_out (dict): Number of units left out: "accepted", "below",
     "too_short", "excluded", "repeats". sampling (str): How the units were chosen, BY_DOUBT or AT_RANDOM.
     """
 
@@ -118,10 +126,11 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
     order = order[pool.left_out[order] == IN]
     others = order[~np.isin(pool.keys[order], np.asarray(excluded, dtype=np.uint64))]
     candidates = others
-    if not plan.repeats:
+    if not (plan.repeats or plan.accepted or plan.is_sample):
         candidates = others[np.sort(np.unique(pool.keys[others], return_index=True)[1])]
     left_out = {
         "accepted": int((pool.left_out == ACCEPTED).sum()),
+        "below": int((pool.left_out == BELOW).sum()),
         "too_short": int((pool.left_out == SHORT).sum()),
         "excluded": len(order) - len(others),
         "repeats": len(others) - len(candidates),
@@ -135,7 +144,10 @@ def select_units(pool: UnitPool, plan: QueuePlan, excluded: ArrayLike = ()) -> t
         turn[by_doc] = np.arange(len(candidates)) - np.repeat(first, sizes)
         candidates = candidates[np.argsort(turn, kind="stable")[: int((turn < plan.per_doc).sum())]]
     words = pool.words[candidates]
-    if plan.is_stratified:
+    if plan.is_sample:
+        n = len(words) if plan.n is None else plan.n
+        units = all_candidates[sample_entities(pool.documents[all_candidates], n, plan.seed)]
+    elif plan.is_stratified:
         units = candidates[sample_documents(pool.scores[candidates], words, plan.n or 0, plan.seed)]
     else:
         units = candidates if plan.n is None else candidates[: max(0, plan.n)]
@@ -187,3 +199,21 @@ def stratified_sample(values: Floats, n: int, seed: int = 0) -> Ints:
     # Items that do not fill a part are dropped at random: with parts of unequal size some items would be likelier than others.
     parts = order[np.sort(rng.permutation(len(values))[: n * size])].reshape(n, size)
     return rng.permutation(parts[np.arange(n), rng.integers(size, size=n)])
+
+
+def sample_entities(documents: ArrayLike, n: int, seed: int = 0) -> Ints:
+    """Sample entities with equal probability, from as many documents as possible.
+
+    Randomized systematic sampling (Hartley and Rao 1962): documents and the entities of each in random order, of which every
+    (m / n)th is taken from a random start. So a document is sampled with a probability proportional to its entities, with one of
+    them; with more than m / n it gives several, as some must if n exceeds the number of documents. Draws with replacement are
+    independent; these vary a little less.
+
+    documents (Ints): Document of each entity, shape (m,). n (int): Size of the sample. RETURNS (Ints): min(n, m) indices, in
+    random order: the first few of them are a sample, too.
+    """
+    rng, (_, codes) = np.random.default_rng(seed), np.unique(documents, return_inverse=True)
+    n, m = min(n, len(codes)), len(codes)
+    order = np.lexsort((rng.random(m), rng.permutation(int(codes.max(initial=-1)) + 1)[codes]))
+    picks = (np.arange(n) + rng.random()) * (m / max(1, n))
+    return rng.permutation(order[np.minimum(picks.astype(np.intp), m - 1)])

@@ -135,6 +135,8 @@ def _meta(task: Task) -> dict[str, Any]:
         ours["asked"] = spans[0] if task.unit in _PARTIAL_UNITS else spans
     if task.unit == DOCUMENT:
         del ours["sentence"]
+    if task.sample is not None:
+        ours["sample"] = task.sample
     if _is_category(task):  # its focus is the text
         del ours["focus"]
     if task.alternatives:
@@ -176,6 +178,17 @@ def to_csv(tasks: Iterable[Task]) -> Iterator[str]:
     columns = _COLUMNS if first is None or first.audit_fields is None else (*_COLUMNS, *_AUDIT_COLUMNS)
     rows = (_csv_row(task, columns) for task in chain([] if first is None else [first], tasks))
     yield from csv_lines(columns, rows)
+
+
+def to_names(tasks: Iterable[Task]) -> Iterator[str]:
+    """Yield the lines of a CSV table of entities, after a mark by which spreadsheets recognize UTF-8.
+
+    "start", "end": In characters of the "document", which is named by its id or by the line of its text.
+    """
+    yield "\ufeff"
+    rows = ((task, task.origin.get("id", task.origin.get("line", task.doc + 1))) for task in tasks)
+    lines = ([task.focus, task.spans[0].label, _cell(task.score), *task.place, name] for task, name in rows)
+    yield from csv_lines(("text", "label", "score", "start", "end", "document"), lines)
 
 
 def _csv_row(task: Task, columns: Sequence[str]) -> list[object]:

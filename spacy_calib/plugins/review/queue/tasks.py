@@ -46,7 +46,8 @@ class Task:
     label of a token or document. right (bool | None): Whether the unit is right; None if unknown.
     audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
     "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
-    (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one.
+    (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one. place (tuple):
+    First character in the Doc, and the one after the last. sample (dict | None): What `gold.sampled_answers` reads of a question.
     """
 
     text: str
@@ -73,6 +74,8 @@ class Task:
     audit_fields: dict[str, Any] | None = None
     sampling: str = BY_DOUBT
     asks_each_span: bool = False
+    place: tuple[int, int] = (0, 0)
+    sample: dict[str, Any] | None = None
 
 
 def tasks_of(queue: Queue, asks_each_span: bool = False, gold_names: Mapping[str, str] | None = None) -> list[Task]:
@@ -121,6 +124,7 @@ def _task(queue: Queue, index: int, errors: Floats, asks_each_span: bool, gold_n
         right=None if right == UNKNOWN else bool(right),
         sampling=queue.sampling,
         asks_each_span=asks_each_span,
+        place=(int(corpus.offsets[unit_first]), int(corpus.offsets[unit_last - 1]) + len(corpus.words[unit_last - 1])),
     )
 
 

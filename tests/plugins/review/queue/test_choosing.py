@@ -18,6 +18,7 @@ from spacy_calib.plugins.review.queue.choosing import (
     UnitPool,
     queue_of,
     sample_documents,
+    sample_entities,
     select_units,
     stratified_sample,
 )
@@ -76,14 +77,14 @@ def test_left_out_units_are_counted_and_not_chosen():
     # a is labelled, b is too short and labelled, c accepted, and the second d a repeat: each counts once.
     units = pool([0.4, 0.9, 0.7, 0.1, 0.1], keys="abcdd", left_out=[IN, SHORT, ACCEPTED, IN, IN])
     order, _, left_out = select_units(units, PLAN, digests(["a", "b"]))
-    assert (order.tolist(), left_out) == ([3], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 1})
+    assert (order.tolist(), left_out) == ([3], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 1})
     order, _, left_out = select_units(units, replace(PLAN, repeats=True), digests(["a", "b"]))
-    assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "too_short": 1, "excluded": 1, "repeats": 0})
+    assert (order.tolist(), left_out) == ([3, 4], {"accepted": 1, "below": 0, "too_short": 1, "excluded": 1, "repeats": 0})
 
 
 def test_a_random_order_of_doubtful_ones_is_no_random_sample():
     random = replace(PLAN, order=REVIEW["random"])
-    assert [plan.sampling for plan in (PLAN, random, replace(random, below_only=True), replace(PLAN, is_stratified=True))] == [
+    assert [plan.sampling for plan in (PLAN, random, replace(random, accepted=False), replace(PLAN, is_stratified=True))] == [
         *("doubt", "random"), *("doubt", "random"),
     ]  # fmt: skip
 
@@ -185,6 +186,40 @@ def test_equal_ones_are_ordered_by_the_raw_scores():
 def test_entities_that_reach_their_cut_off_are_left_out():
     corpus = corpus_of([[TALK]], [(0, 0, 1, "B", 0.5), (0, 1, 2, "B", 0.8), (0, 2, 3, "B", 0.6)])
     corpus = replace(corpus, spans=replace(corpus.spans, accept=np.array([0, 1, -1], dtype=np.int8)))
-    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], below_only=True))
+    queue = queue_of(corpus, QueuePlan("entity", REVIEW["calibrated"], accepted=False))
     assert (queue.order.tolist(), queue.left_out["accepted"]) == ([0], 2)
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
+
+
+# Samples of entities
+
+
+def test_every_entity_has_the_same_chance():
+    """Documents of 1 to 5 entities, and one of 20; 15 of 50 are drawn, so the large one gives 6, and no other more than two."""
+    documents = np.repeat(np.arange(12), [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 20, 0])
+    drawn = np.zeros(len(documents))
+    for seed in range(3000):
+        index = sample_entities(documents, 15, seed)
+        assert len(set(index.tolist())) == 15
+        counts = np.bincount(documents[index], minlength=11)
+        assert counts[10] == 6
+        assert counts[:10].max() <= 2
+        drawn[index] += 1
+    chance = drawn / 3000
+    assert np.abs(chance - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 3000)
+
+
+def test_a_document_gives_one_entity_unless_it_has_a_larger_share():
+    documents = np.repeat(np.arange(500), np.arange(500) % 4 + 1)
+    for seed in range(20):
+        index = sample_entities(documents, 250, seed)
+        assert len(set(documents[index].tolist())) == 250
+    assert sorted(sample_entities(documents, 10**6).tolist()) == list(range(len(documents)))
+    assert len(sample_entities(np.zeros(0, dtype=int), 5)) == 0
+
+
+def test_the_first_part_of_a_sample_is_a_sample():
+    documents = np.repeat(np.arange(100), 3)
+    first = np.concatenate([sample_entities(documents, 60, seed)[:10] for seed in range(2000)])
+    chance = np.bincount(first, minlength=300) / 2000
+    assert np.abs(chance - 1 / 30).max() < 4.5 * np.sqrt(1 / 30 / 2000)

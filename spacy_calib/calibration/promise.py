@@ -1,0 +1,60 @@
+"""What answers about a random sample of entities can promise: expected before the first one, and checked later. No Docs are needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..types import Floats, Ints
+from .thresholds import binomial_p_values, effective_sizes, find_threshold
+
+# Numbers of answers that are tried; the share of simulated samples that have to succeed; and how many are simulated.
+SIZES, PROBABLY, _N_DRAWS = (30, 60, 120, 250, 500, 1000), 0.8, 20
+HOLDS, BROKEN, UNCLEAR = "holds", "no longer", "unclear"
+
+
+def expect_promise(scores: Floats, precision: float, seed: int = 0) -> dict[str, Any]:
+    """Return what answers about a random sample will probably promise if the scores of all entities are right, (n,).
+
+    RETURNS (dict): "precision"; "answers": smallest of SIZES that gives most samples a cut-off (95 % confidence), None if none
+        does; "accepted": mean share of the entities that these accept.
+    """
+    rng = np.random.default_rng(seed)
+    for n in SIZES if scores.max(initial=0.0) >= precision else ():
+        shares = []
+        for sample in rng.choice(scores, (_N_DRAWS, n)):
+            # No two scores are equal, so that all samples of a size have the same tests, whose level is computed once.
+            threshold = find_threshold(sample + 1e-9 * rng.random(n), rng.random(n) < sample, np.arange(n), precision)
+            shares.append(threshold.share or 0.0)
+        if np.count_nonzero(shares) >= PROBABLY * _N_DRAWS:
+            return {"precision": precision, "answers": n, "accepted": float(np.mean(shares))}
+    return {"precision": precision, "answers": None, "accepted": None}
+
+
+def check_promise(hits: NDArray[np.bool_], documents: Ints, precision: float, confidence: float = 0.95) -> str:
+    """Test a promised precision on a random sample of accepted entities, by one-sided exact binomial tests in both directions.
+
+    hits, documents: Whether each entity is right, and its document, (n,). RETURNS (str): HOLDS or BROKEN, each with this
+    confidence, or UNCLEAR.
+    """
+    if len(hits):
+        share, n = np.array([hits.mean()]), len(hits)
+        size = effective_sizes(hits, documents, np.array([n]), np.array([hits.sum()]))
+        for verdict, part, target in ((HOLDS, share, precision), (BROKEN, 1 - share, 1 - precision)):
+            if binomial_p_values(part, size, target)[0] <= 1 - confidence:
+                return verdict
+    return UNCLEAR
+
+
+def answers_to_check(share_right: float, precision: float, confidence: float = 0.95) -> int | None:
+    """Return the smallest of SIZES that probably shows that a precision holds if `share_right` are right; None if none does."""
+    from scipy.stats import binom
+
+    for n in SIZES:
+        right = np.arange(n + 1)
+        passes = binomial_p_values(right / n, np.full(n + 1, float(n)), precision) <= 1 - confidence
+        if binom.pmf(right[passes], n, share_right).sum() >= PROBABLY:
+            return n
+    return None

@@ -1,0 +1,115 @@
+"""Answers to a random sample of entities (`rank --order random`), with the scores that the sample had.
+
+The rules keep a promise true whatever was meant. An entity about which people disagree ("disputed") is wrong, unless an agreed
+annotation decides; so is one that was only skipped, or changed. Of several answers of one person the last counts ("doubled").
+Questions without an answer are left out: the queue is in random order ("unanswered"). Files that are cut off are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import calib_error
+from ..pairs.build import JudgedPairs
+from ..schema import InvalidState, maybe, number, record, text, whole
+from ..types import Floats, Pairs
+from .answer_files import read_each, read_values
+from .tool_exports import as_list, proposed_spans, queue_meta
+
+# What `rank` writes with each question: identity of the calibration; number of documents and share of all entities that it was
+# drawn from; label, score and document of the entity, and the cut-off that it reaches, None if all entities were drawn from.
+_SHARE = number(0.0, 1.0)
+_DRAWN = {"calib": text, "drawn_from": whole(), "accepted": _SHARE}
+_KEY = ("doc", "sentence", "asked", "focus")
+_QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(), "cutoff": maybe(_SHARE)})
+
+
+class SampledAnswers(NamedTuple):
+    """calib (str): Identity of the calibration. pairs (JudgedPairs): An entity each. cutoffs (Floats): Minimum score to be drawn,
+    0 without one. drawn_from (int): Documents. accepted (float): Share of all entities that were drawn from. counts: Of each rule.
+    """
+
+    calib: str
+    pairs: JudgedPairs
+    cutoffs: Floats
+    drawn_from: int
+    accepted: float
+    counts: Mapping[str, int]
+
+
+def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence[str]]) -> SampledAnswers | None:
+    """Read the answers to a sample of entities; None if the files have none.
+
+    path (Path): Of all files, for messages. labels (Mapping): Identity of a calibration -> its span labels. RAISES C533: another
+    calibration. C792: other answers, too. C692 to C696, C790: as `read_each`.
+    """
+    questions: dict[Any, dict[str, Any]] = {}
+    votes: defaultdict[Any, dict[Any, tuple[bool, bool | None]]] = defaultdict(dict)
+    n_others, counts = 0, Counter(dict.fromkeys(("disputed", "skipped", "doubled", "unanswered"), 0))
+    known_labels = [label for names in labels.values() for label in names]
+    for file in files:
+        values = read_values(file)
+        metas = {where: meta for where, value in values if "sample" in (meta := _meta_of(value))}
+        n_others += len(values) - len(metas)
+        answers = read_each(file, known_labels, values) if metas else []
+        keys = {where: tuple(str(meta.get(name)) for name in _KEY) for where, meta in metas.items()}
+        questions |= {keys[where]: _read_question(meta["sample"], file) for where, meta in metas.items()}
+        for answer in (answer for answer in answers if answer.where in metas):
+            of_question, right = votes[keys[answer.where]], answer.spans.get(proposed_spans(answer.text, answer.meta)[0])
+            person = answer.person or ("", right)  # without names, equal answers are one
+            counts["doubled"] += person in of_question
+            of_question[person] = (answer.agreed, right)
+        answered = {answer.where for answer in answers}
+        for where, value in values:
+            if where in metas and where not in answered and _was_skipped(value):
+                votes[keys[where]][None] = (False, None)
+    if not questions:
+        return None
+    if n_others:
+        raise calib_error("C792", path=path, n=f"{len(questions):,}", others=f"{n_others:,}")
+    calib = next(iter(questions.values()))["calib"]
+    if calib not in labels or any(question["calib"] != calib for question in questions.values()):
+        raise calib_error("C533", path=path)
+    rows = []
+    for key, question in questions.items():
+        verdicts = {right for agreed, right in votes[key].values() if agreed} or {right for _, right in votes[key].values()}
+        counts["disputed"] += len(verdicts - {None}) > 1
+        counts["skipped"] += verdicts == {None}
+        counts["unanswered"] += not verdicts
+        if verdicts:
+            rows.append({**question, "right": verdicts - {None} == {True}, "column": labels[calib].index(question["label"])})
+    right, scores, columns, documents, cutoffs = (
+        np.array([row[name] or 0 for row in rows], dtype=kind)
+        for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))
+    )
+    pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, right, len(rows)), scores, documents)
+    drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)
+    return SampledAnswers(calib, pairs, cutoffs, drawn_from, accepted, counts)
+
+
+def _meta_of(value: Any) -> dict[str, Any]:
+    """Return what a queue of ours wrote beside a text, wherever the tool puts it; {} if there is nothing."""
+    values = value if isinstance(value, dict) else {}
+    data = values["data"] if isinstance(values.get("data"), dict) else {}
+    return next(filter(None, map(queue_meta, (values.get("meta"), values.get("metadata"), data.get("meta"), values))), {})
+
+
+def _read_question(sample: Any, file: Path) -> dict[str, Any]:
+    """Return the fields of _QUESTION; Argilla stores them as text. RAISES C692: they are not in this form."""
+    try:
+        return _QUESTION(json.loads(sample) if isinstance(sample, str) else sample, "sample")
+    except (InvalidState, ValueError) as error:
+        raise calib_error("C692", path=file, why=f"the sample of a question is not as `rank` writes it ({error})") from None
+
+
+def _was_skipped(value: Mapping[str, Any]) -> bool:
+    """Return whether a person skipped a question: in Prodigy, Label Studio or Argilla."""
+    parts = [*as_list(value.get("annotations")), *(part for of in (value.get("responses") or {}).values() for part in of or ())]
+    marks = [part.get("was_cancelled") or part.get("status") == "discarded" for part in parts if isinstance(part, dict)]
+    return value.get("answer") == "ignore" or any(marks)
