@@ -25,7 +25,7 @@ from spacy.training import Example
 from ..errors import calib_error
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .base import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
+from .annotation import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"

@@ -24,7 +24,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..annotations import Annotation, get_annotation, head_offsets
-from ..annotations.base import NO_PARTNER
+from ..annotations.annotation import NO_PARTNER
 from ..spacy_private import EXTENSION_KEY
 from ..types import ROUNDING, Ints
 

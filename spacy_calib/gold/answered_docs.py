@@ -17,7 +17,7 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
-from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
 from ..pairs.documents import TOKEN

@@ -10,7 +10,7 @@ import numpy as np
 from spacy.training import Example
 
 from ..annotations import Annotation, plain_name
-from ..annotations.base import NIL
+from ..annotations.annotation import NIL
 from ..annotations.cats import GoldCats
 from ..annotations.spans import LINK
 from ..errors import brief, calib_error

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, texts_of
-from ..annotations.base import ONLY_REJECTED, map_unique
+from ..annotations.annotation import ONLY_REJECTED, map_unique
 from ..annotations.span_events import span_hits
 from ..doc.attributes import unit_values
 from ..doc.view import DocCalib, doc_view

@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
-from ..annotations.base import ONLY_REJECTED
+from ..annotations.annotation import ONLY_REJECTED
 from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
-from ..annotations.base import get_label_comparison
+from ..annotations.annotation import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
 from ..pairs.documents import DOCUMENT

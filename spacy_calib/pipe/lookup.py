@@ -16,13 +16,13 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations import Annotation, Hashes
-from ..annotations.base import is_blank
+from ..annotations.annotation import is_blank
 from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import brief, calib_error
-from ..sources.base import Source
 from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
 from ..sources.mapped import map_of
+from ..sources.source import Source
 from ..types import Floats, Spans
 from .state import PipeState
 

@@ -1,4 +1,4 @@
-"""The base class of annotations.
+"""What an annotation is.
 
 A *unit* has one label: a token, or for `cats` a whole document. Labels are spaCy's string hashes (uint64), the same in every
 vocab; 0 is no label.
