@@ -23,7 +23,7 @@ VERSIONS ?= 3.10 3.11 3.12 3.13
 QUICK ?= tests/test_lowest.py tests/test_types.py tests/test_registry.py tests/test_imports.py tests/test_errors.py tests/pairs tests/calibration/recalibrators \
 	tests/sources/test_softmax.py tests/pipe/test_component.py tests/pipe/test_saved.py
 
-.PHONY: help demo docs-real printed test test-lowest lowest-python test-versions coverage docs reference lint release-check clean
+.PHONY: help demo docs-real printed test test-quick test-lowest lowest-python test-versions coverage docs reference lint release-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -33,6 +33,9 @@ demo: $(VENV)/demo.stamp ## train, calibrate and judge a pipeline on real data
 
 test: $(VENV)/test.stamp ## the whole suite
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -ra
+
+test-quick: $(VENV)/test.stamp ## the tests that are not marked slow, in about two minutes
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -q -m "not slow"
 
 test-lowest: $(LOWEST)/test.stamp ## what reads and writes, with the lowest versions that setup.cfg promises
 	$(LOWEST)/bin/python -m pytest -n 2 -ra -p no:cacheprovider $(KNOWN) $(TESTS)

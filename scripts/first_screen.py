@@ -149,7 +149,7 @@ def beams(model: str, judged: Mapping[str, Judged], cache: Path) -> dict[str, tu
             np.cumsum([0, *map(len, docs)]),
             judged[source.name].evidence.spans,
         )
-        paths = {}
+        paths: dict[tuple[int, int, int], float] = {}
         for first, reading in zip(firsts.tolist(), readings, strict=False):
             one = reading.entities
             keys = zip((one.starts + first).tolist(), (one.ends + first).tolist(), one.types.tolist(), strict=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import pickle
 import random
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -39,10 +39,26 @@ SLOWEST = (
     "tests/calibration/recalibrators/test_family.py", "tests/configs/test_ner_projects.py", "tests/sources/ner/test_decoding.py",
     "tests/calibration/test_golden.py", "tests/plugins/test_links.py", "tests/test_imports.py", "tests/test_registry.py",
 )  # fmt: skip
+# What `make test-quick` leaves out: tests of more than two seconds, and those of commands, programs and other processes, most of which take a second
+# and wait for pipelines that are fitted once for all of them.
+SLOW = (
+    "tests/browser/", "tests/cli/", "tests/configs/", "tests/docs/", "tests/papers/", "tests/plugins/spark/", "tests/scripts/", "tests/test_packaging.py",
+    "tests/test_registry.py::test_a_broken", "tests/test_registry.py::test_a_fresh", "tests/test_imports.py::test_entry_point",
+    "tests/calibration/test_golden.py", "tests/sources/ner/test_decoding.py::test_real_model", "tests/plugins/test_what_works.py",
+    "tests/pipe/test_component.py::test_entities_in_worker_processes", "tests/plugins/test_presidio.py", "tests/plugins/test_links.py",
+    "tests/plugins/llm/test_model_answers.py", "tests/plugins/expect/test_expect_command.py", "tests/plugins/pretrained/test_pretrained_command.py",
+    "tests/plugins/pretrained/test_french.py", "tests/plugins/report/test_page_command.py", "tests/plugins/report/test_pictures.py",
+    "tests/plugins/report/test_slices_command.py", "tests/plugins/report/test_view_command.py", "tests/plugins/review/test_audit_command.py",
+    "tests/plugins/review/test_rank_command.py", "tests/plugins/review/test_queue_rounds.py", "tests/doc/test_attributes.py::test_random_chains",
+    "tests/doc/test_span_attributes.py::test_random_chains",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slowest files first, in the order above."""
+    """Mark what is slow; the slowest files first, in the order above."""
+    for item in items:
+        if item.nodeid.startswith(SLOW):
+            item.add_marker("slow")
     places = {name: place for place, name in enumerate(SLOWEST)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
@@ -75,10 +91,20 @@ def made_once(name: str, make: Callable[[], Any]) -> Any:
     if _MADE not in os.environ:
         return make()
     path = Path(os.environ[_MADE]) / f"{name}.pickle"
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            path.write_bytes(pickle.dumps(make()))
+    lock = path.with_suffix(".lock")
+    while not path.exists():
+        try:
+            lock.mkdir()  # of two workers one can
+        except FileExistsError:
+            time.sleep(0.05)
+            continue
+        try:
+            if not path.exists():
+                part = path.with_suffix(".part")
+                part.write_bytes(pickle.dumps(make()))
+                part.rename(path)
+        finally:
+            lock.rmdir()
     return pickle.loads(path.read_bytes())
 
 

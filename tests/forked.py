@@ -5,6 +5,7 @@ And what a new Python is given, where a test is of one.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TextIO
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,6 +47,8 @@ _SECONDS = 600
 
 def fork(act: Callable[[], object]) -> Child:
     """Run this in a child, which ends as a program would that does nothing else: by Ctrl-C too, whatever the process that runs the tests makes of it."""
+    if not hasattr(os, "fork"):
+        pytest.skip("the system cannot fork")
     (out, to_out), (err, to_err) = os.pipe(), os.pipe()
     pid = os.fork()
     if not pid:
@@ -51,6 +56,17 @@ def fork(act: Callable[[], object]) -> Child:
     os.close(to_out)
     os.close(to_err)
     return Child(pid, open(out, encoding="utf8"), open(err, encoding="utf8"))
+
+
+def in_own_process(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in a child: what it replaces there (a part of spaCy, of Python, a package) stays as it is for all others."""
+
+    @functools.wraps(test)
+    def run(**fixtures: object) -> None:
+        code, _, printed = fork(lambda: test(**fixtures)).end()
+        assert code == 0, printed
+
+    return run
 
 
 def _be_a_program(act: Callable[[], object], out: int, err: int) -> NoReturn:

@@ -296,12 +296,12 @@ def test_the_command_line_of_the_wheel_works(printed):
     assert all(command in shown for command in ("fit", "evaluate", "info", "threshold", "stock"))
 
 
+# spacy.cli.package leaves its files open until they are forgotten.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning")
 def test_a_packaged_pipeline_gives_scores(trained_bytes, tmp_path, monkeypatch):
     """`spacy package` of a calibrated pipeline: the package names spacy-calib as a requirement and its tokens carry scores."""
     from spacy.cli.package import package
 
-    # spaCy's own leaves its files open until they are forgotten.
-    monkeypatch.setattr(sys.modules["spacy.cli.package"], "create_file", lambda path, text: path.write_text(text, "utf8"))
     if importlib.util.find_spec("setuptools") is None:
         pytest.skip("setuptools is not installed, so no sdist can be built")
     nlp = revive(trained_bytes)

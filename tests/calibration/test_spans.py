@@ -34,6 +34,7 @@ from spacy_calib.pipe import saved
 from spacy_calib.schema import InvalidState, record
 from spacy_calib.types import Groups, Spans, stack_spans
 from tests import strategies
+from tests.forked import in_own_process
 
 # Labels 0 and 1 in the first group, 2 in the second, 3 without a group.
 GROUPS = Groups(("often", "seldom"), np.array([0, 0, 1, -1]), np.array([9, 8, 2, 0]))
@@ -92,6 +93,7 @@ def test_it_is_scikit_learns_logistic_regression_on_the_features_by_hand():
     assert (made.n_spans_, made.n_hits_, made.fallback_) == (120, int(right.sum()), "")
 
 
+@in_own_process
 def test_spans_are_fitted_by_the_logistic_regression_of_the_maps(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     assert SpanRecalibrator(GROUPS).fit(draw_spans(60, 3), np.arange(60) % 3 == 0).n_spans_ == 60

@@ -18,7 +18,6 @@ from typing import Any, get_args
 import catalogue
 import pytest
 import spacy
-import typer.testing
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -31,9 +30,6 @@ from spacy_calib.cli import (
 )
 from tests.conftest import LISTENER, TOK2VEC, gold_doc, made_once, made_up_sentences, revive
 from tests.forked import alone
-
-# The app of spaCy is made into commands once, not at every call.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 

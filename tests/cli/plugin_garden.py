@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
-from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 
 from spacy_calib.calibration.grouping.tag_frequency import tag_frequency_groups
 from spacy_calib.calibration.recalibrators import Recalibrator
 from spacy_calib.calibration.scaling import TemperatureScaling
 from spacy_calib.registry import registry
-from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.types import Groups
 
 
@@ -46,25 +43,3 @@ def halves(labels: Sequence[str], counts: Mapping[str, int]) -> Groups:
 @registry.calib_groupings("garden.Halves.v1")
 def make_halves():
     return halves
-
-
-@registry.calib_sources("garden.Twin.v1")
-class Twin(SoftmaxSource):
-    """Reads a tagger as ours does, which it claims before ours."""
-
-    def __init__(self, component: str = "tagger"):
-        super().__init__(component)
-
-    def claims(self, pipe):
-        return isinstance(pipe, Tagger) and not isinstance(pipe, (Morphologizer, SentenceRecognizer, EditTreeLemmatizer))
-
-
-@registry.calib_metrics("garden.Distance.v1")
-class Distance:
-    """Mean distance of score and hit."""
-
-    short = "distance"
-    title = "Mean distance"
-
-    def __call__(self, scores: ArrayLike, hits: ArrayLike) -> float | None:
-        return float(np.mean(np.abs(np.asarray(scores) - np.asarray(hits)))) if np.size(scores) else None

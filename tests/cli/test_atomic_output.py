@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy_calib.cli.fit_command import fit
 from spacy_calib.pipe.component import Calibrator
 from tests.cli.conftest import calib, files_of, ok, refuses
-from tests.forked import fork
+from tests.forked import fork, in_own_process
 from tests.sentences import says
 
 # What is written is the same with any method.
@@ -58,6 +58,7 @@ def test_no_command_replaces_a_pipeline_by_one_that_cannot_be_loaded(
 @pytest.mark.filterwarnings("ignore:.*CW14")
 @pytest.mark.parametrize("command", ["fit", "adapt", "threshold", "stock", "pretrained"])
 @pytest.mark.parametrize("fault", ["fails", "is silent"])
+@in_own_process
 def test_no_command_reports_a_pipeline_that_scores_no_text(
     fault, command, monkeypatch, calibrated_ner, ner_model, entity_test, tmp_path
 ):
@@ -94,11 +95,6 @@ def test_no_command_reports_a_pipeline_that_scores_no_text(
         monkeypatch.setattr(Language, "to_disk", disabled)
         refuses(calib(*given), "The new pipeline cannot be used (The pipe 'calib_ent' gives no scores: 'ner' did not run")
     assert list(tmp_path.rglob("*")) in ([], [out.parent])
-
-
-def test_an_output_that_exists_stays_without_force(model, test_file, old, calibrated):
-    refuses(calib("fit", model, test_file, old), "exists already; choose another path or add --force.")
-    is_alone_and_unchanged(old, calibrated)
 
 
 def test_force_replaces_a_pipeline_whole(model, test_file, old):
@@ -178,6 +174,7 @@ def test_the_output_may_be_the_empty_working_folder(model, test_file, tmp_path, 
 
 
 @pytest.mark.parametrize("options", [[], ["--force"]])
+@in_own_process
 def test_a_disk_that_fills_up(options, model, test_file, old, calibrated, monkeypatch):
     """The write stops midway, as on a full disk."""
     output = old if options else old.parent / "new"
@@ -230,7 +227,7 @@ def test_a_disk_that_is_really_full(model, test_file, tmp_path):
     assert list(disk.iterdir()) == []
 
 
-def test_a_run_that_is_killed_midway(model, test_file, old, calibrated, monkeypatch):
+def test_a_run_that_is_killed_midway(model, test_file, old, calibrated):
     whole = Language.to_disk
 
     def half(nlp, path, **kwargs):
@@ -239,9 +236,11 @@ def test_a_run_that_is_killed_midway(model, test_file, old, calibrated, monkeypa
         os.write(1, b"half written\n")
         time.sleep(600)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Language, "to_disk", half)
-        child = fork(lambda: fit(str(model), test_file, old, method="isotonic", force=True))
+    def fit_and_wait():
+        Language.to_disk = half  # of the child alone
+        fit(str(model), test_file, old, method="isotonic", force=True)
+
+    child = fork(fit_and_wait)
     try:
         assert child.out.readline().strip() == "half written"
     finally:
@@ -266,6 +265,7 @@ def test_the_json_output_cannot_be_written(command, calibrated, test_file, tmp_p
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
+@in_own_process
 def test_a_json_file_stays_when_the_disk_is_full(calibrated, tmp_path, monkeypatch):
     (tmp_path / "info.json").write_text("old")
 

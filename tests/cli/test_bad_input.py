@@ -1,6 +1,5 @@
 """Every fault of a user's input: exit code 1 (2 where typer itself rejects an option) and one sentence, never a traceback."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from spacy_calib import CalibError
 from spacy_calib.calibration.saved import FORMAT_VERSION, pack
 from spacy_calib.pipe import saved
 from tests.cli.conftest import (
-    SPANS_KEY,
-    bare_docs,
     calib,
     entity_docs,
     files_of,
@@ -27,7 +24,7 @@ from tests.cli.conftest import (
     save_recognizer,
     setting,
 )
-from tests.conftest import gold_doc, revive
+from tests.conftest import gold_doc
 from tests.sentences import says
 
 
@@ -43,15 +40,6 @@ def blank_vocab():
 
 
 # The pipeline
-
-
-@pytest.mark.parametrize("command", ["fit", "evaluate", "info"])
-def test_the_model_is_not_there(command, dev, tmp_path):
-    arguments = {"fit": [dev, tmp_path / "out"], "evaluate": [dev], "info": []}[command]
-    refuses(
-        calib(command, "no_such_model", *arguments), "Cannot load the pipeline 'no_such_model': no package, shortcut or folder"
-    )
-    refuses(calib(command, tmp_path / "nowhere", *arguments), "Cannot load the pipeline")
 
 
 def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
@@ -162,30 +150,6 @@ def test_the_data_is_a_folder_without_spacy_files(model, calibrated, tmp_path, o
     refuses(calib("fit", model, folder, out), says("C052", path=folder))
 
 
-def test_one_file_of_a_folder_cannot_be_read(model, dev, tmp_path, out):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    shutil.copy(dev, folder / "a.spacy")
-    write_text(folder / "b.spacy")
-    refuses(calib("fit", model, folder, out), "b.spacy is not a readable DocBin")
-
-
-@pytest.mark.parametrize(
-    ("component", "layer"),
-    [("tagger", "tag"), ("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")],
-)
-def test_the_data_has_no_gold_for_the_component(component, layer, model, dev, tmp_path, out):
-    bare = save_docs(tmp_path / "bare.spacy", [Doc(blank_vocab(), words=["the", "dog", "."])] * 5)
-    sentence = f"has no gold {layer} annotation for component '{component}'"
-    refuses(calib("fit", model, bare, out, "-C", component), sentence)
-    refuses(calib("fit", model, dev, out, "-C", component, "--train-data", bare), sentence)
-
-
-def test_no_gold_tag_is_known_to_the_model(model, tmp_path, out):
-    docs = [Doc(blank_vocab(), words=["the", "dog"], tags=["X1", "X2"])] * 10
-    refuses(calib("fit", model, save_docs(tmp_path / "other.spacy", docs), out), "None of the 2 gold labels in the data")
-
-
 def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out):
     doc = Doc(blank_vocab(), words=["  ", "\n"], spaces=[False, False], tags=["DET", "NOUN"])
     spaces = save_docs(tmp_path / "spaces.spacy", [doc] * 3)
@@ -199,11 +163,6 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
         calib("fit", model, one, out),
         "fewer than the 10 bins that they are sorted into; give more data.",
     )
-
-
-def test_no_pair_reaches_the_threshold(model, tmp_path, out):
-    one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(calib("fit", model, one, out, setting("threshold", 0.999)), says("C003", threshold=0.999))
 
 
 # The options
@@ -298,29 +257,6 @@ def test_the_name_belongs_to_the_pipe_of_another_component(calibrated, dev, out)
 # Weights that are no numbers
 
 
-def poison(value):
-    def alter(nlp):
-        head = nlp.get_pipe("tagger").model.get_ref("output_layer")
-        bias = head.get_param("b").copy()
-        bias[0] = value
-        head.set_param("b", bias)
-
-    return alter
-
-
-@pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_the_logits_are_no_numbers(value, changed_model, calibrated, dev, tmp_path, out):
-    poisoned = changed_model(poison(value))
-    sentence = says("C024", component="tagger")
-    refuses(calib("fit", poisoned, dev, out), sentence)
-    nlp = spacy.load(calibrated)
-    poison(value)(nlp)
-    nlp.to_disk(tmp_path / "poisoned")
-    refuses(calib("evaluate", tmp_path / "poisoned", dev), sentence)
-    with pytest.raises(CalibError, match="NaN or infinite values in the document that begins 'the dog'"):
-        nlp("the dog")
-
-
 # The folder of the fitted pipe
 
 
@@ -381,122 +317,7 @@ def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, te
 # Labels that changed after the fit
 
 
-def change_labels(path, change):
-    cfg = json.loads((path / "tagger" / "cfg").read_text())
-    change(cfg["labels"])
-    (path / "tagger" / "cfg").write_text(json.dumps(cfg))
-
-
-@pytest.mark.parametrize(
-    ("change", "detail"),
-    [(lambda labels: labels.remove("NOUN"), "'NOUN' is gone"), (lambda labels: labels.reverse(), "their order is another one")],
-)
-def test_labels_were_removed_or_reordered(change, detail, calibrated_copy, test_file):
-    change_labels(calibrated_copy, change)
-    for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
-        refuses(outcome, says("C020", component="tagger", name="calib", detail=detail))
-
-
-def test_fit_does_not_load_a_pipe_whose_labels_changed_either(calibrated_copy, dev, out):
-    change_labels(calibrated_copy, lambda labels: labels.reverse())
-    refuses(calib("fit", calibrated_copy, dev, out), says("C020", name="calib"))
-
-
 # Probabilities that another component put on the Doc
-
-CODE = '''
-import numpy as np
-from spacy.language import Language
-
-@Language.factory("spacy_calib_test_probabilities", default_config={"mode": "good"})
-def make(nlp, name, mode):
-    return Probabilities(mode)
-
-class Probabilities:
-    """Five probabilities a token under doc.user_data["probabilities"], or what the mode says."""
-
-    def __init__(self, mode):
-        self.mode = mode
-
-    def __call__(self, doc):
-        rng = np.random.default_rng(len(doc))
-        array = rng.dirichlet(np.ones(5), size=len(doc)).reshape(len(doc), 5)
-        doc.user_data["probabilities"] = {
-            "good": array,
-            "columns": array[:, :4],
-            "rows": array[1:],
-            "below": array - 2,
-            "nan": array * np.nan,
-        }[self.mode]
-        return doc
-'''
-
-TENSOR_CONFIG = (
-    BLOCK
-    + """[components.calib.source]
-@calib_sources = "spacy-calib.DocTensor.v1"
-labels = ["DET", "NOUN", "VERB", "ADJ", "PUNCT"]
-key = "probabilities"
-"""
-)
-WHERE = "The array at doc.user_data['probabilities'] "
-
-
-@pytest.fixture(scope="module")
-def tensor_code(tmp_path_factory):
-    """One file for all: spaCy refuses a factory of the same name from another file."""
-    code = tmp_path_factory.mktemp("code") / "probabilities.py"
-    code.write_text(CODE)
-    import_file("python_code", code)
-    return code
-
-
-@pytest.fixture(scope="module")
-def tensor_files(tensor_code, trained_bytes, dev, test_file, tmp_path_factory):
-    """(pipeline, the same with a fitted pipe, config); their probabilities come from a component in a file of the user's."""
-    folder = tmp_path_factory.mktemp("tensor")
-    pipeline, fitted, config = (folder / name for name in ("pipeline", "fitted", "tensor.cfg"))
-    nlp = revive(trained_bytes)
-    nlp.add_pipe("spacy_calib_test_probabilities")
-    nlp.to_disk(pipeline)
-    config.write_text(TENSOR_CONFIG)
-    ok(calib("fit", pipeline, dev, fitted, "--config", config, "--code", tensor_code))
-    ok(calib("evaluate", fitted, test_file, "--code", tensor_code, "--silent"))
-    return pipeline, fitted, config
-
-
-def in_mode(pipeline, mode, copy):
-    """A copy of a pipeline whose component gives other arrays."""
-    shutil.copytree(pipeline, copy)
-    text = (copy / "config.cfg").read_text()
-    assert 'mode = "good"' in text
-    (copy / "config.cfg").write_text(text.replace('mode = "good"', f'mode = "{mode}"'))
-    return copy
-
-
-MODES = {
-    "columns": WHERE + "has shape (",
-    "rows": WHERE + "has shape (",
-    "below": WHERE + "contains values from",
-    "nan": WHERE + "contains values from nan to nan, but probabilities lie in [0, 1]; apply a softmax first.",
-}
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_doc_tensor_is_of_the_wrong_shape_or_no_probability(mode, tensor_files, tensor_code, dev, test_file, tmp_path, out):
-    pipeline, fitted, config = tensor_files
-    bad = in_mode(pipeline, mode, tmp_path / "bad")
-    refuses(calib("fit", bad, dev, out, "--config", config, "--code", tensor_code), MODES[mode])
-    bad = in_mode(fitted, mode, tmp_path / "bad_fitted")
-    refuses(calib("evaluate", bad, test_file, "--code", tensor_code), MODES[mode])
-    with pytest.raises(CalibError, match=r"doc\.user_data\['probabilities'\]"):
-        spacy.load(bad)("the old dog")
-
-
-def test_a_doc_tensor_is_missing(tensor_files, model, dev, out):
-    outcome = calib("fit", model, dev, out, "--config", tensor_files[2])
-    refuses(outcome, says("C032"))
-    assert "there is no array at doc.user_data['probabilities']" in outcome.text
 
 
 # Entities: options
@@ -574,25 +395,6 @@ def test_a_second_pass_behind_a_component_of_the_users_that_sets_entities(entity
     assert doc._.calib_ent.scored.tolist() == [False, *[True] * 5]
 
 
-@pytest.mark.filterwarnings("ignore:.*CW05")
-def test_a_ruler_before_the_recognizer_without_second_pass(entity_dev, tmp_path):
-    """Presets stay what they were and get no score; the ruler brings a type that the recognizer learns to know while it runs."""
-    path = save_recognizer("ner", tmp_path / "ruled", with_ruler)
-    ok(calib("fit", path, entity_dev, tmp_path / "done", "-C", "ner", "--silent", "-m", "isotonic"))
-    stock, nlp = spacy.load(path), spacy.load(tmp_path / "done")
-    docs = entity_docs(40, 41)
-    presets = 0
-    for one, other in zip(stock.pipe(bare_docs(stock, docs)), nlp.pipe(bare_docs(nlp, docs)), strict=True):
-        assert [(e.start, e.end, e.label_) for e in one.ents] == [(e.start, e.end, e.label_) for e in other.ents]
-        for ent in other.ents:
-            preset = ent.text in ("Kim", "dog")
-            presets += preset
-            assert (ent._.calib_score is None) is preset
-            assert {not scored for scored in other._.calib_ent.scored[ent.start : ent.end].tolist()} == {preset}
-    assert presets > 10
-    ok(calib("evaluate", tmp_path / "done", entity_dev, "--silent"))
-
-
 def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
     """From the first batch on the recognizer knows the type: its gold is no unknown gold."""
     docs = entity_docs(60, 44)
@@ -605,26 +407,6 @@ def test_gold_of_a_type_that_the_ruler_brings_while_the_fit_runs(tmp_path):
     pipe = spacy.load(tmp_path / "done").get_pipe("calib_ent")
     assert "TOOL" in pipe.labels
     assert pipe.fit_info.unknown_gold == 0
-
-
-@pytest.mark.filterwarnings("ignore:.*CW05")
-def test_a_ruler_that_is_added_after_the_fit_brings_a_new_type(calibrated_ner, entity_test, tmp_path):
-    nlp = spacy.load(calibrated_ner)
-    with_ruler(nlp)
-    nlp.to_disk(tmp_path / "ruled")
-    said = r"\[CW03\] 1 labels of component 'ner' were added after 'calib_ent' was fitted; they use the pooled map"
-    with pytest.warns(UserWarning, match=said):
-        outcome = calib("evaluate", tmp_path / "ruled", entity_test, "--silent", "-o", tmp_path / "table.json")
-    assert outcome.code == 0
-    assert json.loads((tmp_path / "table.json").read_text())["calib_ent"]["entities"]["pairs"] > 0
-    with pytest.warns(UserWarning, match=said):
-        ok(calib("threshold", tmp_path / "ruled", entity_test, "-p", 0.6, "--per", "label", "--silent"))
-    nlp = spacy.load(tmp_path / "ruled")
-    with pytest.warns(UserWarning, match=said):
-        doc = nlp("Ann saw the old dog in Rome .")
-    assert "dog" in [ent.text for ent in doc.ents]
-    for ent in doc.ents:
-        assert (ent._.calib_score is None) is (ent.label_ == "TOOL")
 
 
 def test_the_recognizer_has_other_labels_than_at_the_fit(calibrated_ner, entity_test, tmp_path):
@@ -667,15 +449,6 @@ def test_the_scores_of_a_recognizer_are_no_numbers(options, calibrated_ner, enti
     assert not (tmp_path / "table.json").exists()
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, in spaCy's beam search
-def test_the_scores_of_a_beam_recognizer_are_no_numbers(tmp_path, out):
-    bad = save_recognizer("beam_ner", tmp_path / "bad", poison_last_layer("beam_ner"))
-    refuses(
-        calib("fit", bad, save_docs(tmp_path / "few.spacy", entity_docs(2, 45)), out, "-C", "beam_ner"),
-        says("C024", component="beam_ner"),
-    )
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("factory", ["spancat", "spancat_singlelabel"])
 def test_the_scores_of_a_span_categorizer_are_no_numbers(factory, span_gold, tmp_path, out):
@@ -691,16 +464,3 @@ def test_the_recognizer_is_disabled(entity_dev, tmp_path, out):
 
 
 # Entities: the data
-
-
-@pytest.mark.parametrize("component", ["ner", "spancat"])
-def test_the_data_has_no_gold_entities(component, dev, entity_dev, span_gold, out, request):
-    """dev has gold tags, but neither entities nor span groups."""
-    layer = {"ner": "ner", "spancat": f"spans:{SPANS_KEY}"}[component]
-    model = request.getfixturevalue(f"{component}_model")
-    sentence = f"The data has no gold {layer} annotation for component '{component}'"
-    refuses(
-        calib("fit", model, dev, out, "-C", component), f"{sentence}, but has gold for 'tagger'; give data annotated with it"
-    )
-    data = {"ner": entity_dev, "spancat": span_gold / "dev.spacy"}[component]
-    refuses(calib("fit", model, data, out, "-C", component, "-t", dev), sentence)

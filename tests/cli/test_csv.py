@@ -27,11 +27,6 @@ def cells_in(path: Path) -> list[list[str]]:
         return list(csv.reader(lines))
 
 
-def disarmed(cell: str) -> str:
-    """A cell without the apostrophe that stands before a formula."""
-    return cell[1:] if cell[:1] == "'" and cell.lstrip("'").startswith(FORMULAS) else cell
-
-
 def is_negative(cell: str) -> bool:
     try:
         return float(cell) < 0

@@ -158,18 +158,6 @@ def test_a_threshold_that_no_score_reaches(changed_model, test_file):
     refuses(calib("evaluate", path, test_file), says("C005", n_pairs="0", threshold="0.9999"))
 
 
-def test_gold_of_other_labels_and_a_component_that_is_disabled(model, test_file, tmp_path):
-    docs = docs_in(test_file)
-    for doc in docs:
-        for token in doc:
-            token.tag_ = f"x{token.tag_}"
-    refuses(calib("evaluate", model, save_docs(tmp_path / "x.spacy", docs)), says("C151", component="tagger"))
-    nlp = spacy.load(model)
-    nlp.disable_pipe("tok2vec")
-    nlp.to_disk(tmp_path / "asleep")
-    refuses(calib("evaluate", tmp_path / "asleep", test_file), "'tok2vec' is disabled, and 'tagger' listens to it")
-
-
 # Tokens that align with no single one of the gold
 
 

@@ -70,19 +70,6 @@ def test_fit_options_reach_the_pipe(model, dev, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("method", "registered"),
-    [
-        ("scaling-binning", "spacy-calib.ScalingBinning.v1"),
-        ("spacy-calib.Histogram.v1", "spacy-calib.Histogram.v1"),
-    ],
-)
-def test_fit_methods(method, registered, model, dev, tmp_path):
-    ok(calib("fit", model, dev, tmp_path / "out", "-m", method, "--silent"))
-    pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.fit_info.method == pipe.tokens.maps.prototype.registered == registered
-
-
-@pytest.mark.parametrize(
     ("component", "layer"), [("morphologizer", "morph"), ("senter", "sent"), ("trainable_lemmatizer", "lemma")]
 )
 def test_fit_components_other_than_the_tagger(component, layer, model, dev, tmp_path):

@@ -179,51 +179,6 @@ def test_a_second_pass_leaves_the_recognizer_and_gives_the_same_scores(
         assert [e._.calib_score for e in two.ents] == pytest.approx([e._.calib_score for e in one.ents], abs=1e-3)
 
 
-def test_biluo_labels(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    options = ["-C", "ner", "--components.calib_ent.source.granularity", "biluo", "--method", "isotonic", "--silent"]
-    ok(calib("fit", ner_model, entity_dev, tmp_path / "out", *options))
-    nlp, docs = run(tmp_path / "out", entity_test)
-    pipe = nlp.get_pipe("calib_ent")
-    types = {label.partition("-")[2] for label in pipe.labels} - {""}
-    assert set(pipe.labels) == {"O", *(f"{prefix}-{label}" for prefix in "BILU" for label in types)}
-    assert types == set(nlp.get_pipe("ner").labels)
-    assert pipe.fit_info.layer == "biluo"
-    _, by_type = run(calibrated_ner, entity_test)
-    assert entities_of(docs) == entities_of(by_type)
-    for doc, other in zip(docs, by_type, strict=True):
-        for ent in doc.ents:
-            letters = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
-            for token, letter in zip(ent, letters, strict=True):
-                assert f"{letter}-{ent.label_}" in doc._.calib_ent.tags[doc._.calib_ent.rows == token.i]
-            # A tag of a type is never likelier than the type.
-            assert ent._.calib_raw <= other[ent.start : ent.end]._.calib_raw + FLOAT32 if ent in other.ents else True
-    # The four tags of a type are in one group, that of the type.
-    groups = pipe.tokens.maps.groups
-    for label in types:
-        assert len({int(groups.of_tag[pipe.labels.index(f"{prefix}-{label}")]) for prefix in "BILU"}) == 1
-
-
-def test_beam_marginals_and_candidates(ner_model, calibrated_ner, entity_dev, entity_test, tmp_path):
-    beam = [f"--components.calib_ent.source.{name}={value}" for name, value in (("beam_width", 4), ("beam_density", 0.01))]
-    ok(calib("fit", ner_model, entity_dev, tmp_path / "out", "-C", "ner", *beam, "-m", "isotonic"))
-    source = config_of(tmp_path / "out")["components"]["calib_ent"]["source"]
-    assert (source["beam_width"], source["beam_density"], source["granularity"]) == (4, 0.01, "type")
-    (nlp, docs), (_, greedy) = run(tmp_path / "out", entity_test), run(calibrated_ner, entity_test)
-    assert entities_of(docs) == entities_of(greedy)
-    candidates = [one for doc in docs for one in doc._.calib_ent.candidates]
-    assert candidates
-    assert {one.accept for one in candidates} == {None}
-    for doc in docs:
-        chosen = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
-        assert not chosen & {(one.start, one.end, one.label) for one in doc._.calib_ent.candidates}
-        assert [one.score for one in doc._.calib_ent.candidates] == sorted(
-            (one.score for one in doc._.calib_ent.candidates), reverse=True
-        )
-    assert not any(doc._.calib_ent.candidates for doc in greedy)
-    assert nlp.get_pipe("calib_ent").fit_info.spans.candidates > 0
-    assert any(one._.calib_ent.raw.tolist() != two._.calib_ent.raw.tolist() for one, two in zip(docs, greedy, strict=True))
-
-
 def covered(doc, label):
     return {token.i for ent in doc.ents if ent.label_ == label for token in ent}
 

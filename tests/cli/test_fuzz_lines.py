@@ -13,6 +13,7 @@ from spacy.training import Example
 from spacy_calib.cli.shared.examples import data_files, run_pipes, text_files
 from spacy_calib.cli.shared.writing import write_pipeline
 from spacy_calib.errors import CalibError, calib_error
+from tests.forked import in_own_process
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -68,6 +69,7 @@ def test_a_component_that_cannot_be_saved_leaves_no_folder(tmp_path):
 
 
 @pytest.mark.parametrize("list_files", [data_files, text_files])
+@in_own_process
 def test_a_folder_that_is_removed_while_it_is_read(list_files, tmp_path, monkeypatch):
     def fail(folder, pattern):
         raise FileNotFoundError(2, "No such file or directory", str(folder / "gone"))

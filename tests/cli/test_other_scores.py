@@ -164,16 +164,3 @@ def test_a_component_whose_code_is_not_there_says_how_to_give_it(place, tmp_path
         "nothing here registers its component 'llm_ner'; install the package that does, or give a Python file "
         "that defines or imports it (--code).",
     )
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        ((f"{SOURCE}labels", '["PERSON"]'), says("C284")),
-        ((f"{SOURCE}labels", "[]"), "labels must be a list of distinct labels"),
-        ((setting("normalize", "true"),), says("C287", setting="normalize")),
-    ],
-)
-def test_refusals(place, tmp_path, more, sentence):
-    refuses(fit(place, "spans", tmp_path / "m", *more), sentence)
-    assert not (tmp_path / "m").exists()

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-import spacy
 
-from tests.cli.conftest import NO_CONTEXT, Outcome, calib, install, ok, refuses, setting, spacy_process
-from tests.forked import alone
+from tests.cli.conftest import NO_CONTEXT, Outcome, calib, ok, refuses, setting, spacy_process
 from tests.sentences import says
 
 PLUGIN = Path(__file__).with_name("plugin_garden.py")
@@ -45,27 +41,12 @@ def test_a_recalibrator_a_scaling_and_a_grouping_are_fitted_and_info_shows_them(
     assert "garden.Mild.v1" in shown
 
 
-def test_its_source_is_chosen_for_the_component_without_being_named(leveled):
-    nlp = spacy.load(leveled)
-    assert nlp.get_pipe_config("calib")["source"] == {"@calib_sources": "garden.Twin.v1", "component": "tagger"}
-    assert type(nlp.get_pipe("calib").source).__name__ == "Twin"
-    assert nlp("the old dog saw a duck .")[0]._.calib_score is not None
-
-
 def test_auto_compares_a_recalibrator_that_is_named(model, dev, tmp_path):
     named = ["--components.calib.selection.methods", '["level"]']
     ok(with_plugin("fit", model, dev, tmp_path / "auto", "--method", "auto", NO_CONTEXT, *named, "--silent"))
     (held,) = json.loads(with_plugin("info", tmp_path / "auto", "--format", "json").printed).values()
     assert "level, 1 group" in {trial["candidate"] for trial in held["selection"]["trials"]}
     assert "level, 1 group" in with_plugin("info", tmp_path / "auto").text
-
-
-def test_its_metric_has_a_row_on_the_page_and_a_key_in_evaluate(leveled, test_file, tmp_path):
-    assert "Mean distance" in with_plugin("evaluate", leveled, test_file, "--output", tmp_path / "page.html").text
-    assert "Mean distance" in (tmp_path / "page.html").read_text(encoding="utf8")
-    nlp = spacy.load(leveled)
-    examples = list(spacy.training.Corpus(test_file)(nlp))
-    assert {"calib_distance", "calib_distance_raw"} <= set(nlp.evaluate(examples))
 
 
 @pytest.mark.parametrize(
@@ -82,16 +63,6 @@ def test_errors_list_them(model, dev, tmp_path, options, named):
     assert [name for name in named if name not in outcome.text] == []
 
 
-def test_an_installed_package_stands_in_the_help(tmp_path):
-    """Found by its entry points: a folder on the path with the module and what `pip install` writes beside it."""
-    (tmp_path / "garden.py").write_text(PLUGIN.read_text(encoding="utf8"), encoding="utf8")
-    install(tmp_path, "garden", "[spacy_calib_recalibrators]\ngarden.Level.v1 = garden:Level\n")
-    command = [sys.executable, "-m", "spacy", "calib", "fit", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, env=alone(tmp_path, PYTHONIOENCODING="utf8"), check=True)
-    words = done.stdout.replace("│", " ").split()
-    assert {"level,", "isotonic,"} <= set(words)
-
-
 def test_a_state_that_names_a_part_of_a_missing_package_is_refused_with_its_name(model, dev, test_file, tmp_path):
     source = setting("source.@calib_sources", "spacy-calib.Softmax.v1")
     grouping = setting("grouping.@calib_groupings", "spacy-calib.SCW.v1")
@@ -102,11 +73,3 @@ def test_a_state_that_names_a_part_of_a_missing_package_is_refused_with_its_name
     (tmp_path / "out" / "config.cfg").write_text(config.replace("garden.Level.v1", "spacy-calib.Isotonic.v1"), encoding="utf8")
     outcome = spacy_process("calib", "evaluate", tmp_path / "out", test_file, cwd=tmp_path)
     refuses(outcome, says("C012", given="garden.Level.v1"))
-
-
-def test_a_missing_factory_is_refused_by_spacy(changed_model, tmp_path):
-    path = changed_model(lambda nlp: None)
-    config = (path / "config.cfg").read_text(encoding="utf8")
-    (path / "config.cfg").write_text(config.replace('factory = "senter"', 'factory = "calib_rose"'), encoding="utf8")
-    with pytest.raises(ValueError, match="E002.*calib_rose"):
-        spacy.load(path)

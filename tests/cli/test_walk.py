@@ -226,9 +226,6 @@ def shown_spans(tool: str, record: dict[str, Any]) -> list[tuple[int, int, str]]
     return [(span["start"], span["end"], span["label"]) for span in spans]
 
 
-GOLD_OF = {one.text: one for one in QUEUED}
-
-
 def answer_texts(
     tool: str, queue: Path, labels: Mapping[str, str], path: Path, texts: Sequence[Text] = QUEUED
 ) -> list[Answered]:

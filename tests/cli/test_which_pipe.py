@@ -10,7 +10,6 @@ import spacy
 from spacy.tokens import Doc
 
 import spacy_calib
-from spacy_calib.errors import CalibError
 from tests.sentences import says
 
 from .conftest import calib, docs_in, fitted_to, json_of, ok, refuses, save_docs
@@ -66,14 +65,6 @@ def test_gold_of_both_is_evaluated_for_both_and_adapt_asks_for_one(two_pipes, en
     assert sorted(json.loads((tmp_path / "numbers.json").read_text())) == ["calib", "calib_ent"]
     refuses(calib("adapt", two_pipes, entity_test, tmp_path / "adapted"), CHOICE)
     assert "Adapted tagger" in ok(calib("adapt", two_pipes, entity_test, tmp_path / "adapted", "-C", "tagger")).text
-
-
-def test_rank_and_select_ask_where_both_are_possible(two_pipes, texts):
-    refuses(calib("rank", two_pipes, texts), CHOICE)
-    refuses(calib("rank", two_pipes, texts, "--to-adapt"), CHOICE)
-    assert "so the pipe is 'calib_ent'" in ok(calib("rank", two_pipes, texts, "--unit", "entity")).text
-    refuses(calib("rank", two_pipes, texts, "--not-accepted"), "The pipe 'calib_ent' has no cut-offs")
-    ok(calib("rank", two_pipes, texts, "--to-adapt", "--n", 3, "-C", "ner"))
 
 
 def test_rank_takes_the_pipe_that_its_gold_is_of(two_pipes, tags, entities):
@@ -204,10 +195,3 @@ def test_each_component_takes_its_labels_of_a_map(ner_model, entity_dev, tmp_pat
     assert not nlp.get_pipe("calib").fit_info.label_map
     unknown = calib("fit", ner_model, gold, tmp_path / "x", "-C", "tagger", "-C", "ner", "--map", "PERSONS=PERSON")
     refuses(unknown, "The map names 'PERSONS', which is no label of component 'ner'")
-
-
-def test_python_gets_the_sentence_too(two_pipes, entity_test, tmp_path):
-    with pytest.raises(CalibError, match=says("C077")):
-        spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted")
-    with pytest.warns(UserWarning, match="CW14"):
-        assert spacy_calib.adapt(two_pipes, entity_test, tmp_path / "adapted", component="ner").name == "calib_ent"

@@ -24,18 +24,10 @@ from spacy_calib.cli import calib_cli
 from spacy_calib.cli.shared.writing import write_json
 from tests.cli.conftest import spacy_command
 from tests.configs import CONFIGS
+from tests.forked import in_own_process
 
 SPLITS = ("train", "dev", "test")
 PROJECTS = ("wnut17", "wikineural_en")
-# Docs, tokens, entities, and how many of these an I- tag opens: the counts of the data READMEs, whose entities are B- tags.
-COUNTS = {
-    "wnut17": {"train": (3394, 62730, 1975, 0), "dev": (1009, 15733, 836, 0), "test": (1287, 23394, 1079, 0)},
-    "wikineural_en": {
-        "train": (10431, 241717, 17685, 409),
-        "dev": (1159, 26122, 1936, 30),
-        "test": (11597, 267155, 19675, 559),
-    },
-}
 COMMANDS = [("wnut17", "fit"), ("wnut17", "evaluate"), *(("wikineural_en", name) for name in ("fit", "evaluate", "threshold"))]
 
 
@@ -179,19 +171,6 @@ def test_convert_says_what_to_do_without_rows(tmp_path, capsys):
     assert "Run the step 'data' first" in fails(capsys, lambda: CONVERT.main(tmp_path / "conll", tmp_path / "corpus"))
 
 
-@pytest.mark.parametrize("name", PROJECTS)
-def test_real_corpora_have_the_counts_that_their_readmes_give(tmp_path, monkeypatch, capsys, shared_data, name):
-    monkeypatch.setenv("SPACY_CALIB_DATA", str(shared_data))
-    take(tmp_path, name)
-    capsys.readouterr()
-    CONVERT.main(tmp_path / "corpus", tmp_path)
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    for split, counts in COUNTS[name].items():
-        assert [split, *(f"{count:,}" for count in counts)] in printed
-    docs = list(DocBin().from_disk(tmp_path / "dev.spacy").get_docs(Vocab()))
-    assert (len(docs), sum(map(len, docs)), sum(len(doc.ents) for doc in docs)) == COUNTS[name]["dev"][:3]
-
-
 def gold(n: int) -> list[list[tuple[str, str]]]:
     """n sentences with two types of entity; one name is of both, so that nobody can be sure of its type."""
     people, places = ["Ann", "Bob", "Paris"], ["Rome", "Paris", "Lima"]
@@ -245,6 +224,7 @@ def run_line(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert end.value.code == 0
 
 
+@in_own_process
 def test_project_runs_from_data_to_cutoffs(tmp_path, monkeypatch):
     """All steps of the longer project, on a small corpus; each finds what those before it made."""
     write_data(tmp_path / "data", "wikineural_en", **{split: rows(*gold(120)) for split in SPLITS})

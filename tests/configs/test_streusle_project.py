@@ -6,17 +6,16 @@ import gzip
 import runpy
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from papers import streusle_crf, streusle_pictures
-from papers.streusle_pictures import NONE, TECHNIQUES
+from papers import streusle_crf
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from tests.configs import CONFIGS, check_config_learns
 from tests.configs.test_configs import minilm
+from tests.forked import in_own_process
 
 PROJECT = CONFIGS / "streusle_lsr"
 SENTENCES = [
@@ -37,6 +36,7 @@ def write_lextags(folder: Path) -> None:
         path.write_bytes(gzip.compress(("\n\n".join(blocks) + "\n").encode()))
 
 
+@in_own_process
 def test_a_doc_is_a_review(tmp_path, monkeypatch):
     write_lextags(tmp_path)
     monkeypatch.setenv("SPACY_CALIB_DATA", str(tmp_path))
@@ -77,20 +77,3 @@ def test_the_crf_learns_over_the_encoder_of_a_config(tmp_path, monkeypatch, name
         assert found["chances_test"].shape == (20, 4)
         assert found["chances_test"].sum(axis=1) == pytest.approx(np.ones(20), abs=1e-5)
         assert found["best_dev"].tolist() == [1, 3, 2, 0] * 5
-
-
-def test_the_pictures_show_all_of_each_model_whichever_comes_first(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
-    kept = []
-    monkeypatch.setattr(streusle_pictures, "save_figure", lambda path, figure, dpi: kept.append(figure))
-    models = [SimpleNamespace(name=name, groups=[0]) for name in ("small", "large")]
-    rows = [
-        SimpleNamespace(model=model.name, method=method, smce=SimpleNamespace(error=error, floor=0.01))
-        for model, error in zip(models, (0.02, 0.09), strict=True)
-        for method in (NONE, *(f"{kind} {name}" for kind in ("SCW", "TFG") for name in TECHNIQUES))
-    ]
-    streusle_pictures.draw(tmp_path / "smce.png", models, rows, by_group=False)
-    (figure,) = kept
-    for ax in figure.axes:
-        assert ax.get_xlim()[0] == 0
-        assert ax.get_xlim()[1] > 0.09

@@ -14,6 +14,7 @@ from spacy.util import is_compatible_version
 from spacy_calib.cli.shared import examples as examples_module
 from spacy_calib.cli.shared.examples import RunSettings, read_through
 from spacy_calib.doc.zones import _ZONE_VERSIONS, memory_zone
+from tests.forked import in_own_process
 
 TEXTS = [f"the dog{i} sees a duck{i}x" for i in range(60)]
 needs_zones = pytest.mark.skipif(
@@ -66,6 +67,7 @@ def _careless(nlp):
 
 @needs_zones
 @pytest.mark.parametrize("careless", [False, True])
+@in_own_process
 def test_an_exception_leaves_the_pipeline_as_it_was(blank, monkeypatch, careless):
     if careless:
         monkeypatch.setattr(blank, "memory_zone", lambda: _careless(blank))
@@ -112,6 +114,7 @@ def test_threads_that_share_a_pipeline_read_their_own_words(blank):
 
 
 @pytest.mark.parametrize("version", ["3.7.5", "3.8.2"])
+@in_own_process
 def test_older_versions_read_the_same_without_zones(blank, monkeypatch, version):
     monkeypatch.setattr(spacy, "__version__", version)
     assert sum(words_read(blank, TEXTS), []) == [text.split() for text in TEXTS]

@@ -8,44 +8,15 @@ import numpy as np
 import pytest
 from papers.chains.chains import Chains, Potentials
 from papers.chains.sums import sum_chains
-from papers.forecasts.answers import FARTHEST_GAP, Answers, Rows, answer_features, best_answers, position_features, size_curve
+from papers.forecasts.answers import Answers, Rows, best_answers, size_curve
 from papers.forecasts.forecasters import DecisionTree
 
 # Two answers over labels a, b, c: "aab" and "cc".
 LABELS, LENGTHS = np.array([0, 0, 1, 2, 2]), np.array([3, 2])
-MARGINALS = np.array([[0.7, 0.2, 0.1], [0.5, 0.4, 0.1], [0.6, 0.3, 0.1], [0, 0.1, 0.9], [0.3, 0.3, 0.4]])
 
 
 def answers(**more) -> Answers:
     return Answers(LABELS, LENGTHS, 3, **more)
-
-
-def test_answer_features_by_hand():
-    made = answers(gaps=np.array([2.0, np.inf]), log_chances=np.array([-1.0, -1e9]), marginals=MARGINALS, alone=10 * MARGINALS)
-    found = answer_features(made, known={(0, 0, 1), (2, 1)})
-    assert found["length"].tolist() == [3, 2]
-    assert found["known"].tolist() == [1, 0]
-    assert found["gap"].tolist() == [2, FARTHEST_GAP]  # a single answer is no infinite number
-    assert found["chance"].tolist() == [-1, -FARTHEST_GAP]
-    # Margins .5 .1 .3 | .8 .1
-    assert np.allclose(found["least_margin"], [0.1, 0.1])
-    assert np.allclose(found["least_alone"], [1.0, 1.0])
-
-
-def test_position_features_by_hand():
-    found = position_features(answers(marginals=MARGINALS, conditionals=MARGINALS[::-1]))
-    assert np.allclose(found["share"], [2 / 3, 2 / 3, 1 / 3, 1, 1])
-    assert np.allclose(found["neighbours"], [1 / 3, 1 / 3, 0, 1 / 2, 1 / 2])
-    assert np.allclose(found["margin"], [0.5, 0.1, 0.3, 0.8, 0.1])
-    assert np.allclose(found["pseudomargin"], [0.1, 0.8, 0.3, 0.1, 0.5])
-    assert found["agrees"].tolist() == [1, 1, 0, 1, 1]  # the third says b, its marginals say a
-    assert found["label_1"].tolist() == [0, 0, 1, 0, 0]
-
-
-def test_neighbours_are_positions_of_the_same_answer():
-    """ "ab" and "bb": the b that ends the first is alone in it, whatever the next one begins with."""
-    found = position_features(Answers(np.array([0, 1, 1, 1]), np.array([2, 2]), 2))
-    assert found["neighbours"].tolist() == [0, 0, 1 / 2, 1 / 2]
 
 
 def chains_of(lengths, width, seed=0):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from papers.chains.features import SparseFeatures
 from papers.sequences.data import Sentences, spans_of
-from papers.sequences.judge import Way, f_measure, rmse_of, weights_of
+from papers.sequences.judge import Way, rmse_of, weights_of
 from papers.sequences.learning import Tuning, choose_scale, choose_settings, counts_of, train
 from papers.sequences.runs import gaps_alone, parts_of
 from sklearn.metrics import average_precision_score
@@ -57,16 +57,6 @@ def test_weights_are_repeated_sentences(seed):
     assert one.figures(weights) == pytest.approx(again.figures())
     if (~one.right).any():
         assert one.figures()["average_precision"] == pytest.approx(average_precision_score(~one.right, 1 - one.sure))
-
-
-def test_equally_sure_words_are_looked_at_in_any_order(monkeypatch):
-    monkeypatch.setattr("papers.sequences.judge.FIRST", 3)
-    one = Way(np.array([0.1, 0.5, 0.5, 0.5, 0.5]), np.array([False, True, False, True, True]), np.zeros(5, dtype=int))
-    assert one.figures()["found"] == pytest.approx(1 + 2 / 4)
-
-
-def test_f_of_sums():
-    assert f_measure(np.array([[3.0, 4, 6, 0, 0], [0, 0, 0, 0, 0]])).tolist() == [0.6, 0]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,35 +133,6 @@ def test_huge_scores(size, made):
         apart = np.sort(list(enumerate_labellings(own * size, made.potentials).values()))
         if len(apart) == 1 or apart[-1] - apart[-2] > 100:
             assert marginals == pytest.approx(np.eye(made.potentials.n_labels)[labels], abs=1e-12)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_one_way_alone(way):
-    path, rng = [2, 0, 1, 1, 3], np.random.default_rng(0)
-    scores = np.where(np.eye(4, dtype=bool)[path], rng.normal(scale=50, size=(5, 4)), -np.inf)
-    potentials = Potentials(rng.normal(scale=50, size=(4, 4)), rng.normal(size=4), rng.normal(size=4))
-    chains = Chains.from_scores([scores], potentials)
-    found = sums_by(way, chains)
-    total = sum(scores[i, label] for i, label in enumerate(path)) + potentials.starts[2] + potentials.ends[3]
-    total += sum(potentials.transitions[pair] for pair in itertools.pairwise(path))
-    assert found.log_z == pytest.approx([total])
-    assert (found.by_sequence()[0] == np.eye(4)[path]).all()
-    assert viterbi(chains)[0].tolist() == path
-    best = k_best(chains, 10)[0]
-    assert best.labels.tolist() == [path]
-    assert best.scores == pytest.approx([total])
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_one_label(way):
-    chains = Chains.from_scores(
-        [np.array([[1.0], [2.0]]), np.array([[3.0]])], Potentials(np.full((1, 1), 0.5), np.array([10.0]), np.array([20.0]))
-    )
-    found = sums_by(way, chains)
-    assert found.log_z == pytest.approx([33.5, 33])
-    assert (found.marginals == 1).all()
-    assert [one.tolist() for one in viterbi(chains)] == [[0, 0], [0]]
-    assert [one.labels.tolist() for one in k_best(chains, 3)] == [[[0, 0]], [[0]]]
 
 
 @pytest.mark.parametrize("way", WAYS)

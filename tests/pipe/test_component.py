@@ -21,6 +21,7 @@ from spacy_calib.pipe.scorer import corpus_of
 from tests.cli.conftest import SPANS_KEY, entity_docs, entity_examples, revive_recognizer
 from tests.conftest import TOK2VEC, examples_for, gold_doc, made_up_sentences, run_upstream, train_pipeline
 from tests.docstrings import run_examples
+from tests.forked import in_own_process
 from tests.made import examples_before_calib
 
 TEXT = "the old dog saw a duck . light run red ."
@@ -53,35 +54,6 @@ def test_calibrated_scores_are_the_maps_of_the_raw_ones(fitted):
         column = calib.labels.index(token.tag_)
         expected = calib.tokens.maps.predict(np.array([token._.calib_raw]), np.array([column]))[0]
         assert token._.calib_score == expected
-
-
-def test_score_follows_the_label_that_the_token_now_carries(fitted):
-    doc = fitted(TEXT)
-    token = max(doc, key=lambda t: len(t._.calib_scores))
-    second = list(token._.calib_scores)[1]
-    token.tag_ = second
-    assert token._.calib_score == token._.calib_scores[second]
-    token.tag_ = "NEVER_SEEN"
-    assert token._.calib_score is None
-    token.tag_ = ""
-    assert token._.calib_score is None
-    assert token._.calib_raw is None
-
-
-def test_label_kept_below_the_threshold_still_has_its_score(fitted):
-    fitted.get_pipe("tagger").cfg["overwrite"] = False
-    fitted.get_pipe("calib").threshold = 0.3
-    tagger = fitted.get_pipe("tagger")
-    doc = fitted.make_doc(TEXT)
-    doc[1].tag_ = "PUNCT"
-    doc = fitted(doc)
-    assert doc[1].tag_ == "PUNCT"
-    expected = softmax(tagger.model.predict([doc])[0])[1][tagger.labels.index("PUNCT")]
-    assert expected < 0.3
-    assert doc[1]._.calib_raw == pytest.approx(expected, abs=1e-12)
-    assert "PUNCT" not in doc[1]._.calib_scores
-    maps, column = fitted.get_pipe("calib").tokens.maps, tagger.labels.index("PUNCT")
-    assert doc[1]._.calib_score == maps.predict(np.array([doc[1]._.calib_raw]), np.array([column]))[0]
 
 
 def test_doc_view_agrees_with_the_tokens_and_is_read_only(fitted):
@@ -473,12 +445,13 @@ def test_entity_scores_survive_pickling_the_pipeline_and_the_doc(factory, entity
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_entities_in_worker_processes(method, entity_pipelines, monkeypatch):
+@in_own_process
+def test_entities_in_worker_processes(method, entity_pipelines):
     """What the recognizer kept of a Doc never leaves its process: the scores must be on the Doc when it does."""
     nlp = entity_pipelines["calib_ner"]
     texts = [doc.text for doc in entity_docs(6, 53)]
     expected = [span_values_of(doc) for doc in nlp.pipe(texts, batch_size=3)]
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context(method))
+    multiprocessing.set_start_method(method, force=True)
     for one, other in zip(expected, nlp.pipe(texts, n_process=2, batch_size=3), strict=True):
         same_spans(one, span_values_of(other), exactly=False)
 
@@ -498,15 +471,6 @@ def test_entity_figures_of_the_scorer_are_plain_numbers(factory, entity_pipeline
     assert sum(row["tags"] for row in per_group.values()) == 3
 
 
-def test_entity_figures_without_gold_are_none(entity_pipelines):
-    nlp = entity_pipelines["calib_ner"]
-    words = ENTITY_TEXT.split()
-    scores = nlp.evaluate([Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words))])
-    assert scores["calib_smce"] is None
-    assert scores["calib_gmce_per_group"] is None
-    assert scores["calib_token_smce"] is None
-
-
 @pytest.mark.parametrize("factory", FACTORIES)
 def test_a_renamed_recognizer_is_found_and_an_excluded_one_gives_none(factory, tmp_path):
     nlp = entity_pipeline(factory)
@@ -520,40 +484,6 @@ def test_a_renamed_recognizer_is_found_and_an_excluded_one_gives_none(factory, t
         doc = alone(ENTITY_TEXT)
     assert all(token._.calib_score is None for token in doc)
     assert doc[0:1]._.calib_score is None
-
-
-def test_docs_that_the_recognizer_did_not_see_give_none():
-    """Entities that somebody else set are none of its own: no probability that it would have given is shown for them."""
-    nlp = entity_pipeline("calib_ner")
-    doc = nlp(ENTITY_TEXT)
-    bare = Doc(nlp.vocab, words=[token.text for token in doc])
-    bare.ents = [(ent.label, ent.start, ent.end) for ent in doc.ents]
-    with pytest.warns(UserWarning, match="CW02.*'ner' did not run on the Doc in this process"):
-        bare = nlp.get_pipe("calib")(bare)
-    assert bare.ents
-    assert all(owner._.calib_score is None for owner in (*bare, *bare.ents))
-
-
-def test_preset_entities_stay_and_carry_no_score(entity_pipelines):
-    nlp = entity_pipelines["calib_ner"]
-    doc = nlp.make_doc(ENTITY_TEXT)
-    doc.ents = [doc.char_span(0, 3, label="ORG")]
-    with pytest.warns(UserWarning, match="CW05"):
-        doc = nlp(doc)
-    assert (doc.ents[0].text, doc.ents[0].label_, doc.ents[0]._.calib_score) == ("Ann", "ORG", None)
-    assert doc[0]._.calib_score is None
-    assert all(ent._.calib_score is not None for ent in doc.ents[1:])
-    assert len(doc.ents) > 1
-
-
-def test_a_failed_fit_leaves_the_maps_of_entities(entity_pipelines):
-    nlp = entity_pipelines["calib_ner"]
-    calib = nlp.get_pipe("calib")
-    before = calib.to_bytes()
-    words = ENTITY_TEXT.split()
-    with pytest.raises(CalibError, match="C030.*no gold ner"):
-        calib.fit([Example(nlp(ENTITY_TEXT), Doc(nlp.vocab, words=words))])
-    assert calib.to_bytes() == before
 
 
 def test_evaluate_reads_gold_that_ends_in_white_space(fitted):

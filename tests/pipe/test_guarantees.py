@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-import multiprocessing
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -225,20 +223,7 @@ def test_scores_go_with_the_doc(nlp, way):
     assert len({tuple(value[2]) for value in expected}) > 3
 
 
-def test_one_doc_at_a_time_gives_what_a_batch_gives(nlp):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        whole = [values(doc) for doc in run(nlp, FRESH)]
-    single = [values(nlp(doc)) for doc in docs_of(nlp, FRESH)]
-    for one, other in zip(whole, single, strict=True):
-        for ours, theirs in zip(one, other, strict=True):
-            assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
-            assert ours[1] == theirs[1]
-            assert ours[2] == pytest.approx(theirs[2], abs=1e-9)
-
-
-def test_worker_processes(nlp, monkeypatch):
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
+def test_worker_processes(nlp):
     expected = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), batch_size=1)]
     found = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), n_process=2, batch_size=1)]
     assert found == expected
@@ -266,16 +251,6 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, tmp_path):
 
 
 # The fit
-
-
-def test_an_unfitted_pipe_passes_raw_scores_through():
-    nlp = unfitted(EVERYTHING)
-    with pytest.warns(UserWarning, match="CW01"):
-        docs = run(nlp, FRESH)
-    for token in tokens_of(docs):
-        assert token._.calib_score == pytest.approx(token._.calib_raw, abs=1e-12)
-    again = unfitted(EVERYTHING).from_bytes(nlp.to_bytes())
-    assert not again.get_pipe("calib").fitted
 
 
 def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):

@@ -16,6 +16,7 @@ from spacy.util import fix_random_seed
 from spacy_calib import CalibError
 from spacy_calib.calibration.cutoffs import Cutoffs, RecallCutoffs
 from tests.conftest import TOK2VEC, run_upstream
+from tests.forked import in_own_process
 from tests.made import unannotated_examples
 
 # Names that are of one label, and names that could be of two, so that the recognizer cannot be sure.
@@ -142,14 +143,6 @@ def configure(presidio):
     return NerModelConfiguration
 
 
-@pytest.fixture
-def no_download(monkeypatch):
-    def download(*args, **kwargs):
-        pytest.fail("Presidio tried to download a pipeline")
-
-    monkeypatch.setattr(spacy.cli, "download", download)
-
-
 MAPPED = {"PERSON": "PERSON", "GPE": "LOCATION"}  # what Presidio's own mapping makes of them; PRODUCT it does not know
 
 
@@ -183,7 +176,7 @@ def analyzing(presidio):
     return make
 
 
-def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp, no_download):
+def test_results_carry_the_calibrated_scores(presidio, engine_class, nlp):
     analyzer = presidio.AnalyzerEngine(nlp_engine=engine_class(nlp=nlp))
     found = [scores_of(analyzer.analyze(text, "en")) for text in TEXTS]
     assert found == [expected_of(nlp(text)) for text in TEXTS]
@@ -360,7 +353,7 @@ def test_two_languages_in_one_engine(analyzing, engine_class, nlp, stock_folder)
     assert {score for text in TEXTS[:10] for score in scores_of(analyzer.analyze(text, "xx")).values()} == {0.85}
 
 
-def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp, no_download):
+def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp):
     engine = engine_class(models=[{"lang_code": "en", "model_name": str(calibrated_folder)}])
     assert not engine.is_loaded()
     analyzer = analyzing(engine)
@@ -368,7 +361,7 @@ def test_a_pipeline_from_disk(analyzing, engine_class, calibrated_folder, nlp, n
     assert all(scores_of(analyzer.analyze(text, "en")) == expected_of(nlp(text)) for text in TEXTS[:20])
 
 
-def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp, no_download):
+def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated_folder, nlp):
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
     settings = {
@@ -405,7 +398,7 @@ def test_either_models_or_pipelines(engine_class, nlp):
         engine_class([{"lang_code": "en", "model_name": "a"}], nlp=nlp)
 
 
-def test_a_missing_pipeline_is_not_downloaded(analyzing, engine_class, no_download):
+def test_a_missing_pipeline_is_not_downloaded(analyzing, engine_class):
     engine = engine_class([{"lang_code": "en", "model_name": "en_core_web_lg_of_nobody"}])
     with pytest.raises(CalibError, match=r"\[C050\] Cannot load the pipeline 'en_core_web_lg_of_nobody'"):
         analyzing(engine)
@@ -450,12 +443,14 @@ def test_a_recognizer_that_keeps_its_probabilities(presidio, analyzing, engine_c
     assert len({score for one in wanted for score in one.values()}) > 2
 
 
+@in_own_process
 def test_without_presidio_the_module_says_what_to_install(hide_package):
     hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
     with pytest.raises(CalibError, match=r'\[C064\] .*pip install "spacy-calib\[presidio\]"'):
         importlib.import_module("spacy_calib.plugins.presidio")
 
 
+@in_own_process
 def test_a_broken_presidio_is_not_called_missing(hide_package, monkeypatch, tmp_path):
     hide_package("presidio_analyzer", "spacy_calib.plugins.presidio")
     monkeypatch.delitem(sys.modules, "presidio_analyzer")

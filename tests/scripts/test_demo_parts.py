@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from quality.readers import PORTTINARI_SHARES, Sentence, count_tokens, dante_file, document_of, make_docs, read_dante, split
+from quality.readers import PORTTINARI_SHARES, Sentence, make_docs, read_dante, split
 from spacy.vocab import Vocab
 
 TREEBANK = """\
@@ -48,19 +47,6 @@ def test_reading_skips_contractions_empty_nodes_and_malformed_features(documents
     assert skipped == {"XXX": 1, "Gender=Fem=": 1, "Foreign=YesNumber=Inv": 1}
 
 
-@pytest.mark.parametrize(
-    ("sent_id", "document"),
-    [
-        ("FOLHA_DOC000001_SENT003", "FOLHA_DOC000001"),
-        ("247-20140910-MONOGRAFIA_0-1", "247-20140910-MONOGRAFIA_0"),
-        ("20-20140904-TESEDSC_0-1249", "20-20140904-TESEDSC_0"),
-        ("dante_01_441014389496619009l", "dante_01_441014389496619009l"),
-    ],
-)
-def test_document_of_a_sentence(sent_id, document):
-    assert document_of(sent_id) == document
-
-
 def test_docs_hold_sentences_of_one_document(documents):
     assert [len(doc) for _, doc in make_docs(documents[0], Vocab(), 1)] == [5, 1, 1]
     (_, first), (_, second) = make_docs(documents[0], Vocab())
@@ -80,19 +66,6 @@ def test_split_keeps_documents_whole_and_loses_nothing():
     assert " ".join(one[0].document[-3:] for one in parts["dev"]) == "020 027 031 074 081 125 151 164 191 198"
     assert split(given, PORTTINARI_SHARES, seed=0) == parts
     assert split(given, PORTTINARI_SHARES, seed=1) != parts
-
-
-@pytest.mark.skipif(find_spec("dante") is None, reason="the package dante-corpora is not installed")
-def test_the_treebanks_are_what_the_demo_says():
-    """Counted from the files of dante-corpora 2.0.5."""
-    found = {}
-    for name in ("porttinari", "petrogold", "dantestocks"):
-        skipped: Counter[str] = Counter()
-        read = read_dante(dante_file(name), skipped)
-        found[name] = (len(read), sum(map(len, read)), count_tokens(read), skipped.total())
-    assert found["porttinari"] == (1073, 8420, 168400, 3)
-    assert found["petrogold"] == (19, 9127, 253640, 1)
-    assert found["dantestocks"] == (4048, 4048, 81050, 7)
 
 
 def test_the_picture_keeps_its_words_apart_and_inside():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quality import data, peers, readers
+from quality import data, peers
 from quality.data import DataSet, Split
 from quality.judge import never_worse
 from quality.ours import Task, methods, write_pairs
@@ -42,25 +42,6 @@ def held():
     counts = tuple(np.bincount(drawn(900, 0)[1].clip(0), minlength=N_TAGS).tolist())
     labels = tuple("ABCDEF")
     return DataSet("ewt-tagger", "Made up", labels, counts, False, 0.5, Split(*drawn(900, 0)), Split(*drawn(900, 1)))
-
-
-def test_a_task_holds_the_thresholded_pairs_of_tokens_with_gold(held, tmp_path):
-    task = Task(held)
-    logits = np.asarray(held.test.logits, dtype=np.float64)
-    chances = np.exp(logits - logits.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    rows, tags = np.nonzero((chances >= 0.01) & (held.test.gold != -2)[:, None])
-    np.testing.assert_array_equal(task.test.rows, rows)
-    np.testing.assert_array_equal(task.test.tags, tags)
-    np.testing.assert_allclose(task.test.scores, chances[rows, tags])
-    np.testing.assert_array_equal(task.test.hits, held.test.gold[rows] == tags)
-    np.testing.assert_array_equal(task.documents, rows // 20)
-    assert not task.test.hits[held.test.gold[rows] == -1].any()
-    write_pairs(task, tmp_path)
-    for name in ("rows", "tags", "scores", "hits"):
-        np.testing.assert_array_equal(np.load(tmp_path / f"test_{name}.npy"), getattr(task.test, name))
-        np.testing.assert_array_equal(np.load(tmp_path / f"fit_{name}.npy"), getattr(task.fit_pairs, name))
-    np.testing.assert_array_equal(np.load(tmp_path / "fit_groups.npy"), task.groups.find(task.fit_pairs.tags))
 
 
 def test_every_method_gives_a_probability_for_every_pair_and_most_are_better_than_raw(held):
@@ -116,39 +97,3 @@ def test_peers_run_in_an_environment_of_their_own_and_fail_as_failures(held, tmp
     monkeypatch.setattr(peers, "run_once", lambda *_: pytest.fail("ran again"))
     again = peers.run_peers(folder, tmp_path, tmp_path / "out", list(peers.PEERS))
     assert [(one.peer, one.how, one.failure) for one in again] == [(one.peer, one.how, one.failure) for one in first]
-
-
-def test_features_of_pairs_look_at_their_tokens(tmp_path):
-    chances = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.1, 0.8, 0.1]])
-    arrays = {
-        "logits": np.log(chances), "starts": np.array([0, 3, 4]), "rows": np.array([0, 0, 2, 3]), "tags": np.array([0, 1, 1, 0]),
-        "forms": np.array([5, 6, 7, 7], np.uint64), "endings": np.array([1, 2**64 - 1, 1, 2], np.uint64),
-        "title": np.array([True, False, False, False]), "number": np.array([False, False, True, False]),
-    }  # fmt: skip
-    arrays["scores"] = chances[arrays["rows"], arrays["tags"]]
-    for name, array in arrays.items():
-        np.save(tmp_path / f"fit_{name}.npy", array)
-    worker = peers.peer_worker
-    arrays_of_peer = worker.Data(tmp_path)
-    own = worker.log_odds(arrays["scores"])
-    numbers, categories = worker.pair_features(arrays_of_peer, "fit", "tag and ending")
-    np.testing.assert_allclose(numbers, own[:, None])
-    np.testing.assert_array_equal(categories, [[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 2]])
-    numbers, categories = worker.pair_features(arrays_of_peer, "fit", "everything")
-    np.testing.assert_allclose(numbers[:, 1], worker.log_odds(np.array([0.2, 0.7, 0.1, 0.8])))
-    np.testing.assert_array_equal(numbers[:, 3:], [[1, 0], [1, 0], [0, 1], [0, 0]])
-    np.testing.assert_array_equal(categories[:, 3:], [[-1, 0, 5], [-1, 0, 5], [0, -1, 7], [-1, -1, 7]])
-
-
-def sizes(documents) -> tuple[int, int]:
-    return len(documents), readers.count_tokens(documents)
-
-
-def test_readers_find_what_the_data_sets_say_they_hold(shared_data):
-    assert sizes(readers.ark("test")) == (500, 7152)
-    assert sizes(readers.streusle("dev"))[1] == 5396
-    parts = readers.ptb()
-    assert sum(sizes(part)[0] for part in parts.values()) == 199
-    assert sum(sizes(part)[1] for part in parts.values()) == 94_084
-    assert sizes(readers.ewt("test", "tags")) == (316, 25_094)
-    assert sizes(readers.entities("wnut17", "dev")) == (1009, 15_733)

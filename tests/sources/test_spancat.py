@@ -16,7 +16,7 @@ from spacy.util import fix_random_seed
 from spacy_calib.errors import CalibError
 from spacy_calib.pipe.scorer import corpus_of
 from spacy_calib.sources.span_scores import SpancatSource
-from tests.conftest import TOK2VEC, fit_calib, made_up_sentences, revive, run_other_pipes, run_upstream, train_briefly
+from tests.conftest import TOK2VEC, fit_calib, made_up_sentences, revive, run_upstream, train_briefly
 
 KEY = "sc"
 TEXT = "the light saw run a red duck ."
@@ -284,14 +284,6 @@ def test_the_source(trained):
     assert source.span_labels(pipe) == tuple(pipe.labels)
     assert not source.supports(nlp.add_pipe("sentencizer"))
     assert not source.is_trained(spacy.blank("xx").add_pipe("spancat"))
-
-
-def test_fitting_without_gold_spans_is_refused(nlp):
-    examples = run_other_pipes(nlp, examples_for(nlp, 5, seed=2))
-    for example in examples:
-        del example.reference.spans[KEY]
-    with pytest.raises(CalibError, match=r"\[C030\]"):
-        nlp.get_pipe("calib").fit(examples)
 
 
 def test_fitting_on_docs_that_the_component_did_not_see_is_refused(nlp):

@@ -22,7 +22,7 @@ _WARNING_CODE, _PRINTER = re.compile(r"\[CW\d+\] "), Screen(no_print=True)
 def command_process() -> Iterator[None]:
     """Run a command in a block."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+        sys.stdout.reconfigure(errors="backslashreplace", newline="")  # CSV keeps its line ends on Windows
     handles = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     if handles:
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # partial output is removed

@@ -102,6 +102,9 @@ def _partial(target: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():
+        for file in path.rglob("*"):
+            file.chmod(0o700)  # Windows deletes no file that is read-only, as those of git are
     shutil.rmtree(path, ignore_errors=True)
     with contextlib.suppress(OSError):
         path.unlink()

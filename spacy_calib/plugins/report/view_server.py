@@ -5,6 +5,7 @@ The page is a form without scripts: a browser posts the text, and gets the page 
 
 from __future__ import annotations
 
+import os
 import socketserver
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -227,6 +228,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
     """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any free one. RAISES OSError: it cannot be opened."""
 
     daemon_threads = True
+    allow_reuse_address = os.name != "nt"  # there it would let two servers open one port
 
     def __init__(self, viewer: Viewer, port: int = 0):
         super().__init__((_HERE, port), Handler)

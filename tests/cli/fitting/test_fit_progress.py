@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import os
-import pty
 import re
 import struct
-import termios
 from contextlib import contextmanager
 
 import pytest
@@ -18,6 +15,10 @@ from spacy.cli._util import app
 from spacy_calib.pairs.progress import Progress
 from tests.cli.conftest import NO_CONTEXT, calib, ok, save_gold, scaling
 from tests.forked import fork
+
+fcntl, pty, termios = (
+    pytest.importorskip(name, reason="the system has no terminals like this") for name in ("fcntl", "pty", "termios")
+)
 
 
 @pytest.fixture(scope="module")

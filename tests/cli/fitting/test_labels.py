@@ -9,8 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-import spacy_calib
-from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs, token_scores
+from tests.cli.conftest import calib, entity_docs, json_of, ok, save_docs
 
 RENAMED = {"PER": "xPER", "LOC": "xLOC", "ORG": "xORG"}
 MAP = ",".join(f"{label}={other}" for label, other in RENAMED.items())
@@ -72,30 +71,6 @@ def test_a_renamed_scheme_is_calibrated_like_the_own_one(calibrated_ner, mapped,
         assert one["accuracy"] == pytest.approx(two["accuracy"])
     assert tables["own", "threshold"]["cutoffs"] == pytest.approx(tables["mapped", "threshold"]["cutoffs"], abs=1e-5)
     assert tables["own", "expect"]["true"]["f"]["value"] == pytest.approx(tables["mapped", "expect"]["true"]["f"]["value"])
-
-
-def test_the_pipe_speaks_of_the_mapped_labels(calibrated_ner, mapped, entity_test):
-    plain, other = spacy.load(calibrated_ner), spacy.load(mapped)
-    assert other.get_pipe("calib_ent").fit_info.label_map == RENAMED
-    words = [[token.text for token in doc] for doc in DocBin().from_disk(entity_test).get_docs(plain.vocab)][:20]
-    entities = 0
-    for text in words:
-        one, two = plain(Doc(plain.vocab, words=text)), other(Doc(other.vocab, words=text))
-        for scores, same in zip(token_scores(one), token_scores(two), strict=True):
-            wanted = {RENAMED.get(label, label): score for label, score in scores.items()}
-            assert same == pytest.approx(wanted, abs=1e-5)
-        shown = spacy_calib.render(two, style="ents")
-        for label, mapped_label in RENAMED.items():
-            shown = shown.replace(mapped_label, label)
-        assert shown == spacy_calib.render(one, style="ents")
-        for ent, same in zip(one.ents, two.ents, strict=True):
-            entities += 1
-            assert (ent.label_, ent._.calib_score) == (same.label_, pytest.approx(same._.calib_score, abs=1e-5))
-    assert entities
-    again = spacy.blank("xx").from_config(other.config).from_bytes(other.to_bytes())
-    doc = again(Doc(again.vocab, words=words[0]))
-    expected = other(Doc(other.vocab, words=words[0]))._.calib_ent
-    assert doc._.calib_ent.calibrated == pytest.approx(expected.calibrated, abs=1e-5)
 
 
 def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_model, other_scheme, tmp_path):

@@ -36,19 +36,10 @@ def whole_numbers() -> list[tuple[str, str]]:
     ]
 
 
-def test_the_options_are_found():
-    options = {option for _, option in whole_numbers()}
-    assert options >= {"--seed", "--groups", "--n-process", "--gpu-id"}
-
-
 def with_both(first: str, second: str) -> list[str]:
     """The commands that have both options."""
     options = whole_numbers()
     return [command for command, option in options if option == first and (command, second) in options]
-
-
-def test_the_commands_are_found():
-    assert set(with_both("--gpu-id", "--n-process")) >= {"fit", "adapt", "evaluate", "expect", "rank"}
 
 
 @pytest.mark.parametrize("command", with_both("--gpu-id", "--n-process"))

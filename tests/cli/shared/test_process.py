@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -13,7 +12,6 @@ import time
 import warnings
 from pathlib import Path
 
-import pytest
 from spacy.cli._util import app
 from spacy.language import Language
 
@@ -31,9 +29,12 @@ def half_written(nlp, path, **kwargs):
     time.sleep(600)
 
 
-def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(Language, "to_disk", half_written)
-    child = fork(lambda: app(["calib", "fit", str(model), str(test_file), str(tmp_path / "out"), "-m", "isotonic", "--silent"]))
+def test_sigterm_removes_what_is_half_written(model, test_file, tmp_path):
+    def fit():
+        Language.to_disk = half_written  # of the child alone
+        app(["calib", "fit", str(model), str(test_file), str(tmp_path / "out"), "-m", "isotonic", "--silent"])
+
+    child = fork(fit)
     assert child.out.readline().strip() == "half written"
     assert len(list(tmp_path.iterdir())) == 1
     os.kill(child.pid, signal.SIGTERM)
@@ -119,31 +120,3 @@ def test_only_the_screen_prints():
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert path.name == "screen.py" or ("wasabi" not in names and "print" not in calls), path.name
-
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "waitid"), reason="the system has no waitid")
-
-
-def start(act):
-    worker = multiprocessing.get_context("fork").Process(target=act)
-    worker.start()
-    return worker
-
-
-def killed(told):
-    told.recv()
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def sleep():
-    time.sleep(600)
-
-
-def sleep_after(tell):
-    tell.send("now")
-    sleep()
-
-
-def deaf(tell):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sleep_after(tell)

@@ -12,6 +12,7 @@ from spacy_calib.cli.shared.examples import holds_gold, read_texts, stream_examp
 from spacy_calib.cli.shared.records import Fields, read_records
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
+from tests.forked import in_own_process
 from tests.sentences import says
 
 RECORDS = [{"text": "The dog runs.", "id": 7}, {"text": None, "id": 8}, {"text": " ", "id": 9}, {"text": "A cat.", "id": None}]
@@ -109,6 +110,7 @@ def test_two_columns_of_one_name_are_a_sentence(tmp_path):
             list(read_texts(tmp_path / "a.parquet"))
 
 
+@in_own_process
 def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(b"")
     (tmp_path / "b.jsonl.zst").write_bytes(b"")

@@ -10,10 +10,9 @@ import sys
 import pytest
 
 from spacy_calib import CalibError
-from spacy_calib.cli.shared import writing
 from spacy_calib.cli.shared.outputs import check_folder
 from spacy_calib.cli.shared.writing import write_folder
-from tests.forked import fork
+from tests.forked import fork, in_own_process
 
 
 def pipeline(path, mark):
@@ -89,17 +88,15 @@ def test_what_git_and_a_hub_put_into_the_old_target_stays(tmp_path):
     assert (old / "README.md").read_text() == "what people should know"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.parametrize("platform", [sys.platform, "another"])
-def test_a_run_killed_at_any_step_loses_nothing(platform, tmp_path, monkeypatch):
+def test_a_run_killed_at_any_step_loses_nothing(platform, tmp_path):
     """The n-th run is killed at its n-th change of the disk; the swap of two folders is one step or three."""
-    monkeypatch.setattr(writing.sys, "platform", platform)
     (tmp_path / "thesis.txt").write_text("years of work")
     old = pipeline(tmp_path / "old", "old")
     (old / "README.md").write_text("what people should know")
     results = set()
     for step in range(1, 99):
-        code, _, error = fork(lambda step=step: write_killed(old, step)).end()
+        code, _, error = fork(lambda step=step: write_killed(old, step, platform)).end()
         if not code:
             break
         assert code == -signal.SIGKILL, error
@@ -114,9 +111,10 @@ def test_a_run_killed_at_any_step_loses_nothing(platform, tmp_path, monkeypatch)
     assert names(tmp_path) == ["old", "thesis.txt"]
 
 
-def write_killed(target, step):
+def write_killed(target, step, platform):
     """Write a new pipeline in a process that is killed at its change of the disk with this number."""
     changes = itertools.count(1)
+    sys.platform = platform
 
     def hook(event, arguments):
         is_change = event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir") or (
@@ -182,16 +180,18 @@ def test_a_target_that_came_up_meanwhile_is_not_overwritten(tmp_path):
     assert names(tmp_path) == ["new"]
 
 
-def test_systems_that_cannot_swap_use_two_renames(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing.sys, "platform", "another")
+@in_own_process
+def test_systems_that_cannot_swap_use_two_renames(tmp_path):
+    sys.platform = "another"
     old = pipeline(tmp_path / "old", "old")
     write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
     assert marks(old) == {"new"}
     assert names(tmp_path) == ["old"]
 
 
-def test_when_the_second_rename_fails_the_old_target_comes_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing.sys, "platform", "another")
+@in_own_process
+def test_when_the_second_rename_fails_the_old_target_comes_back(tmp_path):
+    sys.platform = "another"
     old = pipeline(tmp_path / "old", "old")
     rename = type(tmp_path).rename
 
@@ -200,9 +200,8 @@ def test_when_the_second_rename_fails_the_old_target_comes_back(tmp_path, monkey
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
         return rename(self, target)
 
-    monkeypatch.setattr(type(tmp_path), "rename", rename_once)
+    type(tmp_path).rename = rename_once
     with pytest.raises(CalibError, match="Permission denied"):
         write_folder(old, lambda folder: pipeline(folder, "new"), force=True)
-    monkeypatch.undo()
     assert marks(old) == {"old"}
     assert names(tmp_path) == ["old"]

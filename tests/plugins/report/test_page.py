@@ -10,6 +10,7 @@ import pytest
 from spacy_calib.optional import figure_class
 from spacy_calib.plugins.report.page import bounds, count, number, percent, render_report, score
 from spacy_calib.plugins.report.page_pictures import svg_element
+from tests.forked import in_own_process
 from tests.plugins.report.made_up import (
     EVIL_TAG,
     EVIL_WORD,
@@ -128,6 +129,7 @@ def test_text_in_a_picture_stays_text():
     assert svg.attrib["aria-label"] == ATTACK
 
 
+@in_own_process
 def test_without_matplotlib_there_is_one_curve(contents, hide_package):
     hide_package("matplotlib")
     page = render_report(contents)

@@ -127,39 +127,6 @@ def test_a_pipe_without_gold_is_named_and_the_others_are_judged(two_pipes, tmp_p
     assert contents["skipped"] == ["Not evaluated: pipe calib_ent. The data has no gold for 'ner'."]
 
 
-def test_an_old_page_stays_unless_a_new_one_may_and_can_be_written(calibrated, test_file, tmp_path, monkeypatch):
-    path = tmp_path / "report.html"
-    path.write_text("mine")
-    refuses(calib("evaluate", calibrated, test_file, "-o", path), "exists already; choose another path or add --force")
-
-    def full(*arguments, **settings):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.replace", full)
-        refuses(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"), "No space left on device")
-    assert path.read_bytes() == b"mine"
-    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
-    ok(calib("evaluate", calibrated, test_file, "-o", path, "--force", "--silent"))
-    assert "<!DOCTYPE html>" in path.read_text(encoding="utf8")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-C", "other"], "no component 'other'"),
-        (
-            ["--output", "page.txt"],
-            "Option --output must be a file that ends in .json, .htm, .html, .png, .svg, .pdf, or a folder",
-        ),
-    ],
-)
-def test_bad_options_are_one_sentence(calibrated, test_file, tmp_path, monkeypatch, options, sentence):
-    monkeypatch.chdir(tmp_path)
-    refuses(calib("evaluate", calibrated, test_file, *options), sentence)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_two_pipes_of_one_component_are_told_apart(calibrated, dev, test_file, tmp_path):
     options = ["--attr", "other", "--groups", 1, "-m", "isotonic", "--silent"]
     ok(calib("fit", calibrated, dev, tmp_path / "m", *options))

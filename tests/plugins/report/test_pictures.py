@@ -10,6 +10,7 @@ import pytest
 from spacy_calib.cli.evaluate_command import evaluate
 from spacy_calib.errors import CalibError
 from tests.cli.conftest import calib, ok, refuses
+from tests.forked import in_own_process
 from tests.sentences import says
 
 pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
@@ -110,6 +111,7 @@ def test_wrong_options(calibrated, test_file, tmp_path, monkeypatch, arguments, 
     assert list(tmp_path.iterdir()) == []
 
 
+@in_own_process
 def test_without_matplotlib_the_numbers_can_still_be_had(calibrated, test_file, hide_package, tmp_path):
     hide_package("matplotlib")
     with pytest.raises(CalibError, match=r"\[C061\]"):

@@ -20,6 +20,7 @@ from spacy_calib.plugins.report.plots import (
     reliability_diagram,
     score_histogram,
 )
+from tests.forked import in_own_process
 
 from ...strategies import bernoulli
 
@@ -104,6 +105,7 @@ def test_the_backend_that_the_user_chose_stays(plt):
         plt.switch_backend("agg")
 
 
+@in_own_process
 def test_without_matplotlib_the_error_names_the_extra(hide_package):
     hide_package("matplotlib")
     with pytest.raises(CalibError, match=r'\[C061\] Plots need matplotlib, .* `pip install "spacy-calib\[plots\]"`'):

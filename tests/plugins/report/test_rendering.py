@@ -30,6 +30,7 @@ from spacy_calib.plugins.report.rendering import (
 )
 from tests.doc.test_span_attributes import make_calib, put_spans
 from tests.docstrings import run_examples
+from tests.forked import in_own_process
 from tests.made import fitted_categorizer
 from tests.plugins.report.markup import ATTACK, Page
 
@@ -218,6 +219,7 @@ def test_the_example_runs(doc):
     run_examples(spacy_calib.render, doc=doc)
 
 
+@in_own_process
 def test_in_a_notebook_it_is_displayed(doc, monkeypatch):
     shown: list[str] = []
     display = types.ModuleType("IPython.display")

@@ -17,6 +17,7 @@ from spacy_calib.pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from spacy_calib.plugins.report.page import score
 from spacy_calib.plugins.report.view_server import MAX_BYTES, MAX_CHARACTERS, Viewer
 from tests.conftest import revive
+from tests.forked import in_own_process
 from tests.plugins.report.markup import ATTACK, Page
 
 TEXT = "the red duck saw a light run ."
@@ -180,6 +181,7 @@ def test_no_word_is_kept(fitted):
     assert not {"Wolpertinger", "Elwetritsch"} & (set(fitted.vocab.strings) - before)
 
 
+@in_own_process
 def test_each_thread_uses_the_gpu_that_was_chosen(fitted, monkeypatch):
     """cupy's current device is that of a thread, not of the process."""
     devices = []

@@ -6,7 +6,6 @@ import pickle
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -18,6 +17,8 @@ from tests.conftest import gold_doc, made_up_sentences, revive
 from tests.docs.pages import DOCS, Run, blocks_of
 from tests.made import category_docs, fitted_categorizer
 from tests.plugins.spark.conftest import TEXTS, by_text, expected
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 def scored(frame, *args, **kwargs):

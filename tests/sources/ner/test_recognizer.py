@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import multiprocessing
 import pickle
 import weakref
 from typing import Any
@@ -119,8 +118,7 @@ def test_add_label_and_preset_labels_as_in_spacy():
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_worker_processes(monkeypatch):
-    monkeypatch.setattr("spacy.language.mp", multiprocessing.get_context("fork"))
+def test_worker_processes():
     nlp = trained("calib_ner")
     docs = list(nlp.pipe(TEXTS * 3, n_process=2, batch_size=4))
     assert [doc.text for doc in docs] == TEXTS * 3
