@@ -84,11 +84,11 @@ def read_sample(files: Sequence[Path], path: Path, labels: Mapping[str, Sequence
         counts["unanswered"] += not verdicts
         if verdicts:
             rows.append({**question, "right": verdicts - {None} == {True}, "column": labels[calib].index(question["label"])})
-    right, scores, columns, documents, cutoffs = (
+    hits, scores, columns, documents, cutoffs = (
         np.array([row[name] or 0 for row in rows], dtype=kind)
         for name, kind in (("right", bool), ("score", float), ("column", np.intp), ("document", np.intp), ("cutoff", float))
     )
-    pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, right, len(rows)), scores, documents)
+    pairs = JudgedPairs(Pairs(np.arange(len(rows)), columns, scores, hits, len(rows)), scores, documents)
     drawn_from, accepted = max(row["drawn_from"] for row in rows), min(row["accepted"] for row in rows)
     return SampledAnswers(calib, pairs, cutoffs, drawn_from, accepted, counts)
 
