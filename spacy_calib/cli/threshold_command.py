@@ -183,7 +183,9 @@ def _use_answers(
     return with_shown_names(pipe, result)
 
 
-def _set_cutoffs(pipe: Calibrator, examples: list[Example], data: Path, targets: Any, silent: bool) -> dict[str, Any]:
+def _set_cutoffs(
+    pipe: Calibrator, examples: list[Example], data: Path, targets: tuple[Any, float | None, str, float], silent: bool
+) -> dict[str, Any]:
     """Find the cut-offs of one pipe, and set them in the pipe; return the result of `find_cutoffs`."""
     result, accepting, flagging = find_cutoffs(pipe, examples, data, *targets, silent)
     if pipe.spans.groups is None:

@@ -73,7 +73,8 @@ def precision_cutoffs(
     keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)
     floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
     index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
-    keys, scores, hits, documents = (of[index] for of in (keys, pairs.calibrated, pairs.pairs.hits, pairs.documents))
+    keys, scores = keys[index], pairs.calibrated[index]
+    hits, documents = pairs.pairs.hits[index], pairs.documents[index]
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     targets = precision if isinstance(precision, Mapping) else None
     shares = targets or dict.fromkeys([*row_keys, *keys], precision)

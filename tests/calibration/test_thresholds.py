@@ -249,7 +249,9 @@ def test_each_key_has_a_threshold_of_its_own():
     scores, hits = np.tile(falling(n), 2), np.append([True] * n, [False] * n)
     keys = ["PER"] * n + ["LOC"] * n
     order = np.random.default_rng(0).permutation(2 * n)
-    found = find_thresholds(scores[order], hits[order], np.arange(2 * n), [keys[i] for i in order], dict.fromkeys(keys, 0.9), 0.95)
+    found = find_thresholds(
+        scores[order], hits[order], np.arange(2 * n), [keys[i] for i in order], dict.fromkeys(keys, 0.9), 0.95
+    )
     assert found == {"PER": find(falling(n), [True] * n, 0.9), "LOC": Threshold(None, n)}
     assert find_thresholds(scores[:0], hits[:0], np.arange(0), [], {"a": 0.9}, 0.95) == {}
 

@@ -146,7 +146,9 @@ def test_the_applied_cut_offs_accept_what_reaches_them(per, calibrated_ner, enti
     assert "The pipeline with these cut-offs (Span._.calib_ent_accept)" in outcome.text
     nlp = spacy.load(applied)
     pipe = nlp.get_pipe("calib_ent")
-    assert pipe.spans.cutoffs.state() == {key: result[key] for key in ("precision", "confidence", "per", "cutoffs", "targets", "sample")}
+    assert pipe.spans.cutoffs.state() == {
+        key: result[key] for key in ("precision", "confidence", "per", "cutoffs", "targets", "sample")
+    }
     groups, labels = pipe.spans.groups, pipe.lookup.span_labels()
     key_of = {
         "all": lambda label: "all",
