@@ -18,6 +18,7 @@ from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.build import JudgedPairs
+from ..pairs.documents import DOCUMENT
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -65,14 +66,15 @@ def precision_cutoffs(
         key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
-    event = None if pipe.annotation.of_documents else pipe.span_event
+    event = None if pipe.annotation.unit == DOCUMENT else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()
     keys = np.array(keys_of(per, pairs.pairs.tags, labels, groups), dtype=object)
     floors = {key: 0.0 if sample is None else float(sample.cutoffs[keys == key].max()) for key in dict.fromkeys(keys)}
     index = np.flatnonzero(pairs.calibrated >= [floors[key] for key in keys])
-    keys, scores, hits, documents = keys[index], pairs.calibrated[index], pairs.pairs.hits[index], pairs.documents[index]
+    keys, scores = keys[index], pairs.calibrated[index]
+    hits, documents = pairs.pairs.hits[index], pairs.documents[index]
     row_keys: Sequence[str] = {"all": ["all"], "label": labels, "group": groups.names}[per]
     targets = precision if isinstance(precision, Mapping) else None
     shares = targets or dict.fromkeys([*row_keys, *keys], precision)
