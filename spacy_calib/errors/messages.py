@@ -142,7 +142,6 @@ MESSAGES = {
     # Gold data
     "C482": "FITTED ON THE TRAINING DATA: {part} are in the training data too (--train-data), where the model is more confident than on any other text, so nothing was written; give held-out gold, or allow it (--allow-seen).",
     # Texts and score files
-    "C440": '{path} needs pyarrow to be unpacked, which is not installed; run `pip install "spacy-calib[parquet]"`, or give it as .jsonl.gz.',
     "C441": "{path} has no column '{name}'; it has: {known}. Name the right one (--columns text=NAME,id=NAME), or rename it.",
     "C442": "The column '{name}' of {path} has the type {given}, but must contain texts; name another one (--columns text=NAME).",
     "C446": "The calib pipes have no scores of the unit '{unit}', only of {known}; set unit to {wanted}.",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
-import io
 import json
 import math
 import re
@@ -24,7 +23,7 @@ from .screen import shorten
 
 PARQUET = ".parquet"
 # Files whose records have further fields.
-KEYED = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", PARQUET)
+KEYED = (".jsonl", ".jsonl.gz", ".csv", PARQUET)
 # Suffixes of files of texts without gold: one text per line; one {"text": ...} per line, also compressed; one text per row.
 TEXT_SUFFIXES = (".txt", *KEYED)
 _ROWS = 1_000
@@ -54,7 +53,7 @@ FIELDS = Fields()
 
 def suffix_of(path: Path) -> str:
     """Return the suffix of a file; of a compressed one both, ".jsonl.gz"."""
-    return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zst") else path.suffix
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
 def is_gold(file: Path) -> bool:
@@ -83,7 +82,7 @@ def unreadable(file: Path, why: str) -> CalibError:
     """Build C074, with what a file of this suffix should contain."""
     if file.suffix == PARQUET:
         advice = "write the file again"
-    elif file.suffix in (".gz", ".zst"):
+    elif file.suffix == ".gz":
         advice = "write the file again, as UTF-8 with one object with a text per line"
     else:
         advice = "save it as UTF-8, with one text (.txt) or one object with a text (.jsonl) per line"
@@ -129,22 +128,9 @@ def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
 # JSON Lines
 
 
-@contextlib.contextmanager
-def _open_lines(file: Path) -> Iterator[TextIO]:
-    """Open a file of lines, unpacked if need be. RAISES C440: pyarrow, which unpacks .zst, is not installed."""
-    if file.suffix == ".gz":
-        with gzip.open(file, "rt", encoding="utf-8-sig") as lines:
-            yield lines
-    elif file.suffix == ".zst":
-        try:
-            import pyarrow
-        except ImportError:
-            raise calib_error("C440", path=file) from None
-        with pyarrow.input_stream(str(file), compression="zstd") as stream:
-            yield io.TextIOWrapper(stream, encoding="utf-8-sig")
-    else:
-        with file.open(encoding="utf-8-sig") as lines:
-            yield lines
+def _open_lines(file: Path) -> TextIO:
+    """Open a file of lines, unpacked if need be."""
+    return gzip.open(file, "rt", encoding="utf-8-sig") if file.suffix == ".gz" else file.open(encoding="utf-8-sig")
 
 
 def _json_record(file: Path, number: int, line: str, fields: Fields) -> Record:

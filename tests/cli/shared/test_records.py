@@ -32,19 +32,17 @@ def as_lines(records):
 
 
 def test_compressed_lines_parquet_and_plain_lines_say_the_same(tmp_path):
-    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow")
     (tmp_path / "a.jsonl").write_bytes(as_lines(RECORDS))
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(as_lines(RECORDS)))
-    with pa.output_stream(str(tmp_path / "a.jsonl.zst"), compression="zstd") as stream:
-        stream.write(as_lines(RECORDS))
     write_parquet(tmp_path / "a.parquet", {name: [record[name] for record in RECORDS] for name in ("text", "id")})
     files = text_files(tmp_path)
-    assert [file.name for file in files] == ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"]
+    assert [file.name for file in files] == ["a.jsonl", "a.jsonl.gz", "a.parquet"]
     for file in files:
         (first, one), (second, two) = read_texts(file)
         assert (first, one) == ("The dog runs.", {"line": 1, "id": 7})
         assert (second, two["line"], two.get("id")) == ("A cat.", 4, None)
-    assert len(list(stream_examples(spacy.blank("xx"), tmp_path))) == 8
+    assert len(list(stream_examples(spacy.blank("xx"), tmp_path))) == 6
 
 
 def test_parquet_is_read_in_batches_and_rows_count_through(tmp_path):
@@ -94,7 +92,6 @@ def test_what_is_no_parquet_and_what_is_cut_short_is_named(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"rubbish")
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(as_lines(RECORDS))[:-9])
     (tmp_path / "c.jsonl.gz").write_bytes(b"rubbish")
-    (tmp_path / "d.jsonl.zst").write_bytes(b"rubbish")
     for file in text_files(tmp_path):
         with pytest.raises(CalibError, match=rf"Cannot read the texts in .*{file.name}"):
             list(read_texts(file))
@@ -113,14 +110,11 @@ def test_two_columns_of_one_name_are_a_sentence(tmp_path):
 @in_own_process
 def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(b"")
-    (tmp_path / "b.jsonl.zst").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
         CalibError, match=r'Parquet needs pyarrow, which is not installed; run `pip install "spacy-calib\[parquet\]"`'
     ):
         list(read_texts(tmp_path / "a.parquet"))
-    with pytest.raises(CalibError, match="b.jsonl.zst needs pyarrow to be unpacked"):
-        list(read_texts(tmp_path / "b.jsonl.zst"))
 
 
 @pytest.mark.parametrize(
