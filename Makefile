@@ -34,7 +34,7 @@ demo: $(VENV)/demo.stamp ## train, calibrate and judge a pipeline on real data
 test: $(VENV)/test.stamp ## the whole suite
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -ra
 
-test-quick: $(VENV)/test.stamp ## the tests that are not marked slow, in about two minutes
+test-quick: $(VENV)/test.stamp ## the tests that are not marked slow
 	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -q -m "not slow"
 
 test-lowest: $(LOWEST)/test.stamp ## what reads and writes, with the lowest versions that setup.cfg promises

@@ -39,17 +39,24 @@ SLOWEST = (
     "tests/calibration/recalibrators/test_family.py", "tests/configs/test_ner_projects.py", "tests/sources/ner/test_decoding.py",
     "tests/calibration/test_golden.py", "tests/plugins/test_links.py", "tests/test_imports.py", "tests/test_registry.py",
 )  # fmt: skip
-# What `make test-quick` leaves out: tests of more than two seconds, and those of commands, programs and other processes, most of which take a second
-# and wait for pipelines that are fitted once for all of them.
+# What `make test-quick` leaves out: tests of more than two seconds, and those of commands, programs and other processes, most of
+# which take a second and wait for pipelines that are fitted once for all of them.
 SLOW = (
-    "tests/browser/", "tests/cli/", "tests/configs/", "tests/docs/", "tests/papers/", "tests/plugins/spark/", "tests/scripts/", "tests/test_packaging.py",
-    "tests/test_registry.py::test_a_broken", "tests/test_registry.py::test_a_fresh", "tests/test_imports.py::test_entry_point",
-    "tests/calibration/test_golden.py", "tests/sources/ner/test_decoding.py::test_real_model", "tests/plugins/test_what_works.py",
-    "tests/pipe/test_component.py::test_entities_in_worker_processes", "tests/plugins/test_presidio.py", "tests/plugins/test_links.py",
-    "tests/plugins/llm/test_model_answers.py", "tests/plugins/expect/test_expect_command.py", "tests/plugins/pretrained/test_pretrained_command.py",
-    "tests/plugins/pretrained/test_french.py", "tests/plugins/report/test_page_command.py", "tests/plugins/report/test_pictures.py",
-    "tests/plugins/report/test_slices_command.py", "tests/plugins/report/test_view_command.py", "tests/plugins/review/test_audit_command.py",
-    "tests/plugins/review/test_rank_command.py", "tests/plugins/review/test_queue_rounds.py", "tests/doc/test_attributes.py::test_random_chains",
+    "tests/browser/", "tests/cli/", "tests/configs/", "tests/docs/", "tests/papers/", "tests/plugins/spark/",
+    "tests/scripts/", "tests/test_packaging.py", "tests/test_registry.py::test_a_broken",
+    "tests/test_registry.py::test_a_fresh", "tests/test_imports.py::test_entry_point", "tests/calibration/test_golden.py",
+    "tests/sources/ner/test_decoding.py::test_real_model", "tests/plugins/test_what_works.py",
+    "tests/pipe/test_component.py::test_entities", "tests/plugins/test_presidio.py", "tests/plugins/test_links.py",
+    "tests/plugins/llm/test_model_answers.py", "tests/plugins/expect/test_expect_command.py",
+    "tests/plugins/pretrained/test_pretrained_command.py", "tests/plugins/pretrained/test_french.py",
+    "tests/plugins/report/test_page_command.py", "tests/plugins/report/test_pictures.py",
+    "tests/plugins/report/test_slices_command.py", "tests/plugins/report/test_view_command.py",
+    "tests/plugins/review/test_audit_command.py", "tests/plugins/review/test_rank_command.py",
+    "tests/plugins/review/test_queue_rounds.py", "tests/plugins/review/test_batches.py",
+    "tests/plugins/review/test_annotation_queues.py", "tests/plugins/review/queue/test_answers_of_queues.py::test_no_link",
+    "tests/plugins/report/test_page.py", "tests/plugins/pretrained/test_applying.py",
+    "tests/plugins/pretrained/test_universal.py", "tests/plugins/pretrained/test_parts_of_speech.py",
+    "tests/pipe/test_state.py::test_damage_with", "tests/doc/test_attributes.py::test_random_chains",
     "tests/doc/test_span_attributes.py::test_random_chains",
 )  # fmt: skip
 

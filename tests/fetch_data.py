@@ -2,9 +2,9 @@
 
     python tests/fetch_data.py FOLDER
 
-Each file is taken from the commit that the project pins, brought into the form that the tests read, and compared with the sha256 digest of the copy
-that the numbers were measured on. The addresses were not tried where this was written, which has no way to them; the forms and digests were, on the
-copy. A file whose digest differs is not kept.
+Each file is taken from a pinned commit, brought into the form that the tests read, and compared with the sha256 digest of the
+copy that the numbers were measured on. A file whose digest differs is not kept. The addresses were not tried where this was
+written, which has no way to them; forms and digests were, on the copy.
 """
 
 from __future__ import annotations
@@ -69,18 +69,73 @@ class Source(NamedTuple):
 
 
 SOURCES = (
-    Source("ud_english_ewt/train.conllu.gz", f"{EWT}-train.conllu", treebank, "33210ecd330ba4c3ad29c1e6e33dd56f90705be41525913bbb0dcf1eeae0b6f8"),
-    Source("ud_english_ewt/dev.conllu.gz", f"{EWT}-dev.conllu", treebank, "5697ccf64e7eca8c535aa20b0d60890be5f5322b2736e0a1d03aed88e78cd04f"),
-    Source("ud_english_ewt/test.conllu.gz", f"{EWT}-test.conllu", treebank, "b5692a1146e5a226d6bb5bf13627b969e0efdf76a03a2880d7fc99974b143611"),
-    Source("uner_english_ewt/dev.iob2.gz", f"{UNER}-dev.iob2", numbered_words, "156e525a811926ed3af0ebe19974b7d95a9a5aebf641a528d05ab584d60459d4"),
-    Source("uner_english_ewt/test.iob2.gz", f"{UNER}-test.iob2", numbered_words, "d2f5e8e7cb39d9ebd4f38dafb2eb36d0709638dafe11805299fa882b58e5d227"),
-    Source("wnut17/train.conll.gz", f"{WNUT}/wnut17train.conll", tagged_words(10), "707d8fbadf7ab186e7998fdcbea41470d25d0a453049f531d0c8d0c810a8d8cb"),
-    Source("wnut17/dev.conll.gz", f"{WNUT}/emerging.dev.conll", tagged_words(10), "e053b752b8155113ca66e7db08af5f2f5f43ab993694e4774f1ec5bad42312d8"),
-    Source("wnut17/test.conll.gz", f"{WNUT}/emerging.test.annotated", tagged_words(10), "2aa79b764e56ec9264a1b30fdd9b70195bd00ff400b62edd8f399d5f13c178f0"),
-    Source("wikineural_en/train.conll.gz", f"{WIKI}/val.conllu", tagged_words(9), "f63e8863397b8238bf415885d96e0c5bc37b940ebded09bd4e2f7353813f3e3c"),
-    Source("wikineural_en/dev.conll.gz", f"{WIKI}/val.conllu", tagged_words(1), "81436b19f2defab618cf2974ce87c9fb6b55731a30fe2d1f6c5282a291452636"),
-    Source("wikineural_en/test.conll.gz", f"{WIKI}/test.conllu", tagged_words(10), "8f42f635685289b6df10f7fd06fb46c4282b912075c81d4179510adc2f6ff3ee"),
-)  # fmt: skip
+    Source(
+        "ud_english_ewt/train.conllu.gz",
+        f"{EWT}-train.conllu",
+        treebank,
+        "33210ecd330ba4c3ad29c1e6e33dd56f90705be41525913bbb0dcf1eeae0b6f8",
+    ),
+    Source(
+        "ud_english_ewt/dev.conllu.gz",
+        f"{EWT}-dev.conllu",
+        treebank,
+        "5697ccf64e7eca8c535aa20b0d60890be5f5322b2736e0a1d03aed88e78cd04f",
+    ),
+    Source(
+        "ud_english_ewt/test.conllu.gz",
+        f"{EWT}-test.conllu",
+        treebank,
+        "b5692a1146e5a226d6bb5bf13627b969e0efdf76a03a2880d7fc99974b143611",
+    ),
+    Source(
+        "uner_english_ewt/dev.iob2.gz",
+        f"{UNER}-dev.iob2",
+        numbered_words,
+        "156e525a811926ed3af0ebe19974b7d95a9a5aebf641a528d05ab584d60459d4",
+    ),
+    Source(
+        "uner_english_ewt/test.iob2.gz",
+        f"{UNER}-test.iob2",
+        numbered_words,
+        "d2f5e8e7cb39d9ebd4f38dafb2eb36d0709638dafe11805299fa882b58e5d227",
+    ),
+    Source(
+        "wnut17/train.conll.gz",
+        f"{WNUT}/wnut17train.conll",
+        tagged_words(10),
+        "707d8fbadf7ab186e7998fdcbea41470d25d0a453049f531d0c8d0c810a8d8cb",
+    ),
+    Source(
+        "wnut17/dev.conll.gz",
+        f"{WNUT}/emerging.dev.conll",
+        tagged_words(10),
+        "e053b752b8155113ca66e7db08af5f2f5f43ab993694e4774f1ec5bad42312d8",
+    ),
+    Source(
+        "wnut17/test.conll.gz",
+        f"{WNUT}/emerging.test.annotated",
+        tagged_words(10),
+        "2aa79b764e56ec9264a1b30fdd9b70195bd00ff400b62edd8f399d5f13c178f0",
+    ),
+    Source(
+        "wikineural_en/train.conll.gz",
+        f"{WIKI}/val.conllu",
+        tagged_words(9),
+        "f63e8863397b8238bf415885d96e0c5bc37b940ebded09bd4e2f7353813f3e3c",
+    ),
+    Source(
+        "wikineural_en/dev.conll.gz",
+        f"{WIKI}/val.conllu",
+        tagged_words(1),
+        "81436b19f2defab618cf2974ce87c9fb6b55731a30fe2d1f6c5282a291452636",
+    ),
+    Source(
+        "wikineural_en/test.conll.gz",
+        f"{WIKI}/test.conllu",
+        tagged_words(10),
+        "8f42f635685289b6df10f7fd06fb46c4282b912075c81d4179510adc2f6ff3ee",
+    ),
+)
 
 
 def digest_of(text: str) -> str:

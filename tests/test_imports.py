@@ -61,7 +61,7 @@ def _walk(node: ast.AST, inside_function: bool) -> Iterator[tuple[ast.AST, bool]
 
 @cache
 def imports_of(module: str) -> list[tuple[str, bool]]:
-    """(what, inside a function) for every import: 'numpy', or '.recalibrators/base' for a module of our own."""
+    """(what, inside a function) for every import: 'numpy', or '.recalibrators/recalibrator' for a module of our own."""
     path = PACKAGE / f"{module}.py"
     folder = Path(module).parent
     found: list[tuple[str, bool]] = []

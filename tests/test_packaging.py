@@ -256,7 +256,7 @@ def test_the_readme_runs_as_printed_with_the_wheel(installed, tmp_path):
     if importlib.util.find_spec(readme.COPY) is None:
         pytest.skip(f"{readme.COPY} is not installed, which stands for {readme.MODEL}")
     readme.leave_files(tmp_path)
-    assert readme.type_readme(installed, tmp_path) == 5
+    assert readme.type_readme(installed, tmp_path) == 3
 
 
 SCRIPT = """

@@ -13,7 +13,7 @@ from spacy_calib import Answer, CalibError, DocCalib, TagCalibrator, metrics
 from spacy_calib.calibration.recalibrators import IsotonicRegression, Recalibrator
 from spacy_calib.calibration.scaling import Scaling
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.sources.base import Source
+from spacy_calib.sources.source import Source
 from spacy_calib.types import Floats
 
 

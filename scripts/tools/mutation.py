@@ -243,12 +243,8 @@ def main() -> None:
         importlib.import_module(name)
     began = time.monotonic()
     killed = judge(chosen, options)
-    print("\n\n| room | mutants | killed | survived | score |\n|---|---|---|---|---|")
-    rooms = sorted({mutant.path.split("/")[1] for mutant in killed})
-    for room in [*rooms, "all"]:
-        own = [dead for mutant, dead in killed.items() if room in ("all", mutant.path.split("/")[1])]
-        print(f"| {room} | {len(own)} | {sum(own)} | {len(own) - sum(own)} | {100 * sum(own) / max(1, len(own)):.0f} % |")
-    print(f"\n{len(killed)} of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
+    n = sum(killed.values())
+    print(f"{n} of {len(killed)} killed, of {len(made)} mutants, seed {options.seed}, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -9,16 +9,7 @@ from functools import cache
 
 from ..errors import calib_error
 from ..pairs.documents import TOKEN
-from .arcs import ARC_EVENTS, ArcAnnotation, head_offsets
-from .attributes import (
-    EXTENSION_PREFIX,
-    AttributeAnnotation,
-    ExtensionAnnotation,
-    MorphAnnotation,
-    PosAnnotation,
-    SentAnnotation,
-)
-from .base import (
+from .annotation import (
     REJECTED,
     Annotation,
     Hashes,
@@ -30,6 +21,15 @@ from .base import (
     label_hashes,
     rejected_in,
     texts_of,
+)
+from .arcs import ARC_EVENTS, ArcAnnotation, head_offsets
+from .attributes import (
+    EXTENSION_PREFIX,
+    AttributeAnnotation,
+    ExtensionAnnotation,
+    MorphAnnotation,
+    PosAnnotation,
+    SentAnnotation,
 )
 from .cats import CATS, MAPPED, CatsAnnotation, DocumentAnnotation, MappedAnnotation, cats_from_name, split_mapped_name
 from .spans import (

@@ -10,7 +10,7 @@ from spacy.strings import StringStore, get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from .base import Annotation, Hashes, column_of, is_space, map_unique
+from .annotation import Annotation, Hashes, column_of, is_space, map_unique
 
 _ROOT = "ROOT"
 # Names of the annotations of arcs: an arc is right by its head, or by head and label.

@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 
 from ..errors import calib_error
-from .base import Annotation, Hashes, map_unique
+from .annotation import Annotation, Hashes, map_unique
 
 # Prefix of the name of an annotation in an extension attribute of Token.
 EXTENSION_PREFIX = "_."

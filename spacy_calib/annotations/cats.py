@@ -23,10 +23,9 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 
 from ..errors import calib_error
-from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import LabelMap, map_label
 from ..types import OUTSIDE
-from .base import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
+from .annotation import FLAGS, ONLY_REJECTED, REJECTED_CATS, Annotation, Hashes, label_hashes, rejected_in, resolve_gold
 from .spans import SPANS_PREFIX
 
 CATS, MULTI = "cats", "cats:multi"
@@ -39,7 +38,7 @@ _POSITIVE = 0.5
 class DocumentAnnotation(Annotation):
     """An annotation whose units are whole documents."""
 
-    unit = DOCUMENT
+    of_documents = True
     rejected_key = REJECTED_CATS
 
     def n_units(self, doc: Doc) -> int:

@@ -17,10 +17,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..types import OUTSIDE
-from .base import GOLD_LABELS
+from .annotation import GOLD_LABELS
 
 if TYPE_CHECKING:
-    from .base import Annotation, Hashes
+    from .annotation import Annotation, Hashes
 
 # Label of OntoNotes -> its name in the coarse scheme.
 COARSE = {"PERSON": "PER", "GPE": "LOC", "FAC": "LOC"}

@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from ..errors import calib_error
 from . import Annotation, rejected_in
-from .base import get_label_comparison
+from .annotation import get_label_comparison
 
 _SpanKey = tuple[int, int, int]
 

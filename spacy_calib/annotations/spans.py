@@ -13,7 +13,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 
-from .base import (
+from .annotation import (
     NO_PARTNER,
     REJECTED,
     REJECTED_LINKS,

@@ -12,8 +12,8 @@ from ..errors import calib_error
 from ..pairs.bins import WeightedPairs, collapse_groups
 from ..schema import InvalidState, Serializable, lengths, list_of, maybe, record, saved_field, text, whole
 from ..types import Floats, Groups, Ints, Pairs, as_probabilities, check_lengths
-from .recalibrators.base import MAP, MapTable, Recalibrator
 from .recalibrators.identity import Identity
+from .recalibrators.recalibrator import MAP, MapTable, Recalibrator
 from .solvers import sigmoid
 from .steps import Predictions
 from .tag_offsets import TagOffsets

@@ -17,7 +17,7 @@ from .adaptation.adaptation import Adaptation
 from .cutoffs import Cutoffs, RecallCutoffs
 from .grouped import GROUPED, GroupedRecalibrator
 from .recalibrators import Recalibrator
-from .recalibrators.base import MAP
+from .recalibrators.recalibrator import MAP
 from .scaling import Scaling
 from .steps import OUTPUT_ONLY, CalibrationStep, Cut, Predictions, apply_steps
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.scaling.base import MOST_PAIRS
 from ..calibration.scaling.objective import descend
+from ..calibration.scaling.scaling import MOST_PAIRS
 from ..calibration.solvers import minimize_smooth, sigmoid, softplus
 from ..metrics.proper import log_losses
 from ..pairs.documents import DOCUMENTS_TO_CHOOSE, cross_fit, folds_of, thin_out

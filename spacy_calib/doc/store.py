@@ -24,8 +24,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 
 from ..annotations import Annotation, get_annotation, head_offsets
-from ..annotations.base import NO_PARTNER
-from ..pairs.documents import TOKEN
+from ..annotations.annotation import NO_PARTNER
 from ..spacy_private import EXTENSION_KEY
 from ..types import ROUNDING, Ints
 
@@ -162,7 +161,7 @@ class Block(BlockData):
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if columns["length"][row] != len(token) or self.annotation.unit != TOKEN:
+        if columns["length"][row] != len(token) or self.annotation.of_documents:
             return None
         if columns["head"] is not None and not self._has_head(row, token):
             return None
@@ -370,7 +369,7 @@ def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
 
 def document_block(doc: Doc, attr: str) -> Block | None:
     """Return the block of this Doc as a whole, or None."""
-    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.unit != TOKEN), None)
+    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.of_documents), None)
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:

@@ -17,10 +17,10 @@ from spacy.pipeline import EntityLinker
 from spacy.tokens import Doc, Span
 
 from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation
-from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..doc.top_labels import erase_label, write_labels
 from ..errors import WARNINGS
-from ..pairs.documents import DOCUMENT, TOKEN
+from ..pairs.documents import TOKEN
 from ..pairs.label_map import map_label
 from ..types import OUTSIDE, Ints
 from .answer_files import read_answers, read_values
@@ -216,7 +216,7 @@ def write_gold_names(doc: Doc, annotation: Annotation) -> None:
     if not isinstance(annotation, MappedAnnotation):
         return
     layer, table = annotation.inner.name, annotation.table
-    if annotation.unit == DOCUMENT:
+    if annotation.of_documents:
         values: dict[str, float] = {}
         for label, value in doc.cats.items():
             name = map_label(table, label)

@@ -10,12 +10,11 @@ import numpy as np
 from spacy.training import Example
 
 from ..annotations import Annotation, plain_name
-from ..annotations.base import NIL
+from ..annotations.annotation import NIL
 from ..annotations.cats import GoldCats
 from ..annotations.spans import LINK
 from ..errors import brief, calib_error
 from ..pairs.build import top_pairs
-from ..pairs.documents import TOKEN
 from ..pairs.label_map import shorten_list
 from ..pairs.scored_corpus import WRONG, ScoredCorpus
 from ..types import OPEN, OUTSIDE, Pairs
@@ -147,7 +146,7 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
             "mend": _GIVE_DOCUMENTS,
         }
     if label in (OUTSIDE, *annotation.no_label_names):
-        plural = annotation.span_words[1] if annotation.unit == TOKEN else "categories"
+        plural = annotation.span_words[1] if not annotation.of_documents else "categories"
         return {
             "what": f"The gold has no {plural} ({n:,} {annotation.unit}s)",
             "mend": f"give gold in which people marked {plural}",

@@ -16,11 +16,11 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, texts_of
-from ..annotations.base import ONLY_REJECTED, map_unique
+from ..annotations.annotation import ONLY_REJECTED, map_unique
 from ..annotations.span_events import span_hits
 from ..doc.attributes import unit_values
 from ..doc.view import DocCalib, doc_view
-from ..pairs.documents import TOKEN, DocumentNumbers
+from ..pairs.documents import DocumentNumbers
 from ..pairs.scored_corpus import UNKNOWN, ScoredCorpus, ScoredSpans
 from ..types import Floats, Ints
 from .keys import ORIGIN
@@ -113,7 +113,7 @@ class Collector:
             gold = annotation.aligned_gold(example)
             scores = {} if view is None else _scores_of(view, example, annotation, gold, names, len(self._labels))
             tokens = _tokens_of(number, example, view, attr, annotation, gold, scores, names)
-            if annotation.unit == TOKEN:
+            if not annotation.of_documents:
                 tokens["words"][:] = [self._words.setdefault(word, word) for word in tokens["words"].tolist()]
             self._tokens.append(tokens)
             if scores:
@@ -181,7 +181,7 @@ def _tokens_of(
     hashes = annotation.hashes(doc)
     labels = names.numbers_of_hashes(hashes, annotation, doc, hashes)
     raw, calibrated = _predicted_label_scores(doc, view, attr, annotation.unit, scores, labels)
-    rows, is_document = np.arange(len(hashes)), annotation.unit != TOKEN
+    rows, is_document = np.arange(len(hashes)), annotation.of_documents
     right = _hits(example, annotation, gold, rows, hashes)
     right[hashes == 0] = UNKNOWN
     return {

@@ -19,7 +19,7 @@ from typing import Any
 from spacy.attrs import ENT_IOB, HEAD, IDX
 from spacy.tokens import Doc, Span
 
-from ..annotations.base import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
 from ..spacy_private import EXTENSION_KEY

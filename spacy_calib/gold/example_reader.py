@@ -15,7 +15,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotations import Annotation, Hashes, MappedAnnotation, columns_of, is_blank, label_hashes
-from ..annotations.base import ONLY_REJECTED
+from ..annotations.annotation import ONLY_REJECTED
 from ..annotations.label_schemes import has_types, likely_names, span_confusions
 from ..annotations.span_events import span_hits
 from ..calibration.span_fit import SpanData
@@ -23,7 +23,7 @@ from ..calibration.token_fit import FitData
 from ..calibration.tokens import find_silent
 from ..context.words import Words
 from ..pairs.build import Scores, concatenate, get_further_scores
-from ..pairs.documents import RUN, TOKEN, DocumentNumbers, runs_of
+from ..pairs.documents import RUN, DocumentNumbers, runs_of
 from ..pairs.label_map import UnknownGold, map_label
 from ..sources.find import BoundSource
 from ..types import Ints, Marginals, Pairs, Spans, stack_spans
@@ -184,7 +184,7 @@ class ExampleReader:
         pairs = concatenate([batch.pairs for batch in self._batches])
         documents = np.repeat(np.array(self.documents, dtype=np.intp), self._concatenate("n_rows"))
         self.unit, self.files = self._numbers.unit, self._files
-        runs = runs_of(documents, self._concatenate("starts")) if self.in_runs and self.annotation.unit == TOKEN else None
+        runs = runs_of(documents, self._concatenate("starts")) if self.in_runs and not self.annotation.of_documents else None
         if runs is not None:
             self.unit, firsts = RUN, np.unique(runs, return_index=True)[1]
             self.files = [self._files[document] for document in documents[firsts].tolist()]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from spacy.training import Example
 
 from ..annotations import Annotation, count_misaligned, has_gold, plain_name
-from ..annotations.base import get_label_comparison
+from ..annotations.annotation import get_label_comparison
 from ..annotations.label_schemes import LabelScheme, likely_names, span_confusions
 from ..annotations.spans import FOUND_PREFIX, SPANS_PREFIX
-from ..pairs.documents import DOCUMENT, TOKEN
+from ..pairs.documents import DOCUMENT
 from ..pairs.label_map import shorten_list
 from .conflict_counts import GoldConflicts
 from .contradictions import CATS, NER
@@ -76,9 +76,9 @@ class DroppedGold:
                 n_capital += sum(map(str.isupper, doc.text))
         for label in () if scheme is None else likely_names(scheme.unused_labels, scheme.unknown_in(confusions), confusions):
             unused_types.pop(label, None)  # reported already, with its probable name in the gold
-        token_counts = count_misaligned(gold, with_gold) if annotation.unit == TOKEN else {"tokens": 0, "left_out": 0}
+        token_counts = count_misaligned(gold, with_gold) if not annotation.of_documents else {"tokens": 0, "left_out": 0}
         without_gold = 0 if annotation.spans_are_units or not with_gold else n_documents - len(with_gold)
-        lower_case = annotation.unit == TOKEN and n_small >= _MIN_LETTERS and not n_capital
+        lower_case = not annotation.of_documents and n_small >= _MIN_LETTERS and not n_capital
         return cls(
             plain_name(annotation.name),
             annotation.unit,

@@ -18,7 +18,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..annotations import REJECTED, Annotation, has_gold
-from ..annotations.base import UNKNOWN
+from ..annotations.annotation import UNKNOWN
 from ..errors.visible import shown_path
 from ..pairs.documents import DOC, DOCUMENT, SENTENCE, SourceDocument
 from ..pairs.keyed import digest

@@ -28,20 +28,8 @@ if TYPE_CHECKING:
     from .proper import accuracy, brier, log_loss, log_losses, squared_losses
     from .smooth_error import smooth_calibration_error
 
-# Module -> the names that it defines. A pipeline that only scores imports none of them.
-_NAMES = {
-    "by_document": (
-        "Interval", "ResampledError", "document_bootstrap", "error_interval", "mean_interval", "paired_difference", "resample_error",
-        "resample_mean",
-    ),
-    "calibration_errors": (
-        "calibration_error", "calibration_error_interval", "debiased_calibration_error", "ece", "gmce", "mce", "smce",
-    ),
-    "metric": ("Metric",),
-    "noise_floors": ("mean_gmce_floor", "noise_floor"),
-    "proper": ("accuracy", "brier", "log_loss", "log_losses", "squared_losses"),
-    "smooth_error": ("smooth_calibration_error",),
-}  # fmt: skip
+# Where the names below are looked for. A pipeline that only scores imports none of these modules.
+_MODULES = ("calibration_errors", "proper", "noise_floors", "by_document", "smooth_error", "metric")
 __all__ = [
     "Interval", "Metric", "ResampledError", "accuracy", "brier", "calibration_error", "calibration_error_interval", "debiased_calibration_error",
     "document_bootstrap", "ece", "error_interval", "gmce", "log_loss", "log_losses", "mce", "mean_gmce_floor", "mean_interval",
@@ -52,7 +40,7 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker would take any name
 
     def __getattr__(name):
-        for module, names in _NAMES.items():
-            if name in names:
-                return getattr(import_module(f".{module}", __name__), name)
+        for module in _MODULES if name in __all__ else ():
+            if hasattr(found := import_module(f".{module}", __name__), name):
+                return getattr(found, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

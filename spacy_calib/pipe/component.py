@@ -37,9 +37,9 @@ from ..doc.write import Batch, Flags, SpanScores, build_blocks, delete_doubtful,
 from ..errors import WARNINGS, calib_error
 from ..pairs.build import JudgedPairs, Scores, get_further_scores
 from ..pairs.progress import UNREPORTED, Progress
-from ..sources.base import restore_on_failure
 from ..sources.find import BoundSource, count_new_labels
 from ..sources.mapped import MappedScores, with_map
+from ..sources.source import restore_on_failure
 from ..types import Floats, Groups, Ints, Spans
 from .factory import PipeSettings
 from .lookup import ReadableDocs, SourceLookup, has_foreign_entities, read_words

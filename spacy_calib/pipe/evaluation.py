@@ -21,7 +21,6 @@ from ..metrics.judged_view import JudgedView, judged_entities, judged_tokens, pr
 from ..metrics.sentences import never_right
 from ..metrics.slices import judge_slices, slices_by
 from ..metrics.table import calibration_table
-from ..pairs.documents import TOKEN
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
 from ..sources.mapped import map_of, with_map
 from ..types import OPEN, Groups
@@ -212,7 +211,7 @@ def evaluate_pipe(
         units=units,
         seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
-        misaligned=count_misaligned(annotation.gold, examples) if annotation.unit == TOKEN else None,
+        misaligned=count_misaligned(annotation.gold, examples) if not annotation.of_documents else None,
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe),
         flagged=flagged,
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},

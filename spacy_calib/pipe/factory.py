@@ -13,11 +13,11 @@ from spacy.language import Language
 from ..doc.attributes import DEFAULT_ATTR, check_attr
 
 if TYPE_CHECKING:
-    from ..calibration.recalibrators.base import Recalibrator
+    from ..calibration.recalibrators.recalibrator import Recalibrator
     from ..calibration.scaling import Scaling
     from ..calibration.selector import Selector
     from ..context.tokens import TokenContext
-    from ..sources.base import Source
+    from ..sources.source import Source
 else:  # importing these classes would make every `Language()` slow
     Selector = Recalibrator = Scaling = TokenContext = Source = Any
 

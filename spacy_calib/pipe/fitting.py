@@ -42,7 +42,6 @@ from ..gold.example_reader import ExampleReader
 from ..gold.reading import TextWatch
 from ..metrics.calibration_errors import calibration_error, group_slices
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT, TOKEN
 from ..pairs.label_map import UnknownGold
 from ..pairs.progress import UNREPORTED, Progress
 from ..pairs.seen_texts import FitTextDigests, TextUnits
@@ -182,8 +181,8 @@ def read_fit_inputs(
     annotation = source.annotation
     watch, gold_watch = TextWatch(annotation), GoldWatch(annotation)
     lowest = _lowest_score(pipe, annotation)
-    context = (pipe.context or pipe.tokens.context) if annotation.unit == TOKEN else None
-    has_words = context is not None or (annotation.unit != TOKEN and pipe.source.further_score_names)
+    context = (pipe.context or pipe.tokens.context) if not annotation.of_documents else None
+    has_words = context is not None or (annotation.of_documents and pipe.source.further_score_names)
     words_of_docs = partial(read_words, pipe.lookup.nlp, context, annotation) if has_words else None
     reader = ExampleReader(source, lowest, pipe.event, words_of_docs, in_runs).read_all(watch.watch(gold_watch.watch(examples)))
     texts, tag_counts = watch.units(), arguments.tag_counts
@@ -224,7 +223,7 @@ def _lowest_score(settings: PipeSettings, annotation: Annotation) -> float:
         raise calib_error("C741")
     if settings.context is not None and not isinstance(settings.context, TokenContext):
         raise calib_error("C838", given=getattr(settings.context, "registered", type(settings.context).__name__))
-    if annotation.unit != TOKEN and settings.context is not None and settings.context.when == "always":
+    if annotation.of_documents and settings.context is not None and settings.context.when == "always":
         raise calib_error("C264", setting="context", component=name)
     if of_one_tag(settings, annotation):
         return lowest_taken(settings)
@@ -243,7 +242,7 @@ def of_one_tag(settings: PipeSettings, annotation: Annotation) -> bool:
 
 def may_differ(settings: PipeSettings, annotation: Annotation) -> bool:
     """Return whether to look for labels that component and gold use differently: each token has one right tag."""
-    return of_one_tag(settings, annotation) and annotation.unit == TOKEN and not annotation.spans_are_units
+    return of_one_tag(settings, annotation) and not annotation.of_documents and not annotation.spans_are_units
 
 
 def without_presets(calib: Calibrator, examples: Iterable[Example]) -> Iterator[Example]:
@@ -332,10 +331,10 @@ def choose(inputs: FitInputs, progress: Progress = UNREPORTED) -> CalibrationPla
     if inputs.of_spans_alone:  # tokens stay as they are
         groups = inputs.groups(ONE_GROUP)
         return CalibrationPlan(groups, groups, Identity(), data.pairs.scores)
-    if settings.source.further_score_names and inputs.source.annotation.unit == DOCUMENT and data.is_complete:
+    if settings.source.further_score_names and inputs.source.annotation.of_documents and data.is_complete:
         raw = data.kept_pairs, data.unlabelled_pairs.take(data.kept_unlabelled)
         learn_context = partial(fit_further_scores, settings.source.further_score_names, inputs.groups(settings.grouping), raw)
-    elif settings.context is not None and inputs.source.annotation.unit == TOKEN and data.is_complete:
+    elif settings.context is not None and not inputs.source.annotation.of_documents and data.is_complete:
         learn_context = partial(
             fit_token_context,
             settings.context,

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import has_gold, label_hashes
-from ..annotations.base import ONLY_REJECTED
+from ..annotations.annotation import ONLY_REJECTED
 from ..annotations.label_schemes import has_types, span_confusions
 from ..errors import brief, calib_error
 from ..gold.checks import GoldWatch

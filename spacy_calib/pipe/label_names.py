@@ -14,7 +14,6 @@ from ..annotations import SPANS_PREFIX, Annotation, MappedAnnotation, plain_name
 from ..annotations.label_schemes import LabelComparison, LabelScheme, has_types, read_scheme
 from ..doc.top_labels import write_labels
 from ..gold.conflict_counts import CONFLICTS
-from ..pairs.documents import DOCUMENT
 from ..sources.mapped import check_map_labels, map_of, with_map
 from .component import Calibrator
 
@@ -107,7 +106,7 @@ def _rename_labels(docs: Iterable[Doc], pipe: Calibrator, names: Mapping[str, st
     """Rename the gold tags, parts of speech or categories of Docs."""
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component()).gold
     for doc in docs if names else ():
-        if annotation.unit == DOCUMENT:
+        if annotation.of_documents:
             doc.cats = {names.get(name, name): value for name, value in doc.cats.items()}
         else:
             write_labels(doc, plain_name(annotation.name), [names.get(annotation.label(token), "") for token in doc])

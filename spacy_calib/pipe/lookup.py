@@ -16,14 +16,13 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..annotations import Annotation, Hashes
-from ..annotations.base import is_blank
+from ..annotations.annotation import is_blank
 from ..context.features import DocFunction
 from ..context.words import Words
 from ..errors import brief, calib_error
-from ..pairs.documents import DOCUMENT
-from ..sources.base import Source
 from ..sources.find import BoundSource, WeightWatch, find_component, fingerprint, look_up
 from ..sources.mapped import map_of
+from ..sources.source import Source
 from ..types import Floats, Spans
 from .state import PipeState
 
@@ -65,7 +64,7 @@ def read_words(
     further_scores: Mapping[str, Floats] | None = None,
 ) -> Words:
     """Collect what a context (or None) knows of the units of consecutive Docs. further_scores (Mapping | None): As in Words."""
-    if annotation.unit == DOCUMENT:
+    if annotation.of_documents:
         return Words.of_documents(len(docs), further_scores)
     functions = () if context is None else functions_in(nlp, context)
     return words_of(docs, functions, annotation.first, further_scores)

@@ -113,7 +113,7 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
         last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
         if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
             raise CalibError(ours[1], ours[2]) from None
-        from ..sources.base import is_trained
+        from ..sources.source import is_trained
 
         untrained = [name for name in names if not is_trained(nlp.get_pipe(name))]
         if untrained:
@@ -218,7 +218,7 @@ def pipes_named(nlp: Language, attr: str | None) -> list[Calibrator]:
 def units_of(pipe: Calibrator) -> tuple[str, ...]:
     """Return the units that a calib pipe scores, the default first."""
     annotation = pipe.annotation
-    if annotation.unit == DOCUMENT:
+    if annotation.of_documents:
         return ("document",)
     units = ("token", "sentence", "document")
     finds_entities = annotation.spans_are_units or (bool(pipe.lookup.span_labels()) and not annotation.arcs)

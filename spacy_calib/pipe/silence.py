@@ -10,7 +10,6 @@ from spacy.training import Example
 
 from ..doc.view import doc_view
 from ..errors import CalibError, calib_error
-from ..pairs.documents import DOCUMENT
 
 if TYPE_CHECKING:
     from .component import Calibrator
@@ -31,7 +30,7 @@ def no_scores_error(pipe: Calibrator, n_docs: int, why: str) -> CalibError:
     """Build C075, or C745 for an empty reason, for a pipe that scored none of n_docs Docs. why (str): From `why_silent`."""
     if not why:
         return calib_error("C745", name=pipe.name, n_docs=n_docs)
-    no_unit = "none" if pipe.annotation.unit == DOCUMENT else "no token"
+    no_unit = "none" if pipe.annotation.of_documents else "no token"
     return calib_error("C075", name=pipe.name, none=no_unit, n_docs=n_docs, why=why)
 
 

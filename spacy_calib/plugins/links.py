@@ -15,12 +15,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotations import LINK, Annotation, get_annotation
-from ..annotations.base import NIL, ONLY_REJECTED
+from ..annotations.annotation import NIL, ONLY_REJECTED
 from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.solvers import combine
 from ..errors import calib_error
 from ..pairs.build import SparseScores
-from ..sources.base import OutputSource, has_weights, to_numpy
+from ..sources.source import OutputSource, has_weights, to_numpy
 from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"

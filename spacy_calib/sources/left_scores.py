@@ -17,10 +17,9 @@ from spacy.tokens import Doc
 from ..annotations import Annotation, get_annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores
-from ..pairs.documents import TOKEN
 from ..registry import prototypes
 from ..types import ROUNDING
-from .base import Source, named_source, to_numpy
+from .source import Source, named_source, to_numpy
 
 # Prefix of the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."
@@ -192,7 +191,7 @@ class DocTensorSource(Source):
     def __init__(self, labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
-        if self._annotation.unit != TOKEN:
+        if self._annotation.of_documents:
             raise calib_error("C001", name="layer", wanted="an annotation of tokens", given=repr(layer))
         self.key = key
         self.subprobabilities = subprobabilities

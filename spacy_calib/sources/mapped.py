@@ -14,7 +14,7 @@ from ..errors import calib_error
 from ..pairs.build import Scores, get_further_scores
 from ..pairs.label_map import LabelMap, merge_labels, shorten_list
 from ..types import OPEN, OUTSIDE, Floats, Ints, Marginals, Spans
-from .base import Source
+from .source import Source
 
 # Smaller probabilities are not added: a thousand of them cannot change a sum by .001.
 _SMALLEST = 1e-6

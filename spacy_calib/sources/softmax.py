@@ -22,7 +22,7 @@ from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
-from .base import ComponentSource, missing_input, to_numpy
+from .source import ComponentSource, missing_input, to_numpy
 
 # Subclasses first: a Morphologizer is a Tagger, too.
 _LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}

@@ -14,7 +14,7 @@ from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
 from thinc.api import CupyOps
 
-from .base import ComponentSource, missing_input, overwriting_pipe
+from .source import ComponentSource, missing_input, overwriting_pipe
 
 # What to do where a second pass cannot tell the entities of a component from those of another.
 NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"

@@ -22,7 +22,7 @@ from spacy_calib.calibration.recalibrators import Identity
 from spacy_calib.doc.store import find_spans
 from spacy_calib.pairs.build import SparseScores
 from spacy_calib.pipe.component import Calibrator
-from spacy_calib.sources.base import Source
+from spacy_calib.sources.source import Source
 from spacy_calib.types import Marginals, Spans
 
 N_CHAINS = 220

@@ -177,17 +177,6 @@ def test_the_range_of_the_first_screen_is_that_of_the_card():
     assert shown == list(zip(numbers, ("low", "high") * 2, strict=True))
 
 
-def n_words(page: Path) -> int:
-    """Return the number of words of a page: all that is between spaces and has a letter or a digit."""
-    return sum(bool(re.search(r"\w", word)) for word in page.read_text(encoding="utf8").split())
-
-
-def test_the_readme_and_the_home_page_are_short():
-    assert len((ROOT / "README.md").read_text(encoding="utf8").splitlines()) <= 100
-    assert n_words(ROOT / "README.md") <= 600
-    assert n_words(DOCS / "index.md") <= 750
-
-
 def test_the_readme_shows_what_the_first_fit_prints():
     """README.md has two columns of the table of errors that the page has."""
     rows = re.findall(r"^(ECE|Log loss) .*?(\d\.\d+) +(\d\.\d+)$", (ROOT / "README.md").read_text(encoding="utf8"), flags=re.M)

@@ -14,7 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_calib.annotations.base import NIL, ONLY_REJECTED
+from spacy_calib.annotations.annotation import NIL, ONLY_REJECTED
 from spacy_calib.calibration.conditional_logit import softmax
 from spacy_calib.errors import CalibError
 from spacy_calib.plugins.links import FEATURES, EntityLinkerSource, Options, _GoldOptions, _learn

@@ -13,9 +13,9 @@ from spacy.tokens import Doc, Span
 
 from spacy_calib.errors import CalibError
 from spacy_calib.registry import registry
-from spacy_calib.sources.base import Source
 from spacy_calib.sources.find import find_component, registered_sources, source_name_for
 from spacy_calib.sources.mapped import with_map
+from spacy_calib.sources.source import Source
 from spacy_calib.sources.span_scores import SpanScoresSource
 from spacy_calib.sources.unit_scores import DocScoresSource, TokenScoresSource
 from tests.conftest import revive

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_calib.calibration.grouped import GroupedRecalibrator
-from spacy_calib.calibration.recalibrators.base import Recalibrator
+from spacy_calib.calibration.recalibrators.recalibrator import Recalibrator
 from spacy_calib.calibration.solvers import log_odds
 from spacy_calib.context.ridge import RidgeModel, fit_ridge
 from spacy_calib.pairs.documents import DOCUMENTS_TO_CHOOSE

@@ -10,8 +10,8 @@ from ...errors import calib_error
 from ...pairs.bins import assign, make_binner
 from ...schema import floats, lengths, record
 from ...types import Floats
-from .base import Recalibrator
 from .isotonic import IsotonicRegression
+from .recalibrator import Recalibrator
 
 
 def fill_empty_bins(values: Floats, counts: NDArray[Any]) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...types import Floats
-from .base import Recalibrator
+from .recalibrator import Recalibrator
 
 
 class Identity(Recalibrator):

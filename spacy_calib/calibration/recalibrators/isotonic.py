@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...pairs.bins import collapse
 from ...schema import floats, lengths, record
 from ...types import Floats
-from .base import Recalibrator
+from .recalibrator import Recalibrator
 
 
 def sum_by_score(scores: Floats, hits: NDArray[np.bool_], weights: Floats | None = None) -> tuple[Floats, Floats, Floats]:

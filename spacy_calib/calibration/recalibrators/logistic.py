@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...schema import InvalidState, floats
 from ...types import Floats, Ints
 from ..solvers import CLIP, PRIOR, combine, fit_logistic, log_odds, sigmoid
-from .base import MapTable, Recalibrator
 from .isotonic import sum_by_score
+from .recalibrator import MapTable, Recalibrator
 
 
 class LogisticMap(Recalibrator):

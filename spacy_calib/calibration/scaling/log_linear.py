@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ...errors import calib_error
 from ...schema import floats, number, record, whole, wholes
 from ...types import Floats, Ints, Pairs
-from .base import Scaling
 from .entries import PairwiseScaler
 from .objective import DEFAULT_RIDGE, Objective, ScalingWeights, choose_ridge
+from .scaling import Scaling
 
 # The search ends with a step that lowers the loss by less than this share of it: for the final scaling, and for those of
 # cross-validation.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ...pipe.component import Calibrator
-    from ...sources.base import Source
+    from ...sources.source import Source
 
 # The sources that can run a second pass.
 _RECOGNIZERS, _PARSERS = "spacy-calib.Ner.v1", "spacy-calib.Parser.v1"

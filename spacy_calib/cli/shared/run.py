@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...errors import calib_error
-from ...pairs.documents import DOCUMENT, TOKEN
+from ...pairs.documents import DOCUMENT
 from ...pipe.pipeline import check_readable, open_model, sentence_finders, units_of
 from .choose_pipe import choose_pipes
 from .examples import RunSettings, data_files, holds_gold, read_examples, read_through, run_pipes, stream_examples, text_files
@@ -84,7 +84,7 @@ def score_blocks(
     from ...pipe.silence import SilenceCheck
 
     annotation = pipe.annotation
-    names = pipes_to_run(nlp, pipe, sentences and annotation.unit == TOKEN)
+    names = pipes_to_run(nlp, pipe, sentences and not annotation.of_documents)
     silence_check = SilenceCheck(pipe)
     collector, any_scored, n_blocks = Collector(pipe.attr, annotation, pipe.lookup.labels()), False, 0
     for _ in read_through(nlp, examples, names, lambda batch: collector.add(silence_check.watch(batch)), settings):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...annotations import SPANS_PREFIX, get_annotation, plain_name
-from ...annotations.base import TOKEN
+from ...annotations.annotation import TOKEN
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_values, span_values, token_values
 from ...doc.view import DocCalib, doc_view
 from ...errors.visible import visible

@@ -14,7 +14,6 @@ from spacy.tokens import Doc, Span
 from ...doc.attributes import doc_accept, doc_cats, doc_cats_raw, doc_values, span_values, token_flag
 from ...doc.store import TokenValues, annotations_of, find_row
 from ...optional import load_pyarrow
-from ...pairs.documents import TOKEN
 from .messages import calib_error
 
 Columns = dict[str, list[Any]]
@@ -109,7 +108,7 @@ def _token_rows(doc: Doc, attr: str) -> Iterator[Row]:
 def _read_tokens(doc: Doc, attr: str) -> list[tuple[str | None, TokenValues | None]]:
     """Return the label of each token with its probabilities; nothing if the pipe scored whole documents."""
     annotations = annotations_of(doc, attr)
-    if annotations and not any(annotation.unit == TOKEN for annotation in annotations):
+    if annotations and all(annotation.of_documents for annotation in annotations):
         return []
     pairs = []
     for token in doc:
@@ -156,7 +155,7 @@ def _summarize_tokens(tokens: Sequence[tuple[str | None, TokenValues | None]]) -
 
 def _document_rows(doc: Doc, attr: str) -> Iterator[Row]:
     """Yield the row of the whole Doc; the label is its top category even without scores."""
-    labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.unit != TOKEN]
+    labels = [annotation.label_at(doc, 0) for annotation in annotations_of(doc, attr) if annotation.of_documents]
     scores, raw = doc_cats(doc, attr), doc_cats_raw(doc, attr) or {}
     cats = None if scores is None else [{"label": label, "score": scores[label], "raw": raw[label]} for label in scores]
     extent = {"start": 0, "end": len(doc.text), "text": doc.text, "label": next(iter(labels), None) or None}

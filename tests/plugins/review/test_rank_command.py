@@ -45,7 +45,7 @@ def test_with_gold_it_tells_how_soon_the_errors_are_found(ranked):
     wrong = sum(record["right"] is False for record in ranked["ranked"])
     assert ranked["wrong"] == wrong > 0
     rows = {row["order"]: row for row in ranked["signals"]}
-    assert set(rows) == {"calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"}
+    assert set(rows) == {"calibrated", "raw", "margin", "random"}
     hits = [record["right"] is False for record in ranked["ranked"]]
     half = round(0.5 * len(hits))
     assert rows["calibrated"]["found"][ranked["shares"].index(0.5)] == pytest.approx(sum(hits[:half]) / wrong)
@@ -58,7 +58,7 @@ def test_only_the_chosen_order_is_printed_unless_all_are_asked_for(calibrated, t
         table = lines[next(i for i, line in enumerate(lines) if line.startswith("% of errors")) + 2 :]
         return [line[:22].strip() for line in table[: table.index("")]]
 
-    orders = ["calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy", "random"]
+    orders = ["calibrated", "raw", "margin", "random"]
     assert printed_orders() == ["expected", "calibrated"]
     assert printed_orders("--all") == ["expected", *orders]
     assert printed_orders("--order", "raw") == ["expected by calibrated", "raw"]
@@ -92,7 +92,7 @@ def test_queue_for_label_studio_comes_with_its_interface(calibrated, test_file, 
 
 
 def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
-    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--order", "entropy", "--top", 4, "--silent")
+    run(calibrated, test_file, "--output", tmp_path / "q.csv", "--order", "margin", "--top", 4, "--silent")
     with (tmp_path / "q.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     doubts = [float(row["priority"]) for row in rows]

@@ -62,13 +62,7 @@ class OrderQuality:
     found: list[float | None]
 
 
-def compare_orders(
-    corpus: ScoredCorpus,
-    units: ReviewUnits,
-    shares: Sequence[float] = SHARES,
-    orders: Sequence[str] = tuple(REVIEW),
-    seed: int = 0,
-) -> list[OrderQuality]:
+def compare_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> list[OrderQuality]:
     """Return the quality of each order, from units with gold; raw scores break ties. RAISES C076: no unit has gold."""
     index = np.flatnonzero(units.right != UNKNOWN)
     if not len(index):
@@ -76,17 +70,18 @@ def compare_orders(
     wrong = units.right[index] == WRONG
     raw = unit_doubts(corpus, units, "raw")[index]
     rows = []
-    for name in orders:
+    for name in REVIEW:
         doubt = unit_doubts(corpus, units, name, seed)[index]
-        recalls = recall_at(review_order(doubt, raw), wrong, shares)
-        rows.append(OrderQuality(name, average_precision(dense_ranks(doubt, raw), wrong), recalls))
+        rows.append(
+            OrderQuality(name, average_precision(dense_ranks(doubt, raw), wrong), recall_at(review_order(doubt, raw), wrong))
+        )
     return rows
 
 
-def expected_recall(units: ReviewUnits, shares: Sequence[float] = SHARES) -> list[float | None]:
-    """Return the expected share of the errors among the first units, for each share; needs calibrated scores and no gold."""
+def expected_recall(units: ReviewUnits) -> list[float | None]:
+    """Return the expected share of the errors among the first units, for each of SHARES; needs calibrated scores and no gold."""
     doubt = 1 - units.calibrated
-    return recall_at(review_order(doubt, 1 - units.raw), doubt, shares)
+    return recall_at(review_order(doubt, 1 - units.raw), doubt)
 
 
 def summarize_orders(corpus: ScoredCorpus, units: ReviewUnits, seed: int = 0) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ....types import Floats
 from ..messages import calib_error
 from .units import ReviewUnits
 
-DOUBTS = ("calibrated", "raw", "margin", "raw_margin", "entropy", "raw_entropy")
+DOUBTS = ("calibrated", "raw", "margin")
 
 
 class Order(NamedTuple):
@@ -32,7 +32,7 @@ class Order(NamedTuple):
 REVIEW = {
     "calibrated": Order("calibrated", "whole"),
     "raw": Order("raw", "whole"),
-    **{name: Order(name, "max") for name in ("margin", "raw_margin", "entropy", "raw_entropy")},
+    "margin": Order("margin", "max"),
     "random": Order("calibrated", "random"),
 }
 
@@ -59,41 +59,20 @@ def unit_doubts(corpus: ScoredCorpus, units: ReviewUnits, order: str = "calibrat
 def doubts(corpus: ScoredCorpus, signal: str = "calibrated") -> Floats:
     """Return how doubtful the label of each token is.
 
-    signal (str): "calibrated" or "raw" (1 minus the label's probability), "margin" or "raw_margin" (the probability of the best
-        other tag minus that of the label), "entropy" or "raw_entropy" (of the token's scores, in nats).
+    signal (str): "calibrated" or "raw" (1 minus the label's probability), or "margin" (the calibrated probability of the best
+        other tag minus that of the label).
     RETURNS (Floats): Higher is more doubtful, shape (n_tokens,); NaN for tokens without a score.
     RAISES C001: no signal has this name.
     """
     if signal not in DOUBTS:
         raise calib_error("C001", name="signal", wanted=f"one of {', '.join(DOUBTS)}", given=repr(signal))
-    raw = signal.startswith("raw")
-    label_scores, tag_scores = (corpus.raw, corpus.tag_raw) if raw else (corpus.calibrated, corpus.tag_calibrated)
-    if signal.endswith("margin"):
+    values = 1 - (corpus.raw if signal == "raw" else corpus.calibrated)
+    if signal == "margin":
         is_rival = corpus.tags != corpus.labels[corpus.rows]
         best = np.zeros(len(corpus))  # 0 if no other tag reaches the threshold
-        np.maximum.at(best, corpus.rows[is_rival], tag_scores[is_rival])
-        values = best - label_scores
-    elif signal.endswith("entropy"):
-        values = entropies(corpus, tag_scores)
-    else:
-        values = 1 - label_scores
+        np.maximum.at(best, corpus.rows[is_rival], corpus.tag_calibrated[is_rival])
+        values = best - corpus.calibrated
     return np.where(corpus.is_counted, values, np.nan)
-
-
-def entropies(corpus: ScoredCorpus, tag_scores: Floats) -> Floats:
-    """Return the entropy of each token's scores in nats, shape (n_tokens,); what is missing to 1 is one more outcome.
-
-    tag_scores (Floats): Score of each tag entry of the corpus, shape (n_entries,).
-    """
-    total = np.bincount(corpus.rows, tag_scores, minlength=len(corpus))
-    scale = np.maximum(1.0, total)
-    entropy = np.bincount(corpus.rows, _entropy_terms(tag_scores / scale[corpus.rows]), minlength=len(corpus))
-    return entropy + _entropy_terms(np.maximum(0.0, 1 - total / scale))
-
-
-def _entropy_terms(scores: Floats) -> Floats:
-    """Return -p log p, which is 0 at 0."""
-    return -scores * np.log(np.where(scores > 0, scores, 1.0))
 
 
 def random_order(n: int, seed: int) -> Floats:

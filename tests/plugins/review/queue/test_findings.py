@@ -72,9 +72,9 @@ def test_recall_rises_from_none_to_all(wrong, seed):
 
 def test_every_signal_is_compared_on_the_units_with_gold():
     corpus = small()
-    rows = compare_orders(corpus, units_of(corpus, "token"), shares=[0.5, 1.0])
+    rows = compare_orders(corpus, units_of(corpus, "token"))
     assert [row.order for row in rows] == list(REVIEW)
-    assert all(row.found[1] == 1 for row in rows)
+    assert rows[0].found[-1] == 1  # half of the tokens
     # calibrated: can (.7, wrong), fish (.4, wrong), fish (.3), swim (.2), My (.1), Ann (.05); raw is in the same order here
     assert rows[0].average_precision == 1
     assert rows[1].average_precision == 1
@@ -95,4 +95,4 @@ def test_without_gold_there_is_nothing_to_compare():
 
 def test_expected_shares_weigh_by_the_probability_of_an_error():
     corpus = corpus_of([[[("a", "X", {"X": 0.9}), ("b", "X", {"X": 0.5}), ("c", "X", {"X": 0.6}), ("d", "X", {"X": 1.0})]]])
-    assert expected_recall(units_of(corpus, "token"), [0.25, 0.5, 0.75]) == pytest.approx([0.5, 0.9, 1.0])
+    assert expected_recall(units_of(corpus, "token"))[-2:] == pytest.approx([0.5, 0.9])  # one and two of four

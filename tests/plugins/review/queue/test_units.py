@@ -51,7 +51,7 @@ def test_doubt_of_an_entity_is_that_of_its_own_score_or_its_worst_token():
     units = units_of(corpus, "entity")
     np.testing.assert_allclose(unit_doubts(corpus, units, "calibrated"), [0.2, 0.6])
     np.testing.assert_allclose(unit_doubts(corpus, units, "raw"), [1 - 0.64, 1 - 0.16])
-    assert unit_doubts(corpus, units, "entropy").tolist() == [doubts(corpus, "entropy")[5], doubts(corpus, "entropy")[1]]
+    assert unit_doubts(corpus, units, "margin").tolist() == [doubts(corpus, "margin")[5], doubts(corpus, "margin")[1]]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""The base class of annotations.
+"""What an annotation is.
 
 A *unit* has one label: a token, or for `cats` a whole document. Labels are spaCy's string hashes (uint64), the same in every
 vocab; 0 is no label.
@@ -20,7 +20,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
-from ..pairs.documents import TOKEN
+from ..pairs.documents import DOCUMENT, TOKEN
 
 if TYPE_CHECKING:
     from .label_schemes import LabelComparison
@@ -47,7 +47,7 @@ NO_PARTNER = -1
 class Annotation(ABC):
     """One layer of labels of Docs: how to read predicted and gold labels, and how to compare them.
 
-    name (str): Its name in configs and saved scores. unit (str): What has a label, "token" or "document". overlapping (bool):
+    name (str): Its name in configs and saved scores. of_documents (bool): Whether a document has a label, not a token. overlapping (bool):
     Whether a unit may have several gold labels. has_prefixes (bool): Whether labels are BILUO tags.
     no_label_names (tuple[str, ...]): Gold "labels" of units that are known to have no label, as "(none)"; () without such
     units. first (int): First unit of a Doc that may have a label.
@@ -62,7 +62,7 @@ class Annotation(ABC):
     """
 
     name: str
-    unit: str = TOKEN
+    of_documents: bool = False
     overlapping: bool = False
     no_label_names: tuple[str, ...] = ()
     first: int = 0
@@ -79,6 +79,11 @@ class Annotation(ABC):
     evaluate_spans: Callable[[Example, Sequence[tuple[int, int, int]]], NDArray[np.intp]] | None = None
 
     # Units
+
+    @property
+    def unit(self) -> str:
+        """What has a label: "token" or "document"."""
+        return DOCUMENT if self.of_documents else TOKEN
 
     def n_units(self, doc: Doc) -> int:
         """Return the number of units of a Doc: rows of probabilities, labels and gold."""
@@ -144,7 +149,7 @@ class Annotation(ABC):
         gold, rejections = self.aligned_gold(example)[rows], self.rejected_labels(example)
         if rejections is None:
             return gold != 0
-        asked_rows = {row for row, _ in rejections} if self.unit == TOKEN else set()
+        asked_rows = {row for row, _ in rejections} if not self.of_documents else set()
         units = zip(rows.tolist(), hashes.tolist(), gold.tolist(), strict=True)
         return np.array(
             [(row, key) in rejections or (row not in asked_rows and key == right) for row, key, right in units], dtype=bool
@@ -246,12 +251,12 @@ def has_gold(annotation: Annotation, doc: Doc) -> bool:
 
 def texts_of(annotation: Annotation, doc: Doc) -> list[str]:
     """Return the text of each unit."""
-    return [token.text for token in doc] if annotation.unit == TOKEN else [doc.text][: annotation.n_units(doc)]
+    return [token.text for token in doc] if not annotation.of_documents else [doc.text][: annotation.n_units(doc)]
 
 
 def is_blank(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
     """Return whether each unit of a Doc is white space."""
-    if annotation.unit == TOKEN:
+    if not annotation.of_documents:
         return is_space(doc)
     return np.array([text.isspace() for text in texts_of(annotation, doc)], dtype=bool)
 
