@@ -14,6 +14,7 @@ import spacy_calib
 from spacy_calib.annotations import REJECTED
 from tests.answers import ARRAYS, EXPORTS, answer, parts_of, records_in, relabelled, write
 from tests.cli.conftest import bare_docs, calib, json_of, ok, refuses, save_docs
+from tests.sentences import says
 
 
 def gold_of(file):
@@ -47,16 +48,16 @@ def test_answers_about_entities_are_fitted(tool, calibrated_ner, entity_dev, ent
     assert "Answers about entities have no gold for tokens, whose scores stay raw" in outcome.text
     info = spacy.load(tmp_path / "fitted").get_pipe("calib_ent").fit_info
     assert info.tokens == 0
-    # A sentence that is read alone has now and then another entity than in its document.
-    assert 0.95 * len(records_in(queue)) <= info.spans.spans <= len(records_in(queue))
+    # A sentence that is read alone has now and then another entity than in its document; one that occurs again counts once.
+    n_asked = len({(text, meta["asked"]) for text, meta in map(parts_of, records_in(queue))})
+    assert 0.95 * n_asked <= info.spans.spans <= n_asked
     assert 0 < info.spans.right < info.spans.spans
     doc = spacy.load(tmp_path / "fitted")(next(iter(gold)))
     assert all(token._.calib_score == token._.calib_raw for token in doc)
-    for command in ("evaluate", "threshold"):
-        more = ("--precision", 0.5) if command == "threshold" else ()
-        outcome = ok(calib(command, tmp_path / "fitted", data, *more))
-        assert f"{info.spans.spans} predicted entities" in outcome.text or command == "threshold"
-        assert "by document (0)" not in outcome.text
+    outcome = ok(calib("evaluate", tmp_path / "fitted", data))
+    assert f"{info.spans.spans} predicted entities" in outcome.text
+    assert "by document (0)" not in outcome.text
+    refuses(calib("threshold", tmp_path / "fitted", data, "--precision", 0.5), says("C533"))  # the sample has other scores
     outcome = ok(calib("adapt", tmp_path / "fitted", data, tmp_path / "adapted"))
     assert "A single document cannot show how documents differ" not in outcome.text
     assert "on other texts of this domain the mean score of an entity is off by" in outcome.text

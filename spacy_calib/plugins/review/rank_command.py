@@ -142,6 +142,7 @@ def rank(
     check_option(
         "--output", whole_docs, f"a file that ends in .jsonl for the unit {kind} (.spacy holds whole documents)", output
     )
+    is_whole = not (not_accepted or exclude or per_doc)  # else entities have different chances, and answers promise nothing
     plan = QueuePlan(
         kind,
         REVIEW[order],
@@ -153,6 +154,7 @@ def rank(
         seed=seed,
         is_stratified=to_adapt,
         labelled_keys=labelled_texts(nlp, exclude) if exclude else None,
+        is_sample=kind == "entity" and order == "random" and is_whole and pipe.spans.groups is not None,
     )
     if (accepted or not_accepted) and (pipe.spans.cutoffs or pipe.tokens.label_cutoffs) is None:
         raise calib_error("C531", name=pipe.name)
@@ -196,7 +198,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
         **{key: queue.left_out[key] for key in ("accepted", "below", "too_short", "excluded", "repeats")},
         "ranked": [to_record(task) for task in tasks],
     }
-    if plan.is_sample and pipe.spans.groups is not None:
+    if plan.is_sample:
         result["sample"], questions = describe_sample(pipe, queue, plan)
         tasks = [replace(task, sample=question) for task, question in zip(tasks, questions, strict=True)]
     if (bias := pipe.fit_info.card_bias) is not None:  # of all tokens or entities, not of doubtful ones, sentences or documents

@@ -164,7 +164,7 @@ def test_answers_to_doubtful_ones_are_refused(tool, round_trip, tmp_path):
     _, model, test = round_trip
     records = queue_in(tool, tmp_path, "rank", model, test, "--top", 5)
     answers = exported(tool, [(record, True) for record in records], tmp_path)
-    with pytest.raises(CalibError, match=r"\[C690\] (\d) of the \1 texts in .* labelled because the model was unsure of them"):
+    with pytest.raises(CalibError, match=r"\[C690\] (\d) of the \1 texts in .* chosen by their scores"):
         read_examples(spacy.load(model), answers, False)
 
 

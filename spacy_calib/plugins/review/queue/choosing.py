@@ -29,7 +29,7 @@ class QueuePlan:
     words with a letter or a digit. accepted (bool | None): Only entities that reach their cut-off (True) or are below it (False).
     repeats (bool): Keep units whose text occurs again. n, per_doc (int | None): Maximum of units, of units of one document.
     is_stratified (bool): Sample n documents with `sample_documents`. labelled_keys (Digests | None): Keys of texts that are
-    labelled already.
+    labelled already. is_sample (bool): Sample n of all entities, or of all accepted ones, with `sample_entities`.
     """
 
     kind: str
@@ -42,18 +42,13 @@ class QueuePlan:
     per_doc: int | None = None
     is_stratified: bool = False
     labelled_keys: Digests | None = None
+    is_sample: bool = False
 
     @property
     def sampling(self) -> str:
         """How units are chosen: at random from all, or by their scores."""
         is_random = self.order.aggregation == "random" and self.accepted is None
         return AT_RANDOM if self.is_stratified or is_random else BY_DOUBT
-
-    @property
-    def is_sample(self) -> bool:
-        """Whether all entities, or all accepted ones, have the same chance: only answers to such a queue give a promise."""
-        is_whole = self.accepted is not False and self.per_doc is None and self.labelled_keys is None
-        return self.kind == "entity" and self.order.aggregation == "random" and is_whole
 
 
 @dataclass(frozen=True, eq=False)
