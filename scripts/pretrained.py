@@ -54,15 +54,6 @@ EVENTS = {
     "pos": "The part of speech is right.",
 }
 # What the maintainers measured on sources that are not shipped, by component.
-REPORTED = {
-    "ner": "The maintainers measured 15 further English sources that are not shipped (November 2026), with cards that had no lists of names "
-    "yet: the mean score was from 0.16 too low to 0.24 too high (standard deviation 0.13), too low on newswire and encyclopedias, too"
-    " high on contracts, medical, technical and historical text. Lists were measured on 10 of these sources: log loss fell by 0.02 to"
-    " 0.05 on 8, was unclear on contracts, and rose by 0.07 on defence reports, where fewer than half of the predicted places that "
-    "are in the lists are right.",
-    "tagger": "The maintainers measured 6 further English sources that are not shipped (November 2026): scores were off by 0.002 to 0.112 "
-    "(ECE).",
-}
 # So much log loss may the parameters of another pipeline cost.
 TRANSFER = 0.005
 
@@ -92,7 +83,7 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
     if cutoff is None:
         raise SystemExit(f"No cut-off has a precision of {cards.PRECISION} on each source.")
     tables: dict[str, Any] = {
-        "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES), "reported": REPORTED["ner"],
+        "left_out": shipped, "further": cards.further_rows(further, maps[FULL], cutoff, "article"), "biases": cards.biases(shipped, ENTITIES),
         "exact": rows["exact, judged exact"], "judged_exact": rows["article, judged exact"], "smaller_maps": forms, "transfer": None,
         "text_forms": {form: cards.entity_rows(judged, left_out["article"], FULL, "article", "article") for form, judged in by_form.items()},
         "fairness": fairness(model, maps, cutoff, cache),
@@ -160,7 +151,7 @@ def make_tags(name: str, model: str, other: str, component: str, cache: Path, ke
         rows, trained_on, without = given, given_trained_on, read_card(other)["without_gold"]
     failing = old["failing"] if keep else cards.gate(rows)
     tables = {
-        "left_out": rows, "trained_on": trained_on, "biases": cards.biases(rows, sources), "reported": REPORTED.get(component, ""), "worse": cards.worse_labels(rows, failing),
+        "left_out": rows, "trained_on": trained_on, "biases": cards.biases(rows, sources), "worse": cards.worse_labels(rows, failing),
         "adapted": adapted, "cutoffs": None, "by": by, "evidence": None, "judged_on": date.today().isoformat(),
     }  # fmt: skip
     if keep:

@@ -41,7 +41,7 @@ CARD = record(
         "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
         "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
         "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
-        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "reported": text, "probe": _PROBE,
+        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -84,14 +84,14 @@ class Card:
 
     @property
     def expected_bias_words(self) -> str:
-        """Sentences on the expected bias, on what counts as right, and on further sources."""
+        """Sentences on the expected bias, and on what counts as right."""
         sentence = (
             f"{self._bias_range(self.expected_bias)}, from {len(self.data['biases'])} sources, each left out of a fit once)."
         )
         if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
             by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
             sentence += f" An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was {by_exact} on these sources."
-        return " ".join(filter(None, (sentence, self.data["reported"])))
+        return sentence
 
     @staticmethod
     def _bias_range(expected_bias: tuple[float, float]) -> str:

@@ -82,10 +82,10 @@ def test_labels_without_gold_have_no_score_and_those_that_fail_the_gate_keep_raw
 
 def test_the_expected_bias_by_hand():
     """Mean .02 and deviation .02 of three biases; the 97.5 % quantile of Student's t with two degrees is 4.30265: .02 * sqrt(4/3) times that."""
-    card = Card(card_folder(), {"biases": {"a": 0.0, "b": 0.02, "c": 0.04}, "reported": "Elsewhere more."})
+    card = Card(card_folder(), {"biases": {"a": 0.0, "b": 0.02, "c": 0.04}})
     assert card.expected_bias == pytest.approx((0.02 - 0.0993655, 0.02 + 0.0993655))
     assert (
-        "between 0.079 too low and 0.119 too high (95 % prediction interval, from 3 sources, each left out of a fit once). Elsewhere more."
+        "between 0.079 too low and 0.119 too high (95 % prediction interval, from 3 sources, each left out of a fit once)."
         in card.expected_bias_words
     )
     assert Card(card_folder(), {"biases": {"a": 0.01}}).expected_bias == (-1.0, 1.0)
