@@ -37,7 +37,7 @@ def test_a_recalibrator_a_scaling_and_a_grouping_are_fitted_and_info_shows_them(
     assert held["scaling"]["name"] == "garden.Mild.v1"
     assert len(held["groups"]) == 2
     shown = with_plugin("info", leveled).text
-    assert "garden.Level.v1" in shown
+    assert "Method level after mild (" in shown
     assert "garden.Mild.v1" in shown
 
 

@@ -19,7 +19,6 @@ from spacy_calib.calibration.scaling import (
     MatrixScaling,
     TemperatureScaling,
     VectorScaling,
-    base,
     entries,
 )
 from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
@@ -697,7 +696,7 @@ def watch(monkeypatch, kind: type[Scaling]) -> list[tuple[set[float], set[float]
 @pytest.mark.parametrize("most", [10_000, 400])
 def test_what_is_scaled_was_not_fitted_on(most, monkeypatch):
     pairs, _ = drawn(300, 5, seed=62)
-    monkeypatch.setattr(base, "MOST_PAIRS", most)
+    monkeypatch.setattr("spacy_calib.calibration.scaling.scaling.MOST_PAIRS", most)
     seen = watch(monkeypatch, TemperatureScaling)
     scaled = TemperatureScaling().cross_fit(pairs, documents_of_rows(pairs, 10), 5)
     assert len(seen) == 5
@@ -709,7 +708,7 @@ def test_what_is_scaled_was_not_fitted_on(most, monkeypatch):
 
 def test_documents_left_out_leave_none_that_is_fitted_on_itself(monkeypatch):
     pairs, _ = drawn(200, 5, seed=63)
-    monkeypatch.setattr(base, "MOST_PAIRS", 100)
+    monkeypatch.setattr("spacy_calib.calibration.scaling.scaling.MOST_PAIRS", 100)
     seen = watch(monkeypatch, TemperatureScaling)
     documents = np.searchsorted([10, 20], pairs.rows, side="right")
     TemperatureScaling().cross_fit(pairs, documents, 5)
