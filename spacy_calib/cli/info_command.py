@@ -48,9 +48,7 @@ def info(
     force: ForceFile = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
-    """
-
-    Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
+    """Show the fitted calib pipes of a pipeline: source, groups with their tags and frequencies, method, size of the fit data,
     versions.
 
     RETURNS (dict): Pipe name -> settings, fit size, versions, fit table, and "groups": name, fallback, tags -> frequency.

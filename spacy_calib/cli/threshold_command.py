@@ -65,14 +65,11 @@ def threshold(
     code: Code = None,
     silent: Silent = True,
 ) -> dict[str, Any]:
-    """
-
-    With --precision, find the lowest score from which to accept entities so that the required share is right. With --recall,
+    """With --precision, find the lowest score from which to accept entities so that the required share is right. With --recall,
     find the highest score from which to flag tokens so that the required share of the tokens in entities is flagged. With both,
     the tokens between the two cut-offs are left for review. Use gold that was not used for `calib fit`, or answers to a random
     sample of entities (`rank --order random`): these give a sentence that one may sign.
 
-    precision (str | float | None): A number, or LABEL=SHARE,...
     RETURNS (dict): "pipe", "attr", "by", "seen" (`pairs.seen_texts.TrainTestOverlap`); for a precision "event", "precision",
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":

@@ -92,6 +92,7 @@ def test_the_help_has_an_example_that_can_be_read_and_the_address_of_the_documen
     first = next(param.name for param in OURS[command].params if param.param_type_name == "argument")
     assert str(OURS[command].make_context(command, words[5:]).params[first]) == words[5]
     assert shown.rstrip().endswith(__url__)
+    assert "RETURNS" not in shown  # that is for Python
 
 
 def test_the_list_of_commands_tells_each_in_one_whole_line():
