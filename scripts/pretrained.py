@@ -66,7 +66,6 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
     by_form = {text_form: entities.gather(model, ENTITIES, cache, text_form) for text_form in TEXT_FORMS}
     found, further = by_form[AS_IT_IS], entities.gather(model, FURTHER, cache)
     left_out = {event: entities.left_out_maps(by_form, event) for event in entities.EVENTS}
-    kept_file(name, cache).write_text(json.dumps(left_out["article"]), encoding="utf8")
     old = read_card(name) if keep else {}
     maps = old["maps"] if keep else entities.fit_maps(entities.parts_of(by_form), "article")
     used = entities.EVENTS[0], entities.EVENTS[1]
@@ -108,15 +107,6 @@ def make_entities(name: str, model: str, cache: Path, keep: bool) -> None:
         "failing": cards.gate(shipped), "probe": cards.probed(nlp, pipe), **tables,
     }  # fmt: skip
     cards.write(card, cards.entity_state(pipe, found, "article"))
-
-
-def kept_file(name: str, cache: Path) -> Path:
-    return cache / "pretrained" / f"{name}-left-out.json"
-
-
-def kept_maps(name: str, cache: Path) -> Any:
-    """The maps of another pipeline without one source each."""
-    return json.loads(kept_file(name, cache).read_text(encoding="utf8"))
 
 
 def mean_loss(rows: Sequence[Mapping[str, Any]]) -> float:
