@@ -254,7 +254,7 @@ def find_cutoffs(
 def may_have_cutoffs(pipe: Calibrator) -> bool:
     """Whether a pipe scores entities, documents or links."""
     annotation = pipe.annotation
-    return pipe.spans.groups is not None or annotation.unit == DOCUMENT or annotation.spans_are_units
+    return pipe.spans.groups is not None or annotation.of_documents or annotation.spans_are_units
 
 
 def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:

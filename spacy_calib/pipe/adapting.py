@@ -153,7 +153,8 @@ def adapt_spans(
     entries = GoldEntries(scores, data.hits[index] == 1, spans.on_doc, spans.labels, data.documents[index])
     fit = AdaptationFit.from_entries(entries, calibration_before.groups, prior)
     calibration.adaptations = (*calibration_before.adaptations, fit.adaptation)
-    calibration.cutoffs = calibration_before.cutoffs
+    if (cutoffs := calibration_before.cutoffs) is not None:
+        calibration.cutoffs = replace(cutoffs, sample=None)  # the sample was of other scores: it promises nothing any more
     held_out = scores if fit.held_out is None else fit.held_out  # spans on the Docs come first
     return SpanFit(calibration, data, held_out[: len(data.known_indices)]), fit
 

@@ -18,7 +18,6 @@ from ..calibration.thresholds import Threshold, find_thresholds
 from ..errors import calib_error
 from ..gold.sampled_answers import SampledAnswers
 from ..pairs.build import JudgedPairs
-from ..pairs.documents import DOCUMENT
 from ..pairs.scored_corpus import ScoredCorpus
 from ..types import OUTSIDE
 
@@ -66,7 +65,7 @@ def precision_cutoffs(
         key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
-    event = None if pipe.annotation.unit == DOCUMENT else pipe.span_event
+    event = None if pipe.annotation.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,13 +157,17 @@ def test_an_adaptation_stands_after_the_context(nlp):
 @pytest.mark.filterwarnings("ignore:.*CW14")
 @pytest.mark.parametrize("layer", ["ner", "spans:sc"])
 def test_spans_are_adapted_and_their_cut_offs_stay(layer):
-    """A score means the same before and after."""
+    """A score means the same before and after; but what a random sample of the former scores promised is not promised of these."""
     nlp = spacy.blank("xx")
     calib = make_calib(nlp, layer)
-    cutoffs = calib.spans.cutoffs = Cutoffs(0.9, 0.95, "label", {"A": 0.5})
+    cutoffs = Cutoffs(0.9, 0.95, "label", {"A": 0.5})
+    sample = {"answers": 250, "documents": 240, "drawn_from": 4000, "accepted": 0.6}
+    calib.spans.cutoffs = replace(cutoffs, sample=sample)
+    assert calib.spans.cutoffs.promise({})
     calib.adapt(draw_examples(nlp, layer))
     (made,) = calib.fit_info.adaptations
     assert calib.spans.cutoffs == cutoffs
+    assert not calib.spans.cutoffs.promise({})
     assert made["spans"]["entries"] > 0
     fit = calib.held_out_spans
     hits = fit.data.hits[fit.data.known_indices] == 1

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 ANSWERS, UNDO, QUIT = {"y": "accept", "n": "reject", "s": "ignore"}, "u", "q"
 
 
-def ask_in_terminal(tasks: Sequence[Task], path: Path) -> int:
+def ask_in_terminal(tasks: Sequence[Task], path: Path, anew: bool = False) -> int:
     """Ask about each task that has no answer in the file yet. RETURNS (int): Number of answered tasks.
 
+    anew (bool): Ask about all; the first answer replaces the file.
     RAISES C055: the file cannot be written. C535: it has answers to other questions.
     """
     records, saved = [to_prodigy(task) for task in tasks], dict[int, str]()
     numbers = {_key_of(record): number for number, record in enumerate(records)}
     try:
-        for line in path.read_text(encoding="utf8").splitlines() if path.exists() else ():
+        for line in path.read_text(encoding="utf8").splitlines() if path.exists() and not anew else ():
             saved[numbers[_key_of(json.loads(line))]] = line
     except (ValueError, KeyError, TypeError):
         raise calib_error("C535", path=path) from None
@@ -42,6 +43,8 @@ def ask_in_terminal(tasks: Sequence[Task], path: Path) -> int:
             saved.popitem()
         elif key in ANSWERS:
             saved[number] = json.dumps({**records[number], "_view_id": "ner", "answer": ANSWERS[key]})
+        else:
+            continue
         write_pieces(path, (f"{line}\n" for line in saved.values()))
     return len(saved)
 

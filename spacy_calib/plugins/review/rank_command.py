@@ -102,8 +102,7 @@ def rank(
     force: ForceFile = False,
     silent: Silent = True,
 ) -> dict[str, Any]:
-    """
-    Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
+    """Rank tokens, sentences, entities or documents, most likely wrong first, and write them as a queue for an annotation tool.
     With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
@@ -164,10 +163,8 @@ def rank(
     tasks, result = rank_units(pipe, corpus, plan, order)
     result["seen"] = overlap
     if ask and output is not None:
-        if force:
-            output.unlink(missing_ok=True)
         show_sample({} if silent else result)
-        result["answered"] = ask_in_terminal(tasks, output)
+        result["answered"] = ask_in_terminal(tasks, output, anew=force)
         msg.good(f"{result['answered']:,} of {len(tasks):,} questions are answered: {output}")
         return result
     if to_adapt:
@@ -260,9 +257,11 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     n_shown, n = top or N_SHOWN, len(result["ranked"])
     first = "certain" if result["below"] else "doubtful"
     order = "in random order" if result["order"] == "random" else f"most {first} first (by {result['order']})"
-    is_sample = result["order"] == STRATIFIED
+    is_stratified = result["order"] == STRATIFIED
     msg.divider(
-        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`" if is_sample else f"{result['units']:,} {plural}, {order}"
+        f"{n:,} of {result['units']:,} {plural}, sampled for `adapt`"
+        if is_stratified
+        else f"{result['units']:,} {plural}, {order}"
     )
     show_rows(result["ranked"][:n_shown], _choose_columns(result["unit"], bool(result["known"])))
     if output is not None and n > n_shown:
@@ -270,7 +269,7 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     for key, why in _LEFT_OUT.items():
         if result[key]:
             msg.text(f"Left out: {result[key]:,} {why}")
-    if not is_sample:
+    if not is_stratified:
         _show_orders(result, everything)
     show_sample(result)
     subset = "" if result["known"] == result["units"] else f" of the {result['known']:,} that have gold"
