@@ -202,7 +202,7 @@ def direct_effect(right, documents) -> float:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=1, max_size=40))
-def testeffective_sizes_by_the_direct_formula(listed):
+def test_effective_sizes_by_the_direct_formula(listed):
     right = np.array([hit for hit, _ in listed])
     documents = np.array([document for _, document in listed])
     kept = np.arange(1, len(right) + 1)
@@ -215,7 +215,7 @@ def testeffective_sizes_by_the_direct_formula(listed):
     assert (sizes > 0).all()
 
 
-def testeffective_sizes_by_hand():
+def test_effective_sizes_by_hand():
     # Two documents of two spans, one right and one wrong: p = 1/2, residuals (2 - 1)^2 + (0 - 1)^2 = 2, independent 4 / 4 = 1.
     whole = effective_sizes(np.array([1, 1, 0, 0], bool), np.array([7, 7, 9, 9]), np.array([4]), np.array([2]))
     assert whole.tolist() == [2.0]

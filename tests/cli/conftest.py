@@ -329,6 +329,15 @@ def entity_examples(nlp: Language, n: int, seed: int) -> list[Example]:
     return [Example(doc, gold) for doc, gold in zip(bare_docs(nlp, docs), docs, strict=True)]
 
 
+def copy_with(doc: Doc, kind: str, prefix: str = "") -> Doc:
+    """The words of a Doc with nothing but its "tags", or its "ents". prefix (str): Of their types."""
+    labels = [token.tag_ for token in doc]
+    if kind == "ents":
+        labels = [f"{token.ent_iob_}-{prefix}{token.ent_type_}" if token.ent_type_ else "O" for token in doc]
+    words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=words, spaces=spaces, **{kind: labels})
+
+
 def bare_docs(nlp: Language, docs: list[Doc]) -> list[Doc]:
     """The same words without any annotation."""
     return [

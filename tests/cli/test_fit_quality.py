@@ -173,31 +173,3 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
 def test_wrong_values(options, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
     assert not (tmp_path / "out").exists()
-
-
-CONFIG = """
-[components]
-
-[components.calib]
-factory = "calib"
-normalize = "other"
-
-[components.calib.source]
-@calib_sources = "spacy-calib.Softmax.v1"
-component = "tagger"
-
-[components.calib.scaling]
-@calib_scalings = "spacy-calib.MatrixScaling.v1"
-ridge = 50.0
-bias_ridge = 2.0
-"""
-
-
-def test_an_option_overrides_the_config(model, dev, tmp_path):
-    (tmp_path / "fit.cfg").write_text(CONFIG)
-    options = [scaling("Vector"), setting("normalize", "true"), TAG_OFFSETS, "--silent"]
-    ok(calib("fit", model, dev, tmp_path / "out", "--config", tmp_path / "fit.cfg", *options))
-    pipe = loaded(tmp_path / "out").get_pipe("calib")
-    assert pipe.tokens.scaling.registered == "spacy-calib.VectorScaling.v1"
-    assert pipe.normalize is True
-    assert pipe.tag_offsets

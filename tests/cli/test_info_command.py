@@ -26,16 +26,6 @@ def test_info_says_what_the_pipe_holds(calibrated):
         assert part in outcome.text
 
 
-def test_no_line_is_wider_than_100_columns_and_no_fact_is_that_there_is_none(calibrated, calibrated_ner, two_pipes):
-    for model in (calibrated, calibrated_ner, two_pipes):
-        lines = ok(calib("info", model)).printed.splitlines()
-        assert max(map(len, lines)) <= 100
-        facts = lines[next(i for i, line in enumerate(lines) if line.startswith(("Component", "Pretrained"))) :]
-        facts = facts[: facts.index("")]
-        assert len(facts) > 5
-        assert not [line for line in facts if line.split()[-1] == "none" or " none" in line]
-
-
 def test_info_as_json(calibrated):
     (name, held), *others = json_of("info", calibrated).items()
     assert (name, others) == ("calib", [])

@@ -103,17 +103,6 @@ def test_the_list_of_commands_imports_no_command(greenhouse):
     assert "  missing" in done.stdout
 
 
-def test_a_command_of_another_package_runs_with_options_and_help(greenhouse, monkeypatch):
-    monkeypatch.syspath_prepend(greenhouse)
-    outcome = calib("water", "rose")
-    assert (outcome.code, outcome.text) == (0, "watered rose")
-    shown = calib("water", "--help").text
-    assert "Water a plant." in shown
-    assert "python -m spacy calib water rose" in shown
-    assert calib("water").code == 2
-    assert not SUGGESTS or "Did you mean 'water'" in calib("watr").text
-
-
 def test_a_command_of_another_package_replaces_none_of_ours(greenhouse, monkeypatch):
     monkeypatch.syspath_prepend(greenhouse)
     assert COMMANDS["fit"] in calib("--help").text

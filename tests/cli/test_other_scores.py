@@ -86,19 +86,6 @@ def fit_shortly(place: Path, output: Path, *options: object):
     return calib("fit", place / "model", place / "dev.spacy", output, "--method", "isotonic", "--code", CODE, *options)
 
 
-@pytest.mark.parametrize(("kind", "source"), zip(KINDS, ("Span", "Token", "Doc"), strict=True))
-def test_the_option_of_the_component_stands_for_its_dotted_setting(place, tmp_path, kind, source, one_salt):
-    for outcome in (
-        fit_shortly(place, tmp_path / "short", "-C", "guess", *scores_at(source, "_.trust")),
-        fit(place, kind, tmp_path / "dotted", "--method", "isotonic"),
-    ):
-        assert outcome.code == 0, outcome.text
-    short, dotted = (spacy.load(tmp_path / name) for name in ("short", "dotted"))
-    name = "calib_ent" if kind == "spans" else "calib"
-    assert short.config["components"][name] == dotted.config["components"][name]
-    assert short.get_pipe(name).to_bytes() == dotted.get_pipe(name).to_bytes()
-
-
 def test_get_further_scores_documents(place, tmp_path):
     """Categories are right as often as the second score says, of which the first knows nothing."""
     plugin, nlp, rng = import_file("python_code", CODE), spacy.load(place / "model"), random.Random(1)

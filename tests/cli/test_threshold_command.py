@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from spacy.vocab import Vocab
 
 from spacy_calib.calibration.thresholds import find_threshold
 from spacy_calib.pipe.scorer import corpus_of
-from tests.cli.conftest import annotated, calib, entity_docs, files_of, ok, refuses, save_docs
+from tests.cli.conftest import annotated, calib, files_of, ok, refuses
 
 KEYS = {"key", "cutoff", "entities", "kept", "share", "precision", "low", "high"}
 
@@ -94,26 +93,6 @@ def test_a_cut_off_for_each_label_or_group(per, calibrated_ner, entity_test, tmp
     assert any(row["cutoff"] is not None for row in result["rows"])
 
 
-def test_a_label_that_is_never_predicted_has_no_cut_off(calibrated_ner, entity_test, tmp_path):
-    _, result = run_threshold(calibrated_ner, entity_test, tmp_path)
-    docs = [doc for doc in entity_docs(60, 33) if not any(ent.label_ == "ORG" for ent in doc.ents)]
-    data = save_docs(tmp_path / "few.spacy", docs)
-    outcome, result = run_threshold(calibrated_ner, data, tmp_path, "--per", "label", precision=0.99)
-    rows = {row["key"]: row for row in result["rows"]}
-    assert set(rows) == {"PER", "LOC", "ORG"}
-    assert rows["PER"]["cutoff"] is None
-    assert rows["PER"]["entities"] > 0
-    assert "PER not reached" in outcome.text
-
-
-def test_a_precision_that_cannot_be_reached_is_told(calibrated_ner, entity_test, tmp_path):
-    outcome, result = run_threshold(calibrated_ner, entity_test, tmp_path, precision=0.9999)
-    assert result["cutoffs"] == {"all": None}
-    assert "all not reached" in outcome.text
-    assert "No cut-off reaches 99.99 % with this confidence" in outcome.text
-    assert "entities kept are right" not in outcome.text
-
-
 def test_no_pipeline_is_written_that_would_accept_nothing(calibrated_ner, entity_test, tmp_path):
     applied, path = tmp_path / "applied", tmp_path / "cutoffs.json"
     given = ("--precision", 0.9999, "--recall", 0.5)
@@ -185,17 +164,6 @@ def test_nothing_but_the_calibration_file_changes(calibrated_ner, entity_test, t
     assert {name for name in before if before[name] != after[name]} - {"vocab/strings.json"} == {
         "calib_ent/calibration.msgpack"
     }
-
-
-def test_the_pipeline_can_be_replaced_in_place(calibrated_ner, entity_test, tmp_path):
-    place = tmp_path / "place"
-    shutil.copytree(calibrated_ner, place)
-    before = files_of(place)
-    refuses(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place), "exists already; choose another path")
-    assert files_of(place) == before
-    ok(calib("threshold", place, entity_test, "-p", 0.8, "--apply", place, "--force", "--silent"))
-    assert spacy.load(place).get_pipe("calib_ent").spans.cutoffs.precision == 0.8
-    assert [file.name for file in tmp_path.iterdir()] == ["place"]
 
 
 def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):

@@ -102,15 +102,6 @@ def test_scores_far_apart_are_summed_in_logarithms():
     assert found.joint(np.array([0]), np.array([1]))[0] == pytest.approx(np.eye(2) / 2)
 
 
-def test_marginals_of_many_labels_and_tokens_sum_to_one():
-    rng = np.random.default_rng(0)
-    potentials = Potentials(rng.normal(size=(600, 600)), rng.normal(size=600), rng.normal(size=600))
-    found = sum_chains(Chains.from_scores([rng.normal(scale=4, size=(200, 600))], potentials))
-    assert np.abs(found.marginals.sum(axis=1) - 1).max() < 1e-12
-    before, after = found.chains.packing.neighbours
-    assert found.joint(before[-1:], after[-1:]).sum() == pytest.approx(1, abs=1e-6)
-
-
 def test_no_sequences():
     chains = Chains.from_scores([], Potentials(np.zeros((3, 3)), np.zeros(3), np.zeros(3)))
     found = sum_chains(chains)

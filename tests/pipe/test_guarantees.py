@@ -182,19 +182,6 @@ def test_tokens_without_annotation_have_scores_of_labels_and_none_of_their_own(n
     assert doc[3]._.calib_scores == whole[3]._.calib_scores
 
 
-def test_labels_appended_later_use_what_all_tags_share():
-    nlp = pipeline({"scaling": VECTOR})
-    calib = nlp.get_pipe("calib")
-    calib.source._labels = (*TOKEN_LABELS, "NEW")
-    docs = docs_of(nlp, FRESH)
-    for doc in docs:
-        doc.tensor = np.concatenate([0.4 * doc.tensor, np.full((len(doc), 1), 0.6)], axis=1)
-        doc[0].tag_ = "NEW"
-    docs = list(nlp.pipe(docs))
-    for doc in docs:
-        assert doc[0]._.calib_score == doc[0]._.calib_scores["NEW"]
-
-
 # Where a Doc may go
 
 

@@ -1,10 +1,9 @@
-"""The parts of scripts/demo.py that read and split the treebanks, its table and its picture."""
+"""The parts of scripts/demo.py that read and split the treebanks."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from quality.readers import PORTTINARI_SHARES, Sentence, make_docs, read_dante, split
 from spacy.vocab import Vocab
@@ -66,21 +65,3 @@ def test_split_keeps_documents_whole_and_loses_nothing():
     assert " ".join(one[0].document[-3:] for one in parts["dev"]) == "020 027 031 074 081 125 151 164 191 198"
     assert split(given, PORTTINARI_SHARES, seed=0) == parts
     assert split(given, PORTTINARI_SHARES, seed=1) != parts
-
-
-def test_the_picture_keeps_its_words_apart_and_inside():
-    """compare_reliability cut off the label "score", and laid the title over the panels' titles where those had two lines."""
-    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    from spacy_calib.plugins.report.plots import compare_reliability
-
-    hits = np.array([False, True])
-    panel = {"title": "in domain\nnews", "hits": hits, "raw": [0.2, 0.8], "calibrated": [0.1, 0.9]}
-    figure = compare_reliability([panel] * 3, title="A title")
-    FigureCanvasAgg(figure).draw()
-    title = figure._suptitle.get_window_extent()
-    for ax in figure.axes:
-        label = ax.xaxis.label.get_window_extent()
-        assert label.y0 >= 0
-        assert ax.title.get_window_extent().y1 <= title.y0

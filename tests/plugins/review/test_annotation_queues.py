@@ -61,16 +61,6 @@ def test_what_has_no_cut_off_cannot_be_below_one(calibrated, calibrated_ner, acc
     refuses(calib("rank", *given), "Option --not-accepted must be left out with --unit token")
 
 
-LABELS = {
-    "prodigy": lambda one: {(span["start"], span["end"], span["label"]) for span in one["spans"]},
-    "label-studio": lambda one: {
-        (made["value"]["start"], made["value"]["end"], made["value"]["labels"][0]) for made in one["predictions"][0]["result"]
-    },
-    "doccano": lambda one: {tuple(label) for label in one["label"]},
-    "argilla": lambda one: {tuple(span.values()) for span in one["suggestions"]["label"]["value"]},
-}
-
-
 def test_a_suffix_of_another_format_is_refused(accepting, texts, tmp_path):
     given = (accepting, texts, "--format", "prodigy", "--output", tmp_path / "batch.spacy")
     refuses(calib("rank", *given), "Option --output must be a file that ends in .jsonl or .json with --format prodigy")

@@ -330,27 +330,12 @@ def task(number, text="Ann", before="Here is "):
     whole = f"{before}{text} again."
     start = len(before)
     span = TaskSpan(2, 2, start, start + len(text), "PER", 0.5)
-    fixed = {
-        "tokens": [],
-        "spans": [span],
-        "unit": "entity",
-        "has_one_label": True,
-        "focus": text,
-        "sentence": 0,
-        "start": 2,
-        "end": 3,
-    }
-    scores = {
-        "score": 0.5,
-        "raw": 0.5,
-        "priority": 0.5,
-        "expected_errors": 0.5,
-        "reason": None,
-        "alternatives": {},
-        "gold": None,
-    }
-    place = {"doc": number, "words": 3, "origin": {"line": number + 1}, "rank": number + 1, "right": None}
-    return Task(text=whole, **fixed, **scores, **place, place=(start, start + len(text)))
+    scores = dict.fromkeys(("score", "raw", "priority", "expected_errors"), 0.5)
+    return Task(
+        text=whole, focus=text, tokens=[], spans=[span], unit="entity", has_one_label=True, sentence=0, start=2, end=3,
+        doc=number, words=3, origin={"line": number + 1}, rank=number + 1, place=(start, start + len(text)),
+        right=None, reason=None, gold=None, alternatives={}, **scores,
+    )  # fmt: skip
 
 
 def test_a_terminal_gets_single_keys(monkeypatch, tmp_path):

@@ -102,18 +102,6 @@ def test_the_suffix_names_the_format(calibrated, test_file, tmp_path):
     assert not (tmp_path / "q.txt").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--unit", "page"], "Option --unit must be one of token, entity, sentence, document, but 'page' was given"),
-        (["--order", "luck"], "Option --order must be one of calibrated, raw, margin"),
-        (["-C", "other"], "no fitted calib pipe for the component or prefix 'other'"),
-    ],
-)
-def test_bad_options(calibrated, test_file, options, sentence):
-    refuses(calib("rank", calibrated, test_file, *options), sentence)
-
-
 def test_as_many_rows_as_were_asked_for(calibrated, test_file, tmp_path):
     def rows(*options):
         lines = run(calibrated, test_file, *options).printed.splitlines()
