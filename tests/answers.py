@@ -1,7 +1,5 @@
 """What annotation tools export of our queues when somebody answered them: made up, after their documentation."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

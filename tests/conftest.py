@@ -1,7 +1,5 @@
 """Small pipelines and Docs that the tests of the spaCy shell share."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Runs the examples in docstrings."""
 
-from __future__ import annotations
-
 import doctest
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What tests of several rooms make: scores with known truth, Docs with given scores, corpora written by hand, categorizers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The sdist and the wheel hold the whole package and work without the source tree; so does a packaged pipeline."""
 
-from __future__ import annotations
-
 import configparser
 import email
 import importlib

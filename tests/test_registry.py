@@ -1,7 +1,5 @@
 """Every entry point and every registered name resolves, and the registries exist wherever spaCy loads our factory."""
 
-from __future__ import annotations
-
 import configparser
 import importlib
 import importlib.metadata

@@ -1,7 +1,5 @@
 """The codec of saved state: a class declares the forms of its fields once, and is read, checked and written by them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text categories: a Doc is one unit, with one row of scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

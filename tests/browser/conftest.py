@@ -1,7 +1,5 @@
 """Debian's Chromium, driven by Playwright; without either the tests of this folder skip."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

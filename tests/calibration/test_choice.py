@@ -1,7 +1,5 @@
 """The choice by cross-validation: what is compared, what is taken with few data, known truth, what may not matter."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Where the tags of a model and those of the gold look like two conventions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which spans are accepted, by the cut-offs of a precision and by those of a recall."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One map per group, the pooled map as fallback, and the state that is saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

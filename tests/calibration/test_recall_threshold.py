@@ -1,7 +1,5 @@
 """Cut-offs that bound what is missed: values by hand, plain versions to compare with, and simulations with known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which calibration is taken: losses and standard errors worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

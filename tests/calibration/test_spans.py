@@ -1,7 +1,5 @@
 """The probability of a whole span: against scikit-learn, against known truth, and what must not matter."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Whether there is enough data: known differences, known standard errors, and what a fit on next to nothing gives away."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Offsets per tag, shrunk to the group: the two ends of the strength, brute force, symmetry, empirical Bayes, what is saved."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

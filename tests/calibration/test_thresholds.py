@@ -1,7 +1,5 @@
 """Cut-offs that reach a precision: values by hand, a plain version to compare with, and simulations with known truth."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scaling, maps and normalization as one: against their parts, against a slow reading, and on fresh data."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import replace

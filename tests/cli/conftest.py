@@ -1,7 +1,5 @@
 """The command line in this process or in one of its own, and small pipelines and gold files for it."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import json

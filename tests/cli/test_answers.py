@@ -1,7 +1,5 @@
 """From a queue through an annotation tool to a fit and an estimate: `rank|select --format TOOL`, answers, `fit`, `adapt`, `evaluate`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mistakes of a beginner, and the sentence that each gets: clear, none silent, no traceback."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

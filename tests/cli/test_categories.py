@@ -1,7 +1,5 @@
 """Text categories from fit to every command: a document is a row."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores that look at the rest of the document, from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

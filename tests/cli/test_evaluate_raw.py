@@ -1,7 +1,5 @@
 """`spacy calib evaluate` before any fit ("how bad is mine?"), and what it leaves out of the gold."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

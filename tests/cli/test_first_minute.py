@@ -1,7 +1,5 @@
 """What a stranger reads of `fit` in the first minute: one plain verdict, and no abbreviation without its meaning."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """`spacy calib fit` on a pipeline that has a calibration: which of the two is written, and what is printed of it; ticks of `fit` and `adapt`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """`spacy calib fit` for recognizers and span categorizers: what it writes, what it leaves alone, and every option of theirs."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from pathlib import Path

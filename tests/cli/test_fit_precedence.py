@@ -1,7 +1,5 @@
 """Where the settings of `spacy calib fit` come from: option, dotted setting, config file, the pipeline's own pipe, defaults."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

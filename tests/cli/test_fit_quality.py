@@ -1,7 +1,5 @@
 """`spacy calib fit` with scalings, normalization and --method auto, and what `info` shows of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut

@@ -1,7 +1,5 @@
 """Made-up command lines end in a sentence, never in a traceback: a sample of scripts/fuzz_cli.py, and those that once did not."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

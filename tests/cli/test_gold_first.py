@@ -1,7 +1,5 @@
 """Data without gold is refused before the pipeline runs over it."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 

@@ -1,7 +1,5 @@
 """A command is imported when it is used: `python -m spacy ...` stays quick, and other packages can add commands."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess

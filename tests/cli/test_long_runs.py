@@ -1,7 +1,5 @@
 """Commands over many texts: the words of a text are let go with it, and what is told is the same."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

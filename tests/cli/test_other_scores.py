@@ -1,7 +1,5 @@
 """Scores of other components through the command line: a source named by dotted settings, and what the commands make of it."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

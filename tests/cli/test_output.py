@@ -1,7 +1,5 @@
 """What every command has: --format json with nothing else on the standard output, --silent, --n-process, --output."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

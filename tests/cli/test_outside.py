@@ -1,7 +1,5 @@
 """An installed package adds a command, a reader of gold, a metric and a source: each is used by the real command line, in processes of its own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is registered outside of the package is seen wherever ours is: command line, `auto`, `info`, JSON, table, page, errors, help."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

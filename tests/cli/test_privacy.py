@@ -1,7 +1,5 @@
 """What commands write holds no words of the gold, and a Doc that was cut none of the rest: an attacker has it, and looks for them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle

@@ -1,7 +1,5 @@
 """`spacy calib stock`: the pipeline as it was before it was calibrated."""
 
-from __future__ import annotations
-
 import spacy
 from spacy.pipeline import EntityRecognizer
 

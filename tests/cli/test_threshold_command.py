@@ -1,7 +1,5 @@
 """`spacy calib threshold`: its table and JSON, and the pipeline that applies the cut-offs."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

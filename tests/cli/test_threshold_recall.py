@@ -1,7 +1,5 @@
 """`spacy calib threshold --recall`: what is missed, the pipeline that flags it, and the review beside `--precision`."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -4,8 +4,6 @@ The gold is written here, and which predictions are right is found here too, by 
 beyond the paths are typed only if a sentence that was printed before names them.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Commands on a pipeline with two calib pipes: which one they read, and fits of two components in one run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The spaCy projects for entity recognition: corpora are read as they say, the config trains, and the steps fit together."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Inputs of the log-linear model of pairs, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spacy_calib.context.blocks import blocks_for, pair_inputs

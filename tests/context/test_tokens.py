@@ -1,7 +1,5 @@
 """Scores of tokens that look at the word and at the rest of their Doc, on made-up arrays."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blocks that are cut, joined, damaged, or written while they are read: right or None, never another token's value."""
 
-from __future__ import annotations
-
 import copy
 import random
 import sys

@@ -1,7 +1,5 @@
 """Values stay with their span through every operation on Docs: right or None, never another span's."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import itertools

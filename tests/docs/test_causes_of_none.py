@@ -1,7 +1,5 @@
 """Each row of the table of the causes of None on docs/reference/attributes.md: the score is None, with the warning of the row."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

@@ -1,7 +1,5 @@
 """docs/components/without-spacy.md is run, and what it promises of scores on Docs holds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """README.md and every page of the site are run, and lead to places that exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """scripts/docs_site.py: what the hook of MkDocs makes of links. `make docs` builds the site itself."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from importlib.util import find_spec

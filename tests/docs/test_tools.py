@@ -4,8 +4,6 @@ Those of language models get what the real tools returned (tests/recorded); llam
 are stood in for.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.util import find_spec

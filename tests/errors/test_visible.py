@@ -1,7 +1,5 @@
 """Characters that steer a terminal are shown."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

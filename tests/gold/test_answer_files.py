@@ -1,7 +1,5 @@
 """What tools export is read as it was answered, whole, and what is no export of one project is refused in a sentence."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import warnings

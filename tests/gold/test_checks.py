@@ -1,7 +1,5 @@
 """Gold that says nothing of the scores of a component is refused before anything is learned of it, or found."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Places as tools count them are moved to the characters where the marked words are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

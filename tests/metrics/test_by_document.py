@@ -1,7 +1,5 @@
 """Intervals by document: against resampling pairs by hand, and by coverage where the truth is known."""
 
-from __future__ import annotations
-
 import math
 import sys
 

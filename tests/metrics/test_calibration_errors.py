@@ -1,7 +1,5 @@
 """SMCE, GMCE, MCE, ECE and the debiased estimate: worked values, and an independent second version."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The noise floor: what exactly true scores would show."""
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """Brier, log loss and accuracy, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What warns in the table: labels that are never right, and scores that calibration made worse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

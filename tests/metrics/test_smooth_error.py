@@ -1,7 +1,5 @@
 """smECE: worked values, the direct sum over all pairs, and what the paper proves of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Bins: the rule of this package, Algorithm 1 of Nguyen & O'Connor (2015), fixed width; checked against literal second versions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Documents of the source as numbers, and how tables name them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

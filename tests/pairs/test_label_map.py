@@ -1,7 +1,5 @@
 """Maps of labels."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

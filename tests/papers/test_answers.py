@@ -1,7 +1,5 @@
 """Features of Table 1, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from papers.chains.chains import Chains, Potentials

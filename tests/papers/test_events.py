@@ -1,7 +1,5 @@
 """Who attacks, and which sentences are right, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

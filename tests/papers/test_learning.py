@@ -1,7 +1,5 @@
 """The fit: its slope, what it finds in made-up choices, and that cross-validation sees whole documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from papers.coref.antecedents import Candidates

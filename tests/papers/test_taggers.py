@@ -1,7 +1,5 @@
 """The HMM and the CRFs over words and over vectors: by hand, and on made-up sentences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

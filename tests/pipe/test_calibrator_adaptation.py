@@ -1,7 +1,5 @@
 """A pipe that was fitted on one kind of text, and a few labelled documents of another."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The pipe: annotate, fit, save, and everything that can happen to the component that it reads."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

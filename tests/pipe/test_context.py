@@ -1,7 +1,5 @@
 """A pipe whose scores look at the rest of the Doc."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """Entities look at the scores that the context gives their tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

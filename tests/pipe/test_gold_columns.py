@@ -1,7 +1,5 @@
 """Gold labels as columns of marginals, and what of a Doc has gold at all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from spacy.tokens import Doc

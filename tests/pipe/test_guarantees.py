@@ -1,7 +1,5 @@
 """Scaling and normalization as a pipeline gives them: on tokens, on fresh data, and wherever a Doc may go."""
 
-from __future__ import annotations
-
 import functools
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Context whose scores shrink towards a line: what is written on Docs, saved, loaded and adapted."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import numpy as np

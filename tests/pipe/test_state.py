@@ -1,7 +1,5 @@
 """The one schema of the saved state: what is damaged and has a right checksum is refused as a whole, and nothing is believed."""
 
-from __future__ import annotations
-
 import gc
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Links: what spaCy's linker chooses from, its own choice, what a fit makes of it, and what the Doc says of it."""
 
-from __future__ import annotations
-
 import json
 import random
 import warnings

@@ -1,7 +1,5 @@
 """Presidio's spaCy recognizer with calibrated scores: against the real package, on a small recognizer."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """docs/reference/attributes.md: what every command does with every kind of thing, tried."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

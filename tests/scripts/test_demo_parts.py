@@ -1,7 +1,5 @@
 """The parts of scripts/demo.py that read and split the treebanks."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

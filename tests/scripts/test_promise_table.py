@@ -1,7 +1,5 @@
 """scripts/promise_table.py: the observed share, and the table on made-up scores."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

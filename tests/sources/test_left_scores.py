@@ -1,7 +1,5 @@
 """Marginals that somebody else put on the Doc."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

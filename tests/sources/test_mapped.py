@@ -1,7 +1,5 @@
 """A source in the words of another label scheme."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import spacy

@@ -1,7 +1,5 @@
 """Half precision is reported by a fit: weights of 16 bits, and torch's mixed precision."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Heads: every kind that can be read, and what the lemmatizer's edit trees become."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

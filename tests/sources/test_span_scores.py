@@ -1,7 +1,5 @@
 """Scores that any component left with spans: read where they stand, calibrated, and refused in words where they are none."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A transformer pipeline goes through fit, evaluate and save/load; the head reads doc._.trf_data through a listener."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 from spacy.tokens import Doc

@@ -1,7 +1,5 @@
 """Scores that any component left with tokens and with documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

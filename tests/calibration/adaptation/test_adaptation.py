@@ -1,7 +1,5 @@
 """The step that makes scores true on new kinds of text, and the lines of its two sides."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Groupings without a choice: one group for all labels, and one for each."""
 
-from __future__ import annotations
-
 from spacy_calib.calibration.grouping.fixed import (
     one_group_per_tag,
     shared_group,

@@ -1,7 +1,5 @@
 """Histogram binning, alone and after a scaling, worked by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

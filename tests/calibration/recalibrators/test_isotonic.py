@@ -1,7 +1,5 @@
 """Isotonic regression: by hand, against exact arithmetic, and against scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from fractions import Fraction

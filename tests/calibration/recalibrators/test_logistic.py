@@ -1,7 +1,5 @@
 """Temperature, Platt and beta scaling: by hand, against scikit-learn and scipy, with known truth, and where data leave the map open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Temperature, vector and matrix scaling: against the documented model written densely, known truth, and what may not matter."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Two conventions that meet: told by `fit`, `info`, `evaluate` and the page, with the --map to paste."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """The bar of `calib fit` moves from the first document read to the last map fitted."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Gold in another label scheme than the component's: said, refused, mapped."""
 
-from __future__ import annotations
-
 import json
 import re
 

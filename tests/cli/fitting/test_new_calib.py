@@ -1,7 +1,5 @@
 """The name, and prefix, that a fit gives to a pipe that the pipeline has not got yet."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 

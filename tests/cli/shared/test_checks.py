@@ -1,7 +1,5 @@
 """Whole numbers out of range: one sentence, before a pipeline is loaded."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """MODEL and DATA -> the scored corpus: readers, pipes that run, entities."""
 
-from __future__ import annotations
-
 import json
 import os
 

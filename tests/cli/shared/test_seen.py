@@ -1,7 +1,5 @@
 """Every command that judges says in red, in text and JSON, when it judges on the data of the fit."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The drift check: differences worked by hand, what counts as one that matters, and that no document can be told from a profile."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

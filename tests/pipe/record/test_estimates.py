@@ -1,7 +1,5 @@
 """Expected accuracy and F: values worked by hand, and intervals that hold the truth of simulated data as often as they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """scikit-learn's own checks of an estimator, and why some of them cannot hold for this one."""
 
-from __future__ import annotations
-
 import pytest
 import sklearn
 from scipy.sparse import issparse

@@ -1,7 +1,5 @@
 """The bytes of an estimator: they give the same scores again, and nothing else is believed."""
 
-from __future__ import annotations
-
 import pickle
 
 import catalogue

@@ -1,7 +1,5 @@
 """The estimator: what it learns, what it gives, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,7 +1,5 @@
 """`spacy calib expect`: through the real command, on texts with gold and without, like the fit data and not."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

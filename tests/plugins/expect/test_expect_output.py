@@ -1,7 +1,5 @@
 """What `expect` says where it cannot tell, by what there is too little of."""
 
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib.plugins.expect.expect_output import ADAPTED, TOO_FEW_TO_TELL, describe_shortage

@@ -1,7 +1,5 @@
 """The component that asks a language model: what it leaves on Docs, its cache, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

@@ -1,7 +1,5 @@
 """Paths into JSON: which fields they lead to."""
 
-from __future__ import annotations
-
 import pytest
 
 from spacy_calib import Answer

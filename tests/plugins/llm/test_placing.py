@@ -1,7 +1,5 @@
 """Where the fields of an answer stand: generated JSON whose places are known, and what is asked for is found, absent or invented."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What an answer of a language model says of stretches of its text: responses by hand, and recorded ones."""
 
-from __future__ import annotations
-
 import json
 import math
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Forms in which servers and libraries give one answer: the same tokens and numbers are read from each, and how it ended."""
 
-from __future__ import annotations
-
 import copy
 import enum
 import json

@@ -1,7 +1,5 @@
 """A stock pipeline with its cards: scores, what is refused, and that the result is an ordinary fitted pipeline."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every card that is shipped: readable, complete, within its licence and its gate; and cards that cannot be read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

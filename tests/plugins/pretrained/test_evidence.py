@@ -1,7 +1,5 @@
 """Evidence of entities by hand, the choice of a map, and what is read from Docs of a real pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

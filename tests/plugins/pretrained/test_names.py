@@ -1,7 +1,5 @@
 """Lists of names: phrases and words by hand, what they say of entities, the files, and what a missing one leads to."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`calib pretrained`: on disk, its list, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`card="universal"`: two numbers, what they are refused for, and that the result is an ordinary fitted pipeline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

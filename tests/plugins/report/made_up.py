@@ -1,7 +1,5 @@
 """Scored corpora made by hand or at random, and the contents of pages about them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a scored corpus to what the page says: values worked out by hand, and what must hold for any corpus."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

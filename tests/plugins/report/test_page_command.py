@@ -1,7 +1,5 @@
 """The page of `spacy calib evaluate` from the command line to the file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

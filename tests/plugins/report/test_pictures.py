@@ -1,7 +1,5 @@
 """The pictures of `spacy calib evaluate`: the files, the numbers behind them, and every fault of the input in one sentence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The numbers behind the pictures."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Pictures: what is drawn, that files are the same every time, and what happens without matplotlib."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import numpy as np

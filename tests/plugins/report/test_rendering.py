@@ -1,7 +1,5 @@
 """`spacy_calib.render`: what it reads from Docs and Spans, its options, and the notebook."""
 
-from __future__ import annotations
-
 import re
 import sys
 import types

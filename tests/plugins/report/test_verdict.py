@@ -1,7 +1,5 @@
 """The one rule of the verdict, as a table; and the sentences that no good figure takes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`spacy calib view`: the command as it is run, its faults, and what it offers of each pipeline."""
 
-from __future__ import annotations
-
 import re
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The app of `calib view`, without a browser: what it answers, what it refuses, and that nothing stays."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """What goes to annotation tools: entities that were not accepted, and batches in the formats that queues have."""
 
-from __future__ import annotations
-
 import pytest
 import spacy
 

@@ -1,7 +1,5 @@
 """`spacy calib rank` of unlabelled texts: batches from unlabelled text, through the real command line."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

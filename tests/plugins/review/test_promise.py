@@ -1,7 +1,5 @@
 """From clicks to a promise: the sample, its answers from each tool and in the terminal, the sentence, and the check, by the real commands."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

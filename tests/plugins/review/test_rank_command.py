@@ -1,7 +1,5 @@
 """`spacy calib rank`: the table, the queues, the comparison with gold."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

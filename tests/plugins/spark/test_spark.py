@@ -1,7 +1,5 @@
 """On two workers of one Java. One file: one session serves all tests. In test_killed.py executors are separate processes."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The batched decoder finds what spaCy's finds, token by token, and its probabilities are those of spaCy's step model."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import os

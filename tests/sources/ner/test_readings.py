@@ -1,7 +1,5 @@
 """What a recognizer said about one Doc: marginals by hand, and of real recognizers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

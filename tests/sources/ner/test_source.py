@@ -1,7 +1,5 @@
 """The source over entity recognizers: inline and in a second pass, greedy and with a beam, and what a calib pipe makes of it."""
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Order, ties, duplicates, diversity and budget."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

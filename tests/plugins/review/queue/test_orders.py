@@ -1,7 +1,5 @@
 """Doubts, priorities and rare tags, worked by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
