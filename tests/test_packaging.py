@@ -32,13 +32,7 @@ from tests.made import examples_before_calib
 ROOT = Path(__file__).parents[1]
 # What the spaCy projects in configs/ make when they are run in a checkout.
 MADE_BY_PROJECTS = {"assets", "corpus", "training", "calibrated", "accepting", "metrics", "cache"}
-PARTS_OF_PAGES = {
-    f"spacy_calib/{name}"
-    for name in (
-        "plugins/report/page.css",
-        "plugins/report/page.html.j2",
-    )
-}
+PARTS_OF_PAGES = {f"spacy_calib/{name}" for name in ("plugins/report/page.css", "plugins/report/page.html.j2")}
 
 
 def _not_sources(folder: str, names: list[str]) -> set[str]:

@@ -1,5 +1,7 @@
 """Labels of tokens, predicted and gold."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import spacy

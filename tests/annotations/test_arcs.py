@@ -1,5 +1,7 @@
 """When an arc is right, and a sentence."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from spacy.tokens import Doc

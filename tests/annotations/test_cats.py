@@ -1,5 +1,7 @@
 """Text categories: a Doc is one unit, with one row of scores."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import spacy

@@ -1,5 +1,7 @@
 """What the labels of a gold stand for, and what only rejected labels may decide."""
 
+from __future__ import annotations
+
 from spacy_calib.annotations.label_schemes import likely_names, read_scheme
 
 LABELS = ["PERSON", "ORG", "GPE", "LOC", "FAC", "DATE"]

@@ -31,9 +31,6 @@ def rising(n) -> np.ndarray:
     return np.linspace(0.001, 0.999, n)
 
 
-# The test
-
-
 @given(st.integers(1, 20), st.integers(0, 20), st.sampled_from([0.05, 0.2, 0.5]))
 def test_chance_is_that_of_drawing_the_first_one_too_many(n, missed, share):
     """Of 2 n units in order, n are seen and n are new, at random. More new ones than allowed lie below the cut-off if the first new one too many
@@ -115,9 +112,6 @@ def test_numbers_out_of_range_are_refused(name, value):
 def test_unequal_lengths_are_refused():
     with pytest.raises(CalibError, match=r"\[C002\] A threshold needs one score for every document, but got 2 and 3"):
         find([0.5, 0.6], 0.9, documents=[1, 2, 3])
-
-
-# Documents
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40))

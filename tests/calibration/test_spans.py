@@ -352,9 +352,6 @@ def test_every_row_is_that_of_its_own_span(listed):
     np.testing.assert_array_equal(spans.token_scores, before)
 
 
-# Scores beside a span's own
-
-
 def with_beside(spans: Spans, *columns) -> Spans:
     return replace(spans, further_scores=np.stack(columns, axis=1))
 

@@ -491,12 +491,7 @@ def same_bits(one: TokenCalibration, other: TokenCalibration) -> None:
 
 @every_scaling
 def test_a_saved_one_gives_the_same_bits(name):
-    calibration = fitted_on(
-        name=name,
-        prototype=Temperature(),
-        offsets=TagOffsets(),
-        normalize="other",
-    )
+    calibration = fitted_on(name=name, prototype=Temperature(), offsets=TagOffsets(), normalize="other")
     again = restored(calibration)
     assert again.normalize == "other"
     same_bits(calibration, again)

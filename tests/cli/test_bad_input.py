@@ -11,17 +11,7 @@ from spacy.util import import_file
 from thinc.api import get_current_ops, set_current_ops
 
 from spacy_calib import CalibError
-from tests.cli.conftest import (
-    calib,
-    entity_docs,
-    files_of,
-    ok,
-    refuses,
-    save_docs,
-    save_gold,
-    save_recognizer,
-    setting,
-)
+from tests.cli.conftest import calib, entity_docs, files_of, ok, refuses, save_docs, save_gold, save_recognizer, setting
 from tests.conftest import gold_doc
 from tests.sentences import says
 
@@ -37,9 +27,6 @@ def blank_vocab():
     return spacy.blank("xx").vocab
 
 
-# The pipeline
-
-
 def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
     hint = "install it (`python -m spacy download xx_sent_ud_sm`), or give the path of a pipeline"
     refuses(calib("fit", "xx_sent_ud_sm", dev, out), hint)
@@ -50,10 +37,7 @@ def test_a_model_of_spacy_that_is_not_installed_can_be_downloaded(dev, out):
 def test_nothing_in_the_pipeline_can_be_calibrated(dev, tmp_path, out):
     nlp = spacy.blank("xx")
     nlp.to_disk(tmp_path / "empty")
-    refuses(
-        calib("fit", tmp_path / "empty", dev, out),
-        says("C318", available="no components"),
-    )
+    refuses(calib("fit", tmp_path / "empty", dev, out), says("C318", available="no components"))
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "ruled")
     refuses(calib("fit", tmp_path / "ruled", dev, out), says("C318", available="sentencizer"))
@@ -73,9 +57,6 @@ def test_a_component_before_was_never_trained(factory, changed_model, dev, out):
     path = changed_model(lambda nlp: nlp.add_pipe(factory, "untrained", before="tagger"))
     refuses(calib("fit", path, dev, out, "-C", "tagger"), "Component 'untrained' is in the pipeline and not trained")
     refuses(calib("evaluate", path, dev, "-C", "tagger"), "train it, or disable it (nlp.disable_pipe('untrained'), or [nlp]")
-
-
-# The data
 
 
 def write_empty_file(path):
@@ -134,13 +115,7 @@ def test_the_data_has_documents_of_spaces_only(model, calibrated, tmp_path, out)
 
 def test_fewer_pairs_than_bins(model, tmp_path, out):
     one = save_docs(tmp_path / "one.spacy", [gold_doc(blank_vocab(), [("dog", "NOUN")])])
-    refuses(
-        calib("fit", model, one, out),
-        "fewer than the 10 bins that they are sorted into; give more data.",
-    )
-
-
-# The options
+    refuses(calib("fit", model, one, out), "fewer than the 10 bins that they are sorted into; give more data.")
 
 
 @pytest.mark.parametrize(
@@ -218,9 +193,6 @@ def test_the_name_belongs_to_the_pipe_of_another_component(calibrated, dev, out)
     refuses(outcome, "a component 'calib' already (it calibrates 'tagger'); give the new pipe another name with --attr.")
 
 
-# The folder of the fitted pipe
-
-
 def flip_a_byte(file):
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -247,9 +219,6 @@ def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, te
         spacy.load(calibrated_copy)
 
 
-# Entities: options
-
-
 def test_an_event_that_there_is_not(ner_model, entity_dev, out):
     sentence = "Option --event must be one of exact, article, type, overlap, head, arc, but 'right' was given."
     refuses(calib("fit", ner_model, entity_dev, out, "-C", "ner", "--event", "right"), sentence)
@@ -262,9 +231,6 @@ def test_an_option_of_recognizers_for_another_component(ner_model, spancat_model
     refuses(
         spancat, "Option --second-pass is for entity recognizers, but component 'spancat' is a SpanCategorizer; leave it out."
     )
-
-
-# Entities: the pipeline
 
 
 @pytest.mark.parametrize(

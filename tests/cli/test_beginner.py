@@ -120,10 +120,7 @@ def test_python_says_it_without_options(places):
     import spacy_calib
 
     for call, sentence in [
-        (
-            lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]),
-            "calibrate that (--component ner)",
-        ),
+        (lambda: spacy_calib.fit(places["STOCK"], places["ENTITIES"], places["OUT"]), "calibrate that (--component ner)"),
         (
             lambda: spacy_calib.adapt(places["STOCK"], places["GOLD"], places["OUT"]),
             "with gold run `python -m spacy calib fit MODEL DATA OUTPUT` first",

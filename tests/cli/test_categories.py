@@ -34,9 +34,6 @@ def fitted(folder):
     return folder / "fitted"
 
 
-# Refusals
-
-
 def changed(folder, tmp_path, change):
     docs = docs_in(folder / "dev.spacy")
     for doc in docs:
@@ -74,14 +71,8 @@ def test_fit_refuses_what_looks_at_tokens(folder, tmp_path):
 
 
 def test_commands_refuse_units_that_there_are_not(fitted, folder, calibrated, test_file, tmp_path):
-    refuses(
-        calib("rank", fitted, folder / "test.spacy", "--unit", "token"),
-        says("C265", own="document", given="token"),
-    )
+    refuses(calib("rank", fitted, folder / "test.spacy", "--unit", "token"), says("C265", own="document", given="token"))
     refuses(calib("evaluate", fitted, folder / "test.spacy", "--gold-preproc"), "labels whole documents")
-
-
-# The walk
 
 
 def test_auto(folder, tmp_path):
@@ -149,9 +140,6 @@ def test_adapt_page_and_picture(fitted, folder, tmp_path):
     assert "on 120 documents" in page
     assert "one document and one label with its score" in page
     assert "text categorizer" in page
-
-
-# Cut-offs
 
 
 def test_a_cut_off_of_documents_accepts_what_reaches_it(folder, fitted, tmp_path):

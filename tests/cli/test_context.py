@@ -97,9 +97,6 @@ def test_what_context_gains_is_told_from_without_to_with(when, without, with_con
     assert line.endswith("(standard error of the difference 0.00090)")
 
 
-# Entities
-
-
 @pytest.fixture(scope="module")
 def entities_in_context(ner_model, entity_dev, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("context") / "entities"

@@ -12,17 +12,7 @@ from spacy_calib.doc.attributes import doc_view
 from spacy_calib.metrics.calibration_errors import smce
 from spacy_calib.metrics.table import calibration_table
 from spacy_calib.pipe.scorer import corpus_of
-from tests.cli.conftest import (
-    TAG_OF,
-    calib,
-    entity_docs,
-    json_of,
-    ok,
-    refuses,
-    save_docs,
-    spacy_command,
-    spacy_process,
-)
+from tests.cli.conftest import TAG_OF, calib, entity_docs, json_of, ok, refuses, save_docs, spacy_command, spacy_process
 
 # srsly writes ten digits behind the point.
 WRITTEN = 1e-9
@@ -186,9 +176,6 @@ def test_a_pipe_without_gold_in_the_data_is_named_and_the_other_judged(calibrate
     result = figures(tmp_path / "table.json")
     assert result["calib"]["tokens"] == 20
     assert list(result) == ["calib"]
-
-
-# Entities
 
 
 def test_the_entity_figures_agree_with_the_functions_and_with_spacy_evaluate(calibrated_ner, entity_test, tmp_path):

@@ -33,9 +33,6 @@ def settings_of(options, overrides=None, base=OWN):
     return pipe_settings(("calib", base), options, overrides)[1]
 
 
-# The whole command
-
-
 def test_the_block_of_the_pipeline_is_the_default(by_hand, dev, tmp_path):
     outcome = ok(calib("fit", by_hand, dev, tmp_path / "out"))
     assert "Settings that were not given are those of the pipeline's calib pipe 'calib'" in outcome.text
@@ -81,9 +78,6 @@ def test_dotted_settings_need_no_pipe_in_the_pipeline(model, dev, tmp_path):
 def test_what_is_mistyped_is_refused_and_nothing_is_written(given, status, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *given), sentence, code=status)
     assert list(tmp_path.iterdir()) == []
-
-
-# From settings to settings
 
 
 @pytest.mark.parametrize("base", [OWN, DEFAULTS])
@@ -140,11 +134,7 @@ def test_a_choice_on_the_data_ends_where_its_parts_are_given_by_hand(options, ov
 
 @pytest.mark.parametrize(
     ("block", "setting", "registered"),
-    [
-        ("grouping", "n_groups", "TFG"),
-        ("recalibrator", "n_bins", "Histogram"),
-        ("scaling", "ridge", "MatrixScaling"),
-    ],
+    [("grouping", "n_groups", "TFG"), ("recalibrator", "n_bins", "Histogram"), ("scaling", "ridge", "MatrixScaling")],
 )
 def test_what_auto_chooses_cannot_be_given_beside_it(block, setting, registered):
     given = {
@@ -162,9 +152,6 @@ def test_a_config_stands_in_place_of_the_pipelines_block(by_hand, dev, tmp_path)
     ok(calib("fit", by_hand, dev, tmp_path / "out", *options, "--silent"))
     pipe = fitted(tmp_path / "out")
     assert (len(pipe.tokens.maps.groups), pipe.fit_info.method, pipe.threshold) == (1, "spacy-calib.Platt.v1", 0.01)
-
-
-# Which pipe
 
 
 @pytest.mark.parametrize(
@@ -199,9 +186,6 @@ def test_the_first_pipe_of_the_default_component_counts_where_none_has_the_defau
     nlp = revive(trained_bytes)
     nlp.add_pipe("calib", name="other", config={"attr": "other"})
     assert old_block(nlp)[0] == "other"
-
-
-# Reading the command line
 
 
 @pytest.mark.parametrize(

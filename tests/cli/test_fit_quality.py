@@ -28,9 +28,6 @@ def info_of(path) -> dict:
     return info
 
 
-# What is written
-
-
 def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     _, path = fit_with_all_options
     block = loaded(path).config["components"]["calib"]
@@ -39,9 +36,6 @@ def test_a_fit_with_all_options_saves_each_of_them(fit_with_all_options):
     assert (block["normalize"], block["selection"]) == ("other", None)
     for token in tokens_of(path):
         assert sum(token._.calib_scores.values()) <= 1 + 1e-9
-
-
-# What is printed
 
 
 @pytest.mark.parametrize(("kind", "why"), [("Vector", "the scaling has a bias"), ("Temperature", "no tag differs")])
@@ -62,9 +56,6 @@ def test_info_as_json(fit_with_all_options, calibrated):
     assert info["tag_offsets"]["strength"] is None or info["tag_offsets"]["strength"] > 0
     plain = info_of(calibrated)
     assert [plain[name] for name in ("scaling", "tag_offsets", "selection")] == [None] * 3
-
-
-# The method chosen on the data
 
 
 def test_the_default_chooses_end_to_end(model, dev, test_file, tmp_path):
@@ -112,9 +103,6 @@ def test_of_few_documents_the_default_tries_the_scaling_alone(model, dev, tmp_pa
     assert "Chosen by cross-validation over 9 documents" in " ".join(calib("info", tmp_path / "out").text.split())
 
 
-# Too little data for the method
-
-
 def judged(monkeypatch, *figures):
     """Whatever is fitted is found to do so on held-out parts."""
     monkeypatch.setattr("spacy_calib.pipe.fitting.evaluate_held_out", lambda *_: HeldOut(*figures, 0.0, 0.0, 0.0))
@@ -151,9 +139,6 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     held_out = info_of(tmp_path / "out")["held_out"]
     assert held_out["verdict"] == "better"
     assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(

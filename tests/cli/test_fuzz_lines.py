@@ -44,10 +44,7 @@ def fails_at_words(doc):
 @pytest.mark.parametrize("n_process", [1, 2])
 @pytest.mark.parametrize(
     ("text", "code", "words"),
-    [
-        ("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"),
-        ("ours", "C203", "nan"),
-    ],
+    [("any", "C490", r"A component of the pipeline fails \(KeyError: 'no such weight'\)"), ("ours", "C203", "nan")],
 )
 def test_a_component_that_fails_is_a_sentence(n_process, text, code, words):
     nlp = spacy.blank("xx")

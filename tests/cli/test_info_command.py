@@ -68,9 +68,6 @@ def test_info_on_a_pipeline_without_a_fitted_pipe(model, tmp_path):
     refuses(calib("info", tmp_path / "unfitted"), "no fitted calib pipe")
 
 
-# Entities
-
-
 def test_info_on_a_recognizer(calibrated_ner, tmp_path):
     outcome = ok(calib("info", calibrated_ner, "-o", tmp_path / "info.json"))
     held = json.loads((tmp_path / "info.json").read_text())["calib_ent"]
@@ -86,9 +83,6 @@ def test_info_on_a_recognizer(calibrated_ner, tmp_path):
         "Group O (1 tag): O",
     ):
         assert part in outcome.text
-
-
-# What a method was chosen from
 
 
 def test_all_candidates_are_shown_in_columns_as_wide_as_what_they_hold(capsys):

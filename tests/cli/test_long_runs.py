@@ -11,10 +11,7 @@ from spacy_calib.cli.shared import run as scoring
 from tests.cli.conftest import calib, json_of, refuses
 from tests.conftest import made_up_sentences
 
-COMMANDS = {
-    "expect": (),
-    "rank": ("--top", 12),
-}
+COMMANDS = {"expect": (), "rank": ("--top", 12)}
 
 
 @pytest.fixture(scope="module")

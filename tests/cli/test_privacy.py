@@ -107,9 +107,6 @@ def test_a_pipeline_fitted_in_python_holds_none_where_the_strings_are_put_back(n
     assert all(token._.calib_score is not None for token in doc)
 
 
-# Docs that were cut
-
-
 def numbers_in(value: object) -> list[int]:
     """All whole numbers in what a Doc keeps."""
     if isinstance(value, dict):

@@ -51,9 +51,6 @@ def test_a_tagger_a_span_categorizer_and_a_second_pass(
         same_but_for_strings(before, tmp_path / name)
 
 
-# Faults
-
-
 def test_a_stock_pipeline_is_refused(ner_model, tmp_path):
     outcome = calib("stock", ner_model, tmp_path / "out")
     refuses(outcome, says("C067", available="tok2vec, tagger, ner"))

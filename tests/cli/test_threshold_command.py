@@ -173,9 +173,6 @@ def test_gold_preproc_judges_sentences(calibrated_ner, entity_test, tmp_path):
     check_row(result["rows"][0], found.calibrated, found.pairs.hits)
 
 
-# Which pipe
-
-
 CONFIG = """
 [components]
 
@@ -197,9 +194,6 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
     outcome, _ = run_threshold(tmp_path / "model", entity_test, tmp_path, "-C", "sure", "--apply", tmp_path / "applied")
     assert {ent._.sure_accept for doc in annotated(tmp_path / "applied", entity_test) for ent in doc.ents} == {True, False}
     assert "Span._.sure_accept" in outcome.text
-
-
-# Faults
 
 
 @pytest.mark.parametrize(

@@ -190,9 +190,6 @@ def test_a_fit_forgets_the_cut_offs_and_adapting_keeps_them(applied, entity_dev,
     assert pipes[0].tokens.recall_cutoffs == pipes[1].tokens.recall_cutoffs
 
 
-# Faults
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -210,7 +207,4 @@ def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_tes
 def test_gold_without_entities(calibrated_ner, tmp_path):
     docs = [Doc(Vocab(), words=["nobody", "lives", "there"], ents=["O", "O", "O"]) for _ in range(3)]
     data = save_docs(tmp_path / "none.spacy", docs)
-    refuses(
-        calib("threshold", calibrated_ner, data, "-r", 0.9),
-        says("C800", what="The gold has no entities (9 tokens)"),
-    )
+    refuses(calib("threshold", calibrated_ner, data, "-r", 0.9), says("C800", what="The gold has no entities (9 tokens)"))

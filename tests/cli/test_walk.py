@@ -210,9 +210,6 @@ def json_in(outcome: Outcome) -> dict[str, Any]:
     return result
 
 
-# Answers
-
-
 def shown_spans(tool: str, record: dict[str, Any]) -> list[tuple[int, int, str]]:
     """(start, end, label) of what a record of a queue shows."""
     if tool == "doccano":

@@ -59,8 +59,7 @@ def test_threshold_takes_what_has_entities(two_pipes, entities, tags, tmp_path):
     assert json.loads((tmp_path / "cutoffs.json").read_text())["pipe"] == "calib_ent"
     assert "left out" not in outcome.text
     refuses(
-        calib("threshold", two_pipes, tags, "--precision", 0.5),
-        says("C080", layer="ner", component="ner", others="'tagger'"),
+        calib("threshold", two_pipes, tags, "--precision", 0.5), says("C080", layer="ner", component="ner", others="'tagger'")
     )
     refused = calib("threshold", two_pipes, entities, "--precision", 0.5, "-C", "tagger")
     refuses(refused, says("C065", name="calib", component="tagger"))

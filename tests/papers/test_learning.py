@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 from papers.coref.antecedents import Candidates
-from papers.coref.learning import (
-    Choices,
-    _StackedChoices,
-    fit_weights,
-    learn,
-    right_options,
-)
+from papers.coref.learning import Choices, _StackedChoices, fit_weights, learn, right_options
 from scipy.optimize import check_grad
 from scipy.sparse import csr_matrix
 

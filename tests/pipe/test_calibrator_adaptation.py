@@ -176,9 +176,6 @@ def test_spans_are_adapted_and_their_cut_offs_stay(layer):
     assert again.spans.adaptations[0].leading.line == learned
 
 
-# With scores that are given
-
-
 def examples_off(n: int, seed: int, off: float = 0.0) -> list[Example]:
     """Documents of 20 tokens whose likeliest tags are right as often as their scores say; tags A and B less, by so much in log-odds."""
     rng = np.random.default_rng(seed)

@@ -189,9 +189,6 @@ def test_extension_of_somebody_else_is_refused():
     register("twice")
 
 
-# Fitting
-
-
 def test_fit_records_what_it_was_fitted_on(fitted):
     info = fitted.get_pipe("calib").fit_info
     assert info.docs == 80
@@ -238,9 +235,6 @@ def test_error_handler_skips_the_batch(fitted):
     fitted.set_error_handler(lambda name, proc, docs, error: seen.append((name, len(docs))))
     assert list(fitted.pipe([TEXT, TEXT])) == []
     assert seen == [("calib", 2)]
-
-
-# Scoring
 
 
 def test_scores_are_plain_numbers_and_worked_on_the_same_pairs(fitted):
@@ -318,9 +312,6 @@ def test_a_shared_map_can_be_judged_by_frequency_groups(nlp):
     assert list(per_group) == ["1", "2", "3"]
     assert sum(row["tags"] for row in per_group.values()) == len(calib.labels)
     assert scores["calib_gmce"] == pytest.approx(np.mean([row["gmce"] for row in per_group.values()]))
-
-
-# Entities and spans
 
 
 def entity_pipeline(factory):

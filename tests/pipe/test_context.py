@@ -89,9 +89,6 @@ def test_lemmas_have_context(nlp):
     assert scores(nlp.pipe(texts(nlp, 5), batch_size=2)) == scores(map(nlp, texts(nlp, 5)))
 
 
-# Scores that are given
-
-
 @pytest.fixture(scope="module")
 def of_two_kinds() -> Calibrator:
     """A pipe whose context looks at nothing but the scores of the token: with a likeliest score of .6, its second and third tag are right far
@@ -140,9 +137,6 @@ def test_a_tag_has_its_score_in_context_whether_it_reaches_the_threshold_or_not(
     assert [token._.calib_score for token in doc] == pytest.approx(above, abs=0.1)
 
 
-# Functions of Docs
-
-
 def lengths(docs):
     return [len(token) for doc in docs for token in doc]
 
@@ -188,9 +182,6 @@ def test_a_function_that_says_another_number_of_things_than_at_the_fit(nlp):
     columns[0] = 3
     with pytest.raises(CalibError, match="C204"):
         nlp("the dog saw")
-
-
-# Features by name
 
 
 def test_features_are_named_in_the_config_and_saved(nlp):

@@ -161,11 +161,7 @@ def test_collapsing_counts_equal_pairs(pair):
 def test_one_score_that_is_no_float32_number_makes_all_keys_wide():
     scores = np.append(np.full(10, 0.5), 0.1)  # 0.1 is no float32 number
     columns = collapse(scores, np.arange(11) % 2 == 0)
-    assert [column.tolist() for column in columns] == [
-        [0.1, 0.5, 0.5],
-        [True, False, True],
-        [1, 5, 5],
-    ]
+    assert [column.tolist() for column in columns] == [[0.1, 0.5, 0.5], [True, False, True], [1, 5, 5]]
 
 
 def test_collapsing_nothing():

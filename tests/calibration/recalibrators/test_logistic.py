@@ -19,11 +19,7 @@ def features_of(kind: type[Recalibrator], scores) -> np.ndarray:
     """The functions of the score written out once more, shape (n, k)."""
     q = np.clip(scores, 1e-6, 1 - 1e-6)
     one = np.ones(len(q))
-    columns = {
-        Temperature: [np.log(q / (1 - q))],
-        Platt: [np.log(q / (1 - q)), one],
-        Beta: [np.log(q), -np.log(1 - q), one],
-    }
+    columns = {Temperature: [np.log(q / (1 - q))], Platt: [np.log(q / (1 - q)), one], Beta: [np.log(q), -np.log(1 - q), one]}
     return np.stack(columns[kind], axis=1)
 
 

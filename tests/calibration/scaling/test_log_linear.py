@@ -12,13 +12,7 @@ from scipy.optimize import check_grad, minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from spacy_calib.calibration.scaling import (
-    FLOOR,
-    MatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-    entries,
-)
+from spacy_calib.calibration.scaling import FLOOR, MatrixScaling, TemperatureScaling, VectorScaling, entries
 from spacy_calib.calibration.scaling import LogLinearScaling as Scaling
 from spacy_calib.calibration.scaling.objective import RIDGES, Objective
 from spacy_calib.calibration.solvers import PRIOR

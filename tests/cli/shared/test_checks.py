@@ -43,8 +43,7 @@ def with_both(first: str, second: str) -> list[str]:
 @pytest.mark.parametrize("command", with_both("--gpu-id", "--n-process"))
 def test_several_processes_on_a_gpu(command, dev, tmp_path):
     refuses(
-        calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2),
-        says("C057", gpu=0, n_process=2),
+        calib(command, *arguments_of(command, dev, tmp_path), "--gpu-id", 0, "--n-process", 2), says("C057", gpu=0, n_process=2)
     )
     assert not (tmp_path / "out").exists()
 

@@ -119,11 +119,7 @@ def test_without_pyarrow_a_sentence_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [
-        ("expect", ["--format", "json"]),
-        ("rank", ["--format", "json"]),
-        ("expect", ["--by", "day", "--format", "json"]),
-    ],
+    [("expect", ["--format", "json"]), ("rank", ["--format", "json"]), ("expect", ["--by", "day", "--format", "json"])],
 )
 def test_every_command_that_reads_texts_takes_parquet_and_the_names_of_its_columns(command, options, calibrated, tmp_path):
     texts = ["the dog saw a cat .", None, "a red duck eats .", "every run saw light ."] * 20

@@ -68,11 +68,7 @@ def test_texts_are_read_line_by_line(texts):
         ),
         ("a.jsonl", b'{"text": "x", "meta": ' + b"[" * 90000 + b"]" * 90000 + b"}", "line 1"),
         ("a.txt", "caf\xe9".encode("latin-1"), "save it as UTF-8"),
-        (
-            "a.txt",
-            b"a" * 1_000_001,
-            says("C448", line=1, n="1,000,001", most="1,000,000"),
-        ),
+        ("a.txt", b"a" * 1_000_001, says("C448", line=1, n="1,000,001", most="1,000,000")),
         ("a.txt", b"\n\n", says("C052")),
         ("a.spacy", b"", "it is empty"),
         ("a.spacy", b"rubbish", "is not a readable DocBin"),

@@ -167,9 +167,6 @@ def test_what_the_scores_miss_on_the_fit_data_is_corrected():
     assert found.expected == pytest.approx(hits.mean(), abs=0.01)
 
 
-# Entities
-
-
 def expected_entities(model, sums):
     return entity_estimates(model, model.sums(sums), float(sums.predicted.sum()))
 
@@ -236,9 +233,6 @@ def test_95_percent_intervals_hold_the_f_of_simulated_data():
         for name, value in true.items():
             held[name] += getattr(found, name).low <= value <= getattr(found, name).high
     assert all(0.92 <= count / 300 <= 0.995 for count in held.values()), held
-
-
-# The record of a fit
 
 
 def fit_pairs(n_docs):

@@ -56,10 +56,7 @@ OTHER = {"normalize": "other", "threshold": 0.02}
                 **OTHER,
             },
         ),
-        (
-            {"method": IsotonicRegression(), "normalize": True},
-            {"normalize": True},
-        ),
+        ({"method": IsotonicRegression(), "normalize": True}, {"normalize": True}),
     ],
     ids=["auto", "by hand", "normalized"],
 )

@@ -194,9 +194,6 @@ def test_a_precision_that_cannot_be_read(given, calibrated_ner, promised):
     refuses(calib("threshold", calibrated_ner, promised[0], "--precision", given), says("C056", option="--precision"))
 
 
-# What is accepted
-
-
 @pytest.fixture(scope="module")
 def accepted(promised, texts, tmp_path_factory):
     """(the queue of 200 entities that are accepted, what was printed)."""
@@ -284,9 +281,6 @@ def test_options_that_do_not_go_together(calibrated_ner, texts, tmp_path):
     refuses(calib("rank", calibrated_ner, texts[0], "--accepted", "--unit", "token"), says("C056", option="--accepted"))
     refuses(calib("rank", calibrated_ner, texts[0], "--ask"), says("C056", option="--output"))
     refuses(calib("rank", calibrated_ner, texts[0], "--ask", "-o", tmp_path / "a.csv"), says("C056", option="--output"))
-
-
-# In the terminal
 
 
 def ask(model, texts, path, keys, *options):

@@ -189,9 +189,6 @@ def test_entities_that_reach_their_cut_off_are_left_out():
     assert len(queue.units) == len(units_of(corpus, "entity")) == 3
 
 
-# Samples of entities
-
-
 def test_every_entity_has_the_same_chance():
     """Documents of 1 to 5 entities, and one of 20; 15 of 50 are drawn, so the large one gives 6, and no other more than two."""
     documents = np.repeat(np.arange(12), [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 20, 0])

@@ -20,11 +20,7 @@ CORPUS = corpus_of([[WORDS]])
 
 @pytest.mark.parametrize(
     ("by", "wanted"),
-    [
-        ("calibrated", [0.3, 0.6, 0.1]),
-        ("raw", [1 - 0.49, 1 - 0.16, 1 - 0.81]),
-        ("margin", [0.2 - 0.7, 0.6 - 0.4, 0 - 0.9]),
-    ],
+    [("calibrated", [0.3, 0.6, 0.1]), ("raw", [1 - 0.49, 1 - 0.16, 1 - 0.81]), ("margin", [0.2 - 0.7, 0.6 - 0.4, 0 - 0.9])],
 )
 def test_by_hand(by, wanted):
     found = doubts(CORPUS, by)
