@@ -80,15 +80,6 @@ def test_rows_that_a_cut_left_over_claim_no_word_of_a_doc_without_scores(nlp):
     assert seen["wrong"] == 0
 
 
-def test_a_label_changed_by_hand_keeps_its_score(nlp):
-    scores = np.full((3, 5), 0.2)
-    doc = annotated_doc(nlp, ["the", "old", "dog"], ["DET", "ADJ", "NOUN"], scores)
-    for token in doc:
-        for tag in TAGS:
-            token.tag_ = tag
-            assert token._.calib_score == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize("way", ["whole", "joined"])
 def test_a_text_with_another_word_of_the_same_length_has_no_score(nlp, way):
     doc, n = annotated_doc(nlp, ["the", "old", "aaaa", "saw", "it"], ["DET", "ADJ", "NOUN", "VERB", "NOUN"]), 5

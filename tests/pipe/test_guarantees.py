@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_calib import CalibError
@@ -181,31 +181,6 @@ def test_tokens_without_annotation_have_scores_of_labels_and_none_of_their_own(n
 
 
 # Where a Doc may go
-
-
-@pytest.mark.parametrize("way", ["bytes", "docbin", "pickle", "copy", "span", "docs"])
-def test_scores_go_with_the_doc(nlp, way):
-    docs = run(nlp, FRESH)
-    doc, vocab = docs[0], spacy.blank("xx").vocab
-    expected = values(doc)
-    if way == "bytes":
-        found = Doc(vocab).from_bytes(doc.to_bytes())
-    elif way == "docbin":
-        packed = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-        found = next(iter(DocBin(store_user_data=True).from_bytes(packed).get_docs(vocab)))
-    elif way == "pickle":
-        found = pickle.loads(pickle.dumps(doc))
-    elif way == "copy":
-        found = doc.copy()
-    elif way == "span":  # a part has no scores: the arrays are of the whole Doc
-        found = doc[4:13].as_doc(copy_user_data=True)
-        assert {value[0] for value in values(found)} == {None}
-        return
-    else:
-        found, expected = Doc.from_docs(docs), [value for one in docs for value in values(one)]
-    assert values(found) == expected
-    assert sorted(found._.calib.tags) == sorted(tag for value in expected for tag in value[2])
-    assert len({tuple(value[2]) for value in expected}) > 3
 
 
 def test_worker_processes(nlp):
