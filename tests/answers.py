@@ -16,12 +16,9 @@ def records_in(file: Path) -> Records:
 
 def _prodigy(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
     return {
-        **record,
-        "_input_hash": number,
-        "_task_hash": -number,
-        "_view_id": "ner_manual",
+        **record, "_input_hash": number, "_task_hash": -number, "_view_id": "ner_manual",
         "answer": "accept" if right else "reject",
-    }
+    }  # fmt: skip
 
 
 def _label_studio(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]:
@@ -42,11 +39,8 @@ def _argilla(number: int, record: dict[str, Any], right: bool) -> dict[str, Any]
 
 
 EXPORTS: dict[str, Callable[[int, dict[str, Any], bool], dict[str, Any]]] = {
-    "prodigy": _prodigy,
-    "label-studio": _label_studio,
-    "doccano": _doccano,
-    "argilla": _argilla,
-}
+    "prodigy": _prodigy, "label-studio": _label_studio, "doccano": _doccano, "argilla": _argilla,
+}  # fmt: skip
 
 
 # Whose files are one JSON array.

@@ -45,13 +45,9 @@ class Outer(Serializable):
 
 MADE = Outer(np.array([0.0, 0.5, 1.0]), Inner(), 2.0, {"a": Inner(1, ("x",))}, [Inner(4)], Inner(5), "otherwise")
 STATE = {
-    "values": MADE.values,
-    "inner": {"n": 3, "names": []},
-    "width": 2.0,
-    "by_name": {"a": {"n": 1, "names": ["x"]}},
-    "others": [{"n": 4, "names": []}],
-    "perhaps": {"n": 5, "names": []},
-}
+    "values": MADE.values, "inner": {"n": 3, "names": []}, "width": 2.0, "by_name": {"a": {"n": 1, "names": ["x"]}},
+    "others": [{"n": 4, "names": []}], "perhaps": {"n": 5, "names": []},
+}  # fmt: skip
 
 
 def test_a_state_has_the_keys_of_the_fields_in_their_order():

@@ -9,12 +9,8 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Nothing but the page may go over the network, and nothing of the machine is to be needed.
 ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

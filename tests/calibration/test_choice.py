@@ -308,12 +308,10 @@ def test_rows_are_differences_to_the_best_with_errors_of_whole_documents():
 @pytest.mark.parametrize(
     ("names", "difference", "error", "place"),
     [
-        (["raw scores"], 0.0, 0.0, 0),
-        (["raw scores", "platt, 1 group"], 0.1, 0.05, 0),
-        (["raw scores", "platt, 1 group"], 0.05, 0.05, 1),
-        (["platt, 1 group", "raw scores"], 0.01, 0.05, 0),
+        (["raw scores"], 0.0, 0.0, 0), (["raw scores", "platt, 1 group"], 0.1, 0.05, 0),
+        (["raw scores", "platt, 1 group"], 0.05, 0.05, 1), (["platt, 1 group", "raw scores"], 0.01, 0.05, 0),
     ],
-)
+)  # fmt: skip
 def test_raw_scores_are_picked_where_the_second_loses_more_than_an_error(names, difference, error, place):
     rows = [{"candidate": names[0], "difference": 0.0, "error": 0.0}]
     rows += [{"candidate": name, "difference": difference, "error": error} for name in names[1:]]

@@ -25,15 +25,9 @@ from ..strategies import make_pairs, pairs_of_tokens
 
 GRID = np.linspace(0, 1, 101)
 PROTOTYPES = [
-    Identity(),
-    HistogramBinning(n_bins=4),
-    HistogramBinning(bin_size=3),
-    IsotonicRegression(),
-    ScalingBinning(n_bins=4),
-    Temperature(),
-    Platt(),
-    Beta(),
-]
+    Identity(), HistogramBinning(n_bins=4), HistogramBinning(bin_size=3), IsotonicRegression(), ScalingBinning(n_bins=4),
+    Temperature(), Platt(), Beta(),
+]  # fmt: skip
 every_prototype = pytest.mark.parametrize("prototype", PROTOTYPES, ids=lambda p: f"{type(p).__name__}{p.settings() or ''}")
 
 

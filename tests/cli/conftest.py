@@ -227,14 +227,9 @@ NAMES = {
     "ORG": ["Acme", "Bank of Rome", "Jordan", "Apple"],
 }
 TEMPLATES = [
-    "PER lives in LOC .",
-    "ORG bought ORG in LOC .",
-    "PER saw the old dog .",
-    "the old apple saw a duck .",
-    "in LOC PER works for ORG .",
-    "PER of ORG saw PER .",
-    "in LOC PER PER bought ORG .",
-]
+    "PER lives in LOC .", "ORG bought ORG in LOC .", "PER saw the old dog .", "the old apple saw a duck .",
+    "in LOC PER works for ORG .", "PER of ORG saw PER .", "in LOC PER PER bought ORG .",
+]  # fmt: skip
 TAG_OF = {
     "lives": "VERB", "bought": "VERB", "saw": "VERB", "works": "VERB", "in": "ADP", "of": "ADP", "for": "ADP", "the": "DET", "a": "DET",
     "old": "ADJ", ".": "PUNCT", "dog": "NOUN", "duck": "NOUN", "apple": "NOUN",

@@ -157,15 +157,10 @@ def test_a_config_stands_in_place_of_the_pipelines_block(by_hand, dev, tmp_path)
 @pytest.mark.parametrize(
     ("attr", "component", "name"),
     [
-        (None, None, "first"),
-        (None, "tagger", "second"),
-        (None, "senter", None),
-        ("sure", None, "third"),
-        ("sure", "tagger", "third"),
-        ("new", None, None),
-        ("new", "tagger", None),
+        (None, None, "first"), (None, "tagger", "second"), (None, "senter", None), ("sure", None, "third"),
+        ("sure", "tagger", "third"), ("new", None, None), ("new", "tagger", None),
     ],
-)
+)  # fmt: skip
 def test_the_pipe_is_found_by_its_prefix_or_by_what_it_reads(attr, component, name, trained_bytes):
     nlp = revive(trained_bytes)
     for pipe, prefix, source in (

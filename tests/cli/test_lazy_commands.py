@@ -69,12 +69,9 @@ def greenhouse(tmp_path):
     (tmp_path / "watering.py").write_text(GREENHOUSE)
     (tmp_path / "plain.py").write_text('"""A plain function."""\n\n\ndef plain():\n    return 1\n')
     entries = (
-        "broken = greenhouse.water:water",
-        "fit = watering:water",
-        "missing = nowhere.water:water",
-        "plain = plain:plain",
+        "broken = greenhouse.water:water", "fit = watering:water", "missing = nowhere.water:water", "plain = plain:plain",
         "water = watering:water",
-    )
+    )  # fmt: skip
     install(tmp_path, "greenhouse", "\n".join(["[spacy_calib_commands]", *entries, ""]))
     return tmp_path
 

@@ -47,15 +47,11 @@ NAMES = {
     ),
 }  # fmt: skip
 SENTENCES = (
-    "{person} of {org} flew to {place} on Monday.",
-    "{org} sued {org} in {place}.",
-    "Last year {person} met {person} near {place}.",
-    "two days later {place} was cold, said {person}.",
-    "Nobody at {org} knew.",
-    "We bought 20 books from {org} for {person}.",
-    "{place} and {place} are far from here.",
+    "{person} of {org} flew to {place} on Monday.", "{org} sued {org} in {place}.",
+    "Last year {person} met {person} near {place}.", "two days later {place} was cold, said {person}.", "Nobody at {org} knew.",
+    "We bought 20 books from {org} for {person}.", "{place} and {place} are far from here.",
     "i saw {person} at {org} in the French quarter",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

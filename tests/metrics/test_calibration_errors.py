@@ -227,12 +227,10 @@ def test_debiased_is_nearer_to_the_truth_than_the_plain_estimate():
 @pytest.mark.parametrize(
     ("hits", "settings", "sentence"),
     [
-        ([0, 3], {}, r"\[C001\] hits"),
-        ([0], {}, r"\[C002\]"),
-        ([0, 1], {"n_bins": 0}, r"\[C001\] n_bins"),
+        ([0, 3], {}, r"\[C001\] hits"), ([0], {}, r"\[C002\]"), ([0, 1], {"n_bins": 0}, r"\[C001\] n_bins"),
         ([0, 1], {"bin_size": 0}, r"\[C001\] bin_size"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused(metric, hits, settings, sentence):
     with pytest.raises(CalibError, match=sentence):
         metric([0.5, 0.5], hits, **settings)

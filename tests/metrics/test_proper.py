@@ -130,13 +130,9 @@ def test_the_parts_are_the_brier_score_whatever_the_bins(pair, binner):
     assert decomposition.brier == pytest.approx(brier(*pair), abs=1e-12)
     assert decomposition.refinement == pytest.approx(decomposition.uncertainty - decomposition.resolution, abs=1e-12)
     parts = (
-        decomposition.reliability,
-        decomposition.refinement,
-        decomposition.resolution,
-        decomposition.within_variance,
-        decomposition.sharpness,
-        decomposition.claimed,
-    )
+        decomposition.reliability, decomposition.refinement, decomposition.resolution, decomposition.within_variance,
+        decomposition.sharpness, decomposition.claimed,
+    )  # fmt: skip
     assert min(parts) >= 0
     assert decomposition.sharpness + decomposition.claimed <= 0.25 + 1e-12
 

@@ -32,13 +32,10 @@ def test_parts_of_one_document_have_one_number_wherever_they_stand():
 @pytest.mark.parametrize(
     ("units", "named"),
     [
-        ([], DOC),
-        ([SENTENCE, SENTENCE], SENTENCE),
-        ([SENTENCE, DOC], DOC),
-        ([DOCUMENT, SENTENCE], "document or sentence"),
+        ([], DOC), ([SENTENCE, SENTENCE], SENTENCE), ([SENTENCE, DOC], DOC), ([DOCUMENT, SENTENCE], "document or sentence"),
         ([TEXT, DOCUMENT], "document or text"),
     ],
-)
+)  # fmt: skip
 def test_the_unit_is_named_by_what_is_known(units, named):
     numbers = DocumentNumbers()
     for key, unit in enumerate(units):

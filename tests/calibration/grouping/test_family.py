@@ -17,12 +17,9 @@ MAPPING = {"B-PER": "person", "I-PER": "person", "NN": "noun", "NNS": "noun", "X
 
 # (registered name, settings)
 CASES: list[tuple[str, dict[str, Any]]] = [
-    ("spacy-calib.TFG.v1", {}),
-    ("spacy-calib.TFG.v1", {"n_groups": 3}),
-    ("spacy-calib.SCW.v1", {}),
-    ("spacy-calib.OneVsRest.v1", {}),
-    ("spacy-calib.Mapping.v1", {"mapping": MAPPING}),
-]
+    ("spacy-calib.TFG.v1", {}), ("spacy-calib.TFG.v1", {"n_groups": 3}), ("spacy-calib.SCW.v1", {}),
+    ("spacy-calib.OneVsRest.v1", {}), ("spacy-calib.Mapping.v1", {"mapping": MAPPING}),
+]  # fmt: skip
 every_case = pytest.mark.parametrize(
     "case", [pytest.param(case, id=f"{case[0]}-{len(case[1])}-{i}") for i, case in enumerate(CASES)]
 )

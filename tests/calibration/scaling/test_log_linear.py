@@ -239,13 +239,9 @@ def test_worked_by_hand():
     # Tags of .64 and .32, the rest .04; a factor of 1/2 and a bias of log 2 for tag 1: .8, 2 * .5657 and .2, over their sum.
     none = np.zeros(0, dtype=np.intp)
     state = {
-        "ridge_": 1.0,
-        "n_tags_": 2,
-        "factor_": np.array([0.5]),
-        "biases_": np.array([0, math.log(2), 0, 0]),
-        "codes_": none,
+        "ridge_": 1.0, "n_tags_": 2, "factor_": np.array([0.5]), "biases_": np.array([0, math.log(2), 0, 0]), "codes_": none,
         "weights_": none,
-    }
+    }  # fmt: skip
     scaled = VectorScaling().load_learned(state).scale(np.array([0, 0]), np.array([0, 1]), np.array([0.64, 0.32]))
     whole = 0.8 + 2 * math.sqrt(0.32) + 0.2
     np.testing.assert_allclose(scaled, [0.8 / whole, 2 * math.sqrt(0.32) / whole], rtol=1e-12)

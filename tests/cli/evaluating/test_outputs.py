@@ -26,12 +26,10 @@ def test_another_suffix_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "tags", "names"),
     [
-        (None, None, ["reliability"]),
-        (None, ["NN"], ["tags"]),
-        ("top", ["NN"], ["top", "tags"]),
+        (None, None, ["reliability"]), (None, ["NN"], ["tags"]), ("top", ["NN"], ["top", "tags"]),
         ("all", None, [*PICTURE_KINDS]),
     ],
-)
+)  # fmt: skip
 def test_names_of_pictures(kind, tags, names):
     assert picture_names(kind, tags, ["reliability"]) == names
 

@@ -27,12 +27,8 @@ def nlp():
 
 def test_tags_are_calib_and_entities_calib_ent(nlp):
     assert names(nlp, "tagger", "ner", "other-names", "parser", "textcat") == [
-        "calib",
-        "calib_ent",
-        "calib_ent",
-        "calib",
-        "calib",
-    ]
+        "calib", "calib_ent", "calib_ent", "calib", "calib",
+    ]  # fmt: skip
     name, settings = new_block(nlp, None, {"component": "ner"}, None)
     assert settings == {**DEFAULTS, "attr": name}
 

@@ -254,13 +254,9 @@ def test_the_table_says_which_true_values_are_inside_of_their_intervals(capsys):
     entities = {name: estimate for name in ("precision", "recall", "f")} | {"gold": None}
     true = {"accuracy": {"value": 0.85, "inside": True}, "f": {"value": 0.5, "inside": False}}
     result = {
-        "entities": entities,
-        "accuracy": estimate,
-        "true": true,
-        "checked": 1,
-        "checkable": 1,
+        "entities": entities, "accuracy": estimate, "true": true, "checked": 1, "checkable": 1,
         "learned_from": {"kind": "fitted"},
-    }
+    }  # fmt: skip
     show_estimates(result, "95 % interval")
     rows = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert (rows["Accuracy"], rows["F"]) == ("yes", "NO")

@@ -189,14 +189,10 @@ def test_a_doc_without_tokens_has_no_rows():
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("IBM", {"letters", "acronym"}),
-        ("J.", {"letters", "initial"}),
-        ("@ann", {"symbol"}),
-        ("C3PO", {"digit"}),
-        ("http://ghana.com", {"symbol", "address"}),
-        ("EUROPE", {"letters"}),
+        ("IBM", {"letters", "acronym"}), ("J.", {"letters", "initial"}), ("@ann", {"symbol"}), ("C3PO", {"digit"}),
+        ("http://ghana.com", {"symbol", "address"}), ("EUROPE", {"letters"}),
     ],
-)
+)  # fmt: skip
 def test_the_shape_of_a_word(word, expected):
     row = dict(zip(COLUMNS[9:], EntityEvidence().read_words(["Ann", word], None)[1], strict=True))
     assert {name for name in ("letters", "address", "acronym", "initial", "symbol", "digit") if row[name]} == expected

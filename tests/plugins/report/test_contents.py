@@ -21,14 +21,12 @@ NAMES = ("N", "V", "X")
 # N right, N wrong (gold V), V right, and a V without gold.
 SMALL = corpus_of(
     [
-        ("The", 0, 0, [(0, 0.9, 0.8), (1, 0.1, 0.2)]),
-        ("dog", 0, 1, [(0, 0.6, 0.5), (1, 0.4, 0.3)]),
-        ("runs_", 1, 1, [(1, 0.7, 0.6)]),
-        (".", 1, -1, [(1, 0.7, 0.6)]),
+        ("The", 0, 0, [(0, 0.9, 0.8), (1, 0.1, 0.2)]), ("dog", 0, 1, [(0, 0.6, 0.5), (1, 0.4, 0.3)]),
+        ("runs_", 1, 1, [(1, 0.7, 0.6)]), (".", 1, -1, [(1, 0.7, 0.6)]),
     ],
     NAMES,
     docs=[0, 0, 1, 1],
-)
+)  # fmt: skip
 COUNTS = {"N": 30, "V": 10}
 
 
@@ -230,13 +228,10 @@ def test_few_pairs_give_no_verdict():
 @pytest.mark.parametrize(
     ("error", "groups_error", "status"),
     [
-        (0.01, 0.01, "calibrated"),
-        (0.01, 0.05, "calibrated"),
-        (0.01, 0.07, "uneven"),
-        (0.015, 0.05, "close"),
+        (0.01, 0.01, "calibrated"), (0.01, 0.05, "calibrated"), (0.01, 0.07, "uneven"), (0.015, 0.05, "close"),
         (0.015, 0.07, "close-uneven"),
     ],
-)
+)  # fmt: skip
 def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     """Within chance on the whole; but the mean of the groups is more than twice what chance would show."""
     judged = judged_of(random_corpus(4, 3000), 1)
