@@ -1,5 +1,3 @@
-"""Runs the examples in docstrings."""
-
 import doctest
 from typing import Any
 

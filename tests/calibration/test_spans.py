@@ -58,10 +58,6 @@ def draw_hits(probabilities, seed) -> np.ndarray:
     return np.random.default_rng(seed).random(len(probabilities)) < probabilities
 
 
-def reorder(spans, order) -> Spans:
-    return spans.take(np.asarray(order))
-
-
 @pytest.fixture(scope="module")
 def fitted() -> SpanRecalibrator:
     spans = draw_spans(300, 0)
@@ -121,7 +117,7 @@ def test_the_fit_is_deterministic_and_the_order_of_the_rows_does_not_matter(seed
     assert made.intercept_ == again.intercept_
     np.testing.assert_array_equal(made.weights_, again.weights_)
     order = np.random.default_rng(seed).permutation(n)
-    other = SpanRecalibrator(GROUPS).fit(reorder(spans, order), right[order])
+    other = SpanRecalibrator(GROUPS).fit(spans.take(order), right[order])
     scores = made.predict(spans, spans.scores)
     assert ((scores >= 0) & (scores <= 1)).all()
     np.testing.assert_allclose(other.predict(spans, spans.scores), scores, atol=1e-4)
@@ -162,15 +158,12 @@ def test_round_trip_through_the_saved_form_gives_the_same_bits(fitted):
     assert back.groups.names == GROUPS.names
 
 
-@pytest.mark.parametrize(
-    ("n", "right", "reason"),
-    [
-        (0, [], f"0 spans, {MIN_SPANS} needed"),
-        (MIN_SPANS - 1, None, f"{MIN_SPANS - 1} spans, {MIN_SPANS} needed"),
-        (MIN_SPANS, [True] * MIN_SPANS, "every span is right"),
-        (MIN_SPANS, [False] * MIN_SPANS, "no span is right"),
-    ],
-)
+@pytest.mark.parametrize(("n", "right", "reason"), [
+    (0, [], f"0 spans, {MIN_SPANS} needed"),
+    (MIN_SPANS - 1, None, f"{MIN_SPANS - 1} spans, {MIN_SPANS} needed"),
+    (MIN_SPANS, [True] * MIN_SPANS, "every span is right"),
+    (MIN_SPANS, [False] * MIN_SPANS, "no span is right"),
+])  # fmt: skip
 def test_what_cannot_be_fitted_passes_the_raw_scores_through(n, right, reason):
     spans = draw_spans(n, 10) if n else make_spans([])
     right = [i % 2 == 0 for i in range(n)] if right is None else right
@@ -334,10 +327,6 @@ def test_the_design_has_an_indicator_and_a_slope_for_each_group():
     np.testing.assert_allclose(
         made[:, len(NAMES) :], [[0, 1, 0, math.log(4)], [1, 0, -math.log(3), 0], [0, 0, 0, 0]], atol=1e-12
     )
-
-
-def test_logit():
-    assert logit(np.array([0.5, 0.8, 0.2])).tolist() == pytest.approx([0.0, math.log(4), -math.log(4)])
 
 
 @given(spans_given)

@@ -32,9 +32,6 @@ def falling(n) -> np.ndarray:
     return np.linspace(0.999, 0.001, n)
 
 
-# The test
-
-
 def test_chance_where_all_are_right_or_one_is():
     # n of n: p^n; one right or more of n: 1 - (1 - p)^n; none or more is certain.
     assert binomial_p_values(np.array([1.0]), np.array([59.0]), 0.95)[0] == pytest.approx(0.95**59)
@@ -52,9 +49,6 @@ def test_chance_is_that_of_the_exact_binomial_test(seen, precision):
 def test_chance_rises_with_fewer_spans():
     chances = binomial_p_values(np.full(4, 0.9), np.array([10.0, 12.5, 40.0, 1000.0]), 0.85)
     assert (np.diff(chances) < 0).all()
-
-
-# The cut-off
 
 
 @pytest.mark.parametrize(("n", "found"), [(60, False), (99, True)])
@@ -174,9 +168,6 @@ def test_neither_the_order_nor_the_names_of_documents_matter(given_, n_documents
     assert find(scores, hits, precision, 0.8, 1000 - 7 * documents) == expected
 
 
-# Documents
-
-
 def test_documents_that_are_right_or_wrong_as_wholes_need_more_data():
     # Every tenth document of ten spans is wrong: 90 % of 1,000 spans, but only 100 independent ones.
     n = 1000
@@ -224,9 +215,6 @@ def test_effective_sizes_by_hand():
     assert single.tolist() == [1.0, 3.0]
 
 
-# The interval
-
-
 def test_interval_of_new_spans_is_a_beta_binomial_one():
     low, high = prediction_interval(0.9, 50, 40, 0.8)
     new = betabinom(40, 45.5, 5.5)
@@ -237,9 +225,6 @@ def test_interval_of_new_spans_is_a_beta_binomial_one():
     assert wide[0] <= low < high <= wide[1]
     assert narrow[0] > wide[0]
     assert prediction_interval(1.0, 0.4, 0.4, 0.9) == (0.0, 1.0)
-
-
-# Keys
 
 
 def test_each_key_has_a_threshold_of_its_own():

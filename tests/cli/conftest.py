@@ -219,8 +219,6 @@ def changed_model(trained_bytes, tmp_path) -> Callable[[Callable[[Language], Non
     return change
 
 
-# Entities
-
 NAMES = {
     "PER": ["Ann", "Bob Hill", "Kim", "Jordan", "Paris Hill", "Lee"],
     "LOC": ["Paris", "Jordan", "New York", "Rome", "Hill"],

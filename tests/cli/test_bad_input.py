@@ -118,20 +118,17 @@ def test_fewer_pairs_than_bins(model, tmp_path, out):
     refuses(calib("fit", model, one, out), "fewer than the 10 bins that they are sorted into; give more data.")
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-C", "nope"], says("C317", component="nope", readable="tagger, morphologizer, senter, trainable_lemmatizer")),
-        (["-C", ""], "Option --component must be the name of a component"),
-        (["-C", "senter", "--gold-preproc"], "Option --gold-preproc must be left out for a component that finds sentences"),
-        (["--attr", "senter"], "a component 'senter' already (it is no calib pipe); give the new pipe another name with --attr."),
-        (["--config", "missing.cfg"], "No such file or directory"),
-        ([setting("threshold", "NaN")], "threshold must be a number in [0, 1), but 'NaN' was given."),
-        ([setting("threshold", "low")], "'low'"),
-        (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
-        (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "sentence"), [
+    (["-C", "nope"], says("C317", component="nope", readable="tagger, morphologizer, senter, trainable_lemmatizer")),
+    (["-C", ""], "Option --component must be the name of a component"),
+    (["-C", "senter", "--gold-preproc"], "Option --gold-preproc must be left out for a component that finds sentences"),
+    (["--attr", "senter"], "a component 'senter' already (it is no calib pipe); give the new pipe another name with --attr."),
+    (["--config", "missing.cfg"], "No such file or directory"),
+    ([setting("threshold", "NaN")], "threshold must be a number in [0, 1), but 'NaN' was given."),
+    ([setting("threshold", "low")], "'low'"),
+    (["--method", "spacy-calib.Isotonic.v99"], "but 'spacy-calib.Isotonic.v99' was given."),
+    (["--attr", "a-b"], "attr must be a Python identifier, but 'a-b' was given."),
+])  # fmt: skip
 def test_an_option_of_fit_is_out_of_range(options, sentence, model, dev, out):
     refuses(calib("fit", model, dev, out, *options), sentence)
 
@@ -154,8 +151,6 @@ def test_the_code_file_is_missing_or_broken(model, dev, tmp_path, out):
     assert "Cannot import the code in" in outcome.text
     assert "Cannot import the code in" in missing.text
 
-
-# The config file
 
 BLOCK = '[components]\n[components.calib]\nfactory = "calib"\n'
 CONFIGS = {
@@ -203,13 +198,10 @@ def remove_folder(file):
     shutil.rmtree(file.parent)
 
 
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        (flip_a_byte, "cannot be read (the checksum does not match)"),
-        (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "sentence"), [
+    (flip_a_byte, "cannot be read (the checksum does not match)"),
+    (remove_folder, "cannot be read (No such file or directory); fit the pipe again"),
+])  # fmt: skip
 def test_the_folder_of_the_pipe_is_damaged(damage, sentence, calibrated_copy, test_file):
     damage(calibrated_copy / "calib" / "calibration.msgpack")
     for outcome in (calib("evaluate", calibrated_copy, test_file), calib("info", calibrated_copy)):
@@ -233,17 +225,14 @@ def test_an_option_of_recognizers_for_another_component(ner_model, spancat_model
     )
 
 
-@pytest.mark.parametrize(
-    ("factory", "options", "labels"),
-    [
-        *((factory, options, ()) for factory in ("ner", "beam_ner") for options in ((), ("--second-pass",))),
-        *(
-            (factory, (), ())
-            for factory in ("tagger", "morphologizer", "trainable_lemmatizer", "spancat", "spancat_singlelabel")
-        ),
-        ("ner", (), ("PER",)),  # labels, but no weights
-    ],
-)
+@pytest.mark.parametrize(("factory", "options", "labels"), [
+    *((factory, options, ()) for factory in ("ner", "beam_ner") for options in ((), ("--second-pass",))),
+    *(
+        (factory, (), ())
+        for factory in ("tagger", "morphologizer", "trainable_lemmatizer", "spancat", "spancat_singlelabel")
+    ),
+    ("ner", (), ("PER",)),  # labels, but no weights
+])  # fmt: skip
 def test_the_component_is_not_trained(factory, options, labels, changed_model, dev, out):
     path = changed_model(lambda nlp: [*map(nlp.add_pipe(factory, name="untrained").add_label, labels)])
     refuses(calib("fit", path, dev, out, "-C", "untrained", *options), "Component 'untrained' has no labels or is not trained")

@@ -94,14 +94,11 @@ def test_several_labels_are_fitted_one_by_one(folder, tmp_path):
     assert set(doc._.calib_cats) <= set(doc.cats) == {"film", "music", "food"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("evaluate",), "120 documents, 360 pairs"),
-        (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
-        (("expect", "--per-doc"), "120 documents Expected"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("evaluate",), "120 documents, 360 pairs"),
+    (("rank", "-n", "2"), "120 documents, most doubtful first (by calibrated)"),
+    (("expect", "--per-doc"), "120 documents Expected"),
+])  # fmt: skip
 def test_every_table_says_documents(fitted, folder, arguments, said):
     command, *options = arguments
     outcome = ok(calib(command, fitted, folder / "test.spacy", *options))

@@ -1,5 +1,3 @@
-"""The commands resample the documents of the source, and name what they resample."""
-
 import json
 
 import pytest

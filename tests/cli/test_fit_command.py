@@ -1,5 +1,3 @@
-"""`spacy calib fit`: what it writes, what it says, and what it leaves alone."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""`spacy calib fit` with scalings, normalization and --method auto, and what `info` shows of them."""
-
 import pytest
 
 from spacy_calib.calibration.fit_summaries import HeldOut
@@ -141,18 +139,15 @@ def test_a_fit_that_is_not_clearly_better_is_warned_of_with_the_numbers(model, d
     assert held_out["calibrated"] < held_out["raw"] - 2 * held_out["error"]
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
-        ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
-        ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
-        ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
-        (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
-        (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
-        (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "sentence"), [
+    ([scaling("Platt")], "must be a function of the registry calib_scalings, but 'spacy-calib.PlattScaling.v1' is not registered"),
+    ([setting("scaling.@calib_scalings", "")], "must be a function of the registry calib_scalings, but '' is not registered; registered are:"),
+    ([setting("scaling", "")], "scaling is '', but must be a block with @calib_scalings"),
+    ([setting("normalize", "kept")], "normalize must be true, false or \"other\", but 'kept' was given."),
+    (["-m", "auto", scaling("Vector")], "Option --components.calib.scaling.@calib_scalings must be left out with --method auto, which chooses it"),
+    (["-m", "auto", "--groups", 3], "Option --groups must be left out with --method auto, which chooses it, but 3 was given."),
+    (["-m", "auto", TAG_OFFSETS], "Option --components.calib.tag_offsets must be left out with --method auto"),
+])  # fmt: skip
 def test_wrong_values(options, sentence, model, dev, tmp_path):
     refuses(calib("fit", model, dev, tmp_path / "out", *options), sentence)
     assert not (tmp_path / "out").exists()

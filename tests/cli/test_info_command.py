@@ -1,5 +1,3 @@
-"""`spacy calib info`: what the fitted pipes of a pipeline hold."""
-
 import json
 
 import spacy

@@ -104,14 +104,11 @@ def test_a_command_of_another_package_replaces_none_of_ours(greenhouse, monkeypa
     assert "--train-data" in calib("fit", "--help").text
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("broken", "greenhouse.water:water cannot be imported (RuntimeError: imported too early)"),
-        ("missing", "nowhere.water:water cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
-        ("plain", "plain:plain cannot be imported (it is not made by @command of spacy_calib.cli.shared.command)"),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [
+    ("broken", "greenhouse.water:water cannot be imported (RuntimeError: imported too early)"),
+    ("missing", "nowhere.water:water cannot be imported (ModuleNotFoundError: No module named 'nowhere')"),
+    ("plain", "plain:plain cannot be imported (it is not made by @command of spacy_calib.cli.shared.command)"),
+])  # fmt: skip
 def test_a_package_that_cannot_be_imported_is_one_sentence(name, why, greenhouse, monkeypatch):
     monkeypatch.syspath_prepend(greenhouse)
     refuses(calib(name), f"The command `calib {name}` cannot be used: {why}")

@@ -108,23 +108,20 @@ def test_get_further_scores_documents(place, tmp_path):
     assert told["_.trust,known"]["calibrated"] < told["_.trust"]["calibrated"] - 0.05
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), says("C740", given="known")),
-        (
-            (setting("source.@calib_sources", "cats"),),
-            "must be a function of the registry calib_sources, but 'cats' is not registered",
-        ),
-        ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
-        ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
-        (scores_at("Span", "trust"), says("C285", where="doc.spans['trust'].attrs['scores']")),
-        (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
-        (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
-        (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
-        ((*scores_at("Span"), "-C", "other"), "The pipeline has no component 'other'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    ((*scores_at("Doc", "_.trust,known"), f"{SOURCE}exclusive", "false"), says("C740", given="known")),
+    (
+        (setting("source.@calib_sources", "cats"),),
+        "must be a function of the registry calib_sources, but 'cats' is not registered",
+    ),
+    ((setting("source.score", "_.trust"),), "The pipeline has no component 'tagger'"),
+    ((*scores_at("Span"), setting("source.way", "kbv")), "unexpected argument: 'way'"),
+    (scores_at("Span", "trust"), says("C285", where="doc.spans['trust'].attrs['scores']")),
+    (scores_at("Token", "_.nothing"), "The extension Token._.nothing does not exist"),
+    (scores_at("Token", "nothing"), "Nothing in the fit data has a score at doc.user_data['nothing']"),
+    (scores_at("Token", ""), "Nothing in the fit data has a score at doc.user_data['']"),
+    ((*scores_at("Span"), "-C", "other"), "The pipeline has no component 'other'"),
+])  # fmt: skip
 def test_settings_that_make_no_sense(place, tmp_path, options, sentence):
     refuses(fit_shortly(place, tmp_path / "m", *options), sentence)
     assert not (tmp_path / "m").exists()

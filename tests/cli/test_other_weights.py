@@ -1,5 +1,3 @@
-"""info, evaluate and expect say when the component was trained since the fit."""
-
 from pathlib import Path
 
 import pytest

@@ -196,16 +196,13 @@ def test_the_attribute_that_is_named_is_the_one_that_exists(ner_model, entity_de
     assert "Span._.sure_accept" in outcome.text
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["-p", 95], "Option --precision must be between 0 and 1, but 95.0 was given."),
-        (["-p", "nan"], "Option --precision must be between 0 and 1, but nan was given."),
-        (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given."),
-        (["-p", 0.8, "--confidence", -0.1], "Option --confidence must be between 0.001 and 0.99999, but -0.1 was given."),
-        (["-p", 0.8, "--per", "token"], "Option --per must be one of all, group, label, but 'token' was given."),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    (["-p", 95], "Option --precision must be between 0 and 1, but 95.0 was given."),
+    (["-p", "nan"], "Option --precision must be between 0 and 1, but nan was given."),
+    (["-p", 0.8, "--confidence", 1], "Option --confidence must be between 0.001 and 0.99999, but 1.0 was given."),
+    (["-p", 0.8, "--confidence", -0.1], "Option --confidence must be between 0.001 and 0.99999, but -0.1 was given."),
+    (["-p", 0.8, "--per", "token"], "Option --per must be one of all, group, label, but 'token' was given."),
+])  # fmt: skip
 def test_an_option_is_out_of_range(options, sentence, calibrated_ner, entity_test, tmp_path):
     outcome = calib("threshold", calibrated_ner, entity_test, *options, "-a", tmp_path / "out", "-o", tmp_path / "out.json")
     refuses(outcome, sentence)

@@ -120,8 +120,6 @@ def kinds_of(labels: str) -> Mapping[str, str]:
     return KINDS if "GPE" in labels else COARSE_KINDS
 
 
-# Pipelines, gold, texts
-
 QUEUED, OTHER, START = make_texts(40, 1), make_texts(40, 2), make_texts(60, 3)
 
 
@@ -251,8 +249,6 @@ def answer_entities(tool: str, queue: Path, labels: Mapping[str, str], kinds: Ma
     return list(answered.values())
 
 
-# The walk
-
 WHOLE, SINGLE = ("rank", "--to-adapt"), ("rank", "--order", "random", "--unit", "entity")
 # Each pipeline with each tool, each gold and both queues.
 WALKS = [
@@ -304,8 +300,6 @@ def fitted_on(walk: Walk, pipeline: Path, answers: Path, output: Path) -> tuple[
         return result["adaptations"][-1]["spans"]["entries"], result["adaptations"][-1]["spans"]["right"]
     return result["spans"]["spans"], result["spans"]["right"]
 
-
-# On real text
 
 SOURCES = {"UNER-EWT": ("uner_english_ewt/test.iob2.gz", 1), "WikiNEuRal": ("wikineural_en/test.conll.gz", 0)}
 REAL_KINDS = {"PER": "person", "LOC": "place", "ORG": "org"}

@@ -144,14 +144,11 @@ def test_each_of_two_is_compared_with_what_was_there(two_pipes, entity_test, tmp
     assert {pipe["comparison"]["written"] for pipe in result["pipes"].values()} == {"fit"}
 
 
-@pytest.mark.parametrize(
-    ("options", "given"),
-    [
-        (["--attr", "mine"], "--attr"),
-        (["--second-pass"], "--second-pass"),
-        (["--components.calib.threshold", "0.02"], "--components.calib.threshold"),
-    ],
-)
+@pytest.mark.parametrize(("options", "given"), [
+    (["--attr", "mine"], "--attr"),
+    (["--second-pass"], "--second-pass"),
+    (["--components.calib.threshold", "0.02"], "--components.calib.threshold"),
+])  # fmt: skip
 def test_what_belongs_to_one_component_is_refused_beside_two(ner_model, entity_dev, tmp_path, options, given):
     outcome = calib("fit", ner_model, entity_dev, tmp_path / "both", "-C", "tagger", "-C", "ner", *options)
     refuses(outcome, f"Option {given} must be left out with several --component")

@@ -1,5 +1,3 @@
-"""Made-up words and pairs for the tests of context."""
-
 import numpy as np
 
 from spacy_calib.calibration.solvers import log_odds, sigmoid

@@ -1,5 +1,3 @@
-"""Values under a key of a Doc, and the names by which Docs are grouped."""
-
 import pytest
 import spacy
 

@@ -1,5 +1,3 @@
-"""Gold files -> Examples that know their document."""
-
 import numpy as np
 import pytest
 import spacy

@@ -1,5 +1,3 @@
-"""The examples in the docstrings of the public metrics."""
-
 import doctest
 
 import pytest

@@ -1,5 +1,3 @@
-"""Slices of judged pairs: by hand, in what order, and which are too small."""
-
 import numpy as np
 import pytest
 

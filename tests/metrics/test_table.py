@@ -1,5 +1,3 @@
-"""The rows of a calibration table."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Marginals and gold -> pairs."""
-
 import numpy as np
 import pytest
 from hypothesis import given

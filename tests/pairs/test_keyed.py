@@ -1,5 +1,3 @@
-"""The mixing of 64-bit numbers."""
-
 import numpy as np
 
 from spacy_calib.pairs.keyed import STEP, splitmix64

@@ -74,15 +74,12 @@ def test_what_no_labelling_may_pass_is_named(made, seed):
                 ask(made.chains)
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [
-        # Each keeps its label: 0 costs 800 nats, 1 costs 750, all of them at once, which no float holds beside a 1.
-        [[0, -750], [-400, 0], [-400, 0]],
-        # 0 costs 1,200 nats, 1 costs 1,000, little by little.
-        [[0, -100]] * 10 + [[-100, 0]] * 12,
-    ],
-)
+@pytest.mark.parametrize("scores", [
+    # Each keeps its label: 0 costs 800 nats, 1 costs 750, all of them at once, which no float holds beside a 1.
+    [[0, -750], [-400, 0], [-400, 0]],
+    # 0 costs 1,200 nats, 1 costs 1,000, little by little.
+    [[0, -100]] * 10 + [[-100, 0]] * 12,
+])  # fmt: skip
 def test_what_vanishes_beside_others_may_be_the_best_in_the_end(scores):
     keep = Potentials(np.array([[0.0, -np.inf], [-np.inf, 0.0]]), np.zeros(2), np.zeros(2))
     found = sum_chains(Chains.from_scores([np.array(scores, dtype=float)], keep))

@@ -110,9 +110,6 @@ def test_unfitted_passes_raw_through_and_warns_once(nlp):
         nlp(TEXT)
 
 
-# What can happen to the component that is read
-
-
 def test_excluded_source_gives_none_and_one_warning(fitted, tmp_path):
     fitted.to_disk(tmp_path / "m")
     alone = spacy.load(tmp_path / "m", exclude=["tagger"])

@@ -1,5 +1,3 @@
-"""A pipe whose scores look at the rest of the Doc."""
-
 import numpy as np
 import pytest
 import spacy
@@ -160,16 +158,13 @@ def test_a_function_may_say_several_things_of_a_token(nlp):
     assert calib.fit_info.context["columns"][-2:] == ["mine, column 1", "mine, column 2"]
 
 
-@pytest.mark.parametrize(
-    ("function", "code", "words"),
-    [
-        (lambda docs: [1.0], "C202", "mine"),
-        (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
-        (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
-        (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
-        (lambda docs: "words", "C206", "mine"),
-    ],
-)
+@pytest.mark.parametrize(("function", "code", "words"), [
+    (lambda docs: [1.0], "C202", "mine"),
+    (lambda docs: [[[1.0]] for doc in docs for _ in doc], "C202", "mine"),
+    (lambda docs: [float("nan") for doc in docs for _ in doc], "C203", "nan"),
+    (lambda docs: docs[0].no_such_thing, "C206", "no_such_thing"),
+    (lambda docs: "words", "C206", "mine"),
+])  # fmt: skip
 def test_what_a_function_may_not_give(nlp, function, code, words):
     with pytest.raises(CalibError, match=code) as caught:
         with_function(nlp, function, n=12)

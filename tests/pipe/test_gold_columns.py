@@ -1,5 +1,3 @@
-"""Gold labels as columns of marginals, and what of a Doc has gold at all."""
-
 import numpy as np
 import pytest
 from spacy.tokens import Doc, Span

@@ -132,9 +132,6 @@ def test_a_scaling_is_fitted_on_what_it_will_read():
     assert len(data.pairs) > len(data.kept_indices) + 100
 
 
-# Labels
-
-
 def test_a_label_set_by_hand_has_its_own_score(nlp):
     token = max(tokens_of(run(nlp, FRESH)), key=lambda one: len(one._.calib_scores))
     before = token._.calib_scores
@@ -180,16 +177,10 @@ def test_tokens_without_annotation_have_scores_of_labels_and_none_of_their_own(n
     assert doc[3]._.calib_scores == whole[3]._.calib_scores
 
 
-# Where a Doc may go
-
-
 def test_worker_processes(nlp):
     expected = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), batch_size=1)]
     found = [values(doc) for doc in nlp.pipe(docs_of(nlp, FRESH), n_process=2, batch_size=1)]
     assert found == expected
-
-
-# Saving
 
 
 @pytest.mark.parametrize("scaling", [VECTOR, MATRIX, TEMPERATURE])
@@ -208,9 +199,6 @@ def test_a_saved_pipeline_gives_the_same_bits(scaling, tmp_path):
     block = spacy.load(tmp_path / "model").config["components"]["calib"]
     assert block["normalize"] == "other"
     assert block["scaling"]["@calib_scalings"] == scaling["@calib_scalings"]
-
-
-# The fit
 
 
 def test_the_fit_leaves_its_prototypes_alone_and_says_what_it_did(nlp):
@@ -253,9 +241,6 @@ def test_auto_chooses_a_scaling_where_tags_must_be_weighed_beside_one_another():
     assert [values(doc) for doc in run(pickle.loads(pickle.dumps(nlp)), FRESH)] == expected
     assert all(None not in value for doc in expected for value in doc)
     assert len(calib.tokens.maps.groups) == 1
-
-
-# Entities and spans
 
 
 def with_recognizer(granularity: str, **settings) -> Language:

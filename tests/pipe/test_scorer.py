@@ -1,5 +1,3 @@
-"""The figures of a fit in meta.json."""
-
 import sys
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Rows of links in family tests."""
-
 from tests.family import SourceRow
 from tests.plugins.links_made import linking
 

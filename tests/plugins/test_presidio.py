@@ -326,15 +326,12 @@ def test_presidios_provider_makes_the_engine(analyzing, engine_class, calibrated
         assert scores_of(analyzer.analyze(text, "en")) == persons
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"accepted_only": True}, "accepted_only must be False until the pipe 'calib' has cut-offs"),
-        ({"flagged": True}, r"flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"),
-        ({"flagged": True, "accepted_only": True}, "flagged must be False with accepted_only"),
-        ({"attr": "sure"}, r"attr must be .*\(calib\), but 'sure' was given"),
-    ],
-)
+@pytest.mark.parametrize(("options", "sentence"), [
+    ({"accepted_only": True}, "accepted_only must be False until the pipe 'calib' has cut-offs"),
+    ({"flagged": True}, r"flagged must be False until .* \(`python -m spacy calib threshold --recall` finds"),
+    ({"flagged": True, "accepted_only": True}, "flagged must be False with accepted_only"),
+    ({"attr": "sure"}, r"attr must be .*\(calib\), but 'sure' was given"),
+])  # fmt: skip
 def test_settings_that_do_not_fit_the_pipe_are_refused(engine_class, nlp, options, sentence):
     with pytest.raises(CalibError, match=rf"\[C001\] {sentence}"):
         engine_class(nlp=nlp, **options)

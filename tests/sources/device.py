@@ -1,5 +1,3 @@
-"""Ops of a GPU for machines without one."""
-
 from typing import Any
 
 import numpy as np

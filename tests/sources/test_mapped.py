@@ -1,5 +1,3 @@
-"""A source in the words of another label scheme."""
-
 import numpy as np
 import pytest
 import spacy

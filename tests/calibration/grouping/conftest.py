@@ -1,5 +1,3 @@
-"""The tag counts of the paper's two tasks."""
-
 import json
 from collections.abc import Callable
 from pathlib import Path

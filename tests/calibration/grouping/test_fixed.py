@@ -1,5 +1,3 @@
-"""Groupings without a choice: one group for all labels, and one for each."""
-
 from spacy_calib.calibration.grouping.fixed import one_group_per_tag, shared_group
 
 

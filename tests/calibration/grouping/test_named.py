@@ -1,5 +1,3 @@
-"""Groups that the user names."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""The identity gives every score back."""
-
 import numpy as np
 
 from spacy_calib.calibration.recalibrators import Identity

@@ -181,9 +181,6 @@ def learned(kind: type[Scaling], n_tags: int, seed: int) -> Scaling:
     )
 
 
-# The model
-
-
 def slow_scale(scaling: Scaling, pairs: Pairs, counted=None, most: int = entries.MOST_INPUTS) -> list[float]:
     """Token by token, from the sentence that documents the class; most: how many tags of a token bear on the others."""
     n_tags = scaling.n_tags_
@@ -265,9 +262,6 @@ def test_scores_of_a_token_and_its_rest_sum_to_one(pairs, seed):
     )  # fmt: skip
     whole = np.bincount(np.append(pairs.rows, held), scaled, pairs.n_units)[held]
     np.testing.assert_allclose(whole, 1, rtol=0, atol=1e-9)
-
-
-# The fit
 
 
 @every_kind
@@ -369,17 +363,6 @@ def test_with_one_tag_and_penalties_it_is_logistic_regression_on_columns_in_thei
     np.testing.assert_allclose(scaled_by(scaling, pairs), peer.predict_proba(columns)[:, 1], rtol=0, atol=SCORE)
 
 
-# Known truth
-
-
-def test_a_temperature_is_recovered():
-    truth = Weights(0.6, np.zeros(9), np.zeros((8, 9)))
-    pairs, logs = drawn(3000, 8, seed=10, truth=truth)
-    scaling = TemperatureScaling().fit(pairs, 8)
-    assert scaling.factor_[0] == pytest.approx(0.6, abs=0.03)
-    np.testing.assert_allclose(scaled_by(scaling, pairs), np.exp(logs)[pairs.rows, pairs.tags], rtol=0, atol=0.02)
-
-
 def test_biases_are_recovered():
     truth = distortion(5, seed=11)._replace(weights=np.zeros((5, 6)))
     pairs, _ = drawn(4000, 5, seed=12, truth=truth)
@@ -426,9 +409,6 @@ def test_what_is_calibrated_is_left_as_it_is(kind):
     assert log_loss_of(scaled_by(scaling, fresh), fresh) < log_loss_of(fresh.scores, fresh) + 0.005
 
 
-# Penalties
-
-
 def test_penalties_without_bound_leave_less_and_less():
     pairs, _ = drawn(1000, 4, seed=20, truth=distortion(4, seed=21))
     with_biases = VectorScaling(ridge=1e12, bias_ridge=1.0).fit(pairs, 4)
@@ -448,26 +428,6 @@ def test_penalties_without_bound_leave_less_and_less():
         bare = scaled_by(kind(ridge=1e12, bias_ridge=1e12).fit(pairs, 4), pairs)
         np.testing.assert_allclose(bare, plain, rtol=0, atol=SCORE)
     assert np.abs(plain - matrix).max() > 0.05
-
-
-@ridged
-def test_double_data_with_double_penalties_give_the_same(kind):
-    pairs, _ = drawn(200, 4, seed=22, truth=distortion(4, seed=23))
-    twice = Pairs(
-        np.append(pairs.rows, pairs.rows + 200), np.tile(pairs.tags, 2), np.tile(pairs.scores, 2), np.tile(pairs.hits, 2), 400
-    )
-    one, other = kind(10.0, 1.0).fit(pairs, 4), kind(20.0, 2.0).fit(twice, 4)
-    np.testing.assert_allclose(scaled_by(one, pairs), scaled_by(other, pairs), rtol=0, atol=SCORE)
-
-
-def test_a_greater_penalty_draws_the_weights_nearer_to_nothing():
-    pairs, _ = drawn(300, 3, seed=24, truth=distortion(3, seed=25))
-    sizes = [np.square(MatrixScaling(ridge=ridge).fit(pairs, 3).weights_).sum() for ridge in (100, 3000, 1e5)]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > 30 * sizes[-1]
-
-
-# What may not matter
 
 
 @every_kind
@@ -560,9 +520,6 @@ def test_beginning_at_the_end_takes_few_steps(kind, monkeypatch):
     assert len(asked) <= min(3, steps - 1)
 
 
-# Saving
-
-
 def test_what_info_shows():
     pairs, _ = drawn(100, 4, seed=54)
     fitted = TemperatureScaling().fit(pairs, 4)
@@ -575,9 +532,6 @@ def test_the_size_is_how_many_numbers_were_learned():
     pairs = make_pairs([0.5, 0.2, 0.1, 0.6, 0.3], [1, 0, 0, 0, 1], tags=[0, 1, 2, 0, 1], rows=[0, 0, 0, 1, 1])
     assert TemperatureScaling().fit(pairs, 7).size() == 1
     assert MatrixScaling().fit(pairs, 7).size() == 1 + 4 + 3 * 4
-
-
-# Cross-fitting
 
 
 def documents_of_rows(pairs: Pairs, length: int) -> np.ndarray:
@@ -665,9 +619,6 @@ def test_fewer_documents_than_folds_have_a_fold_each(monkeypatch):
     assert len(seen) == 3
 
 
-# Little data, and odd data
-
-
 @every_kind
 def test_tags_never_met_have_no_weight(kind):
     pairs, _ = drawn(400, 4, seed=70, truth=distortion(4, seed=71))
@@ -725,9 +676,6 @@ def test_tokens_with_hundreds_of_equal_tags_take_little_memory(monkeypatch):
     monkeypatch.setattr(entries, "_CELLS", 2 * n_tags)
     assert peak_of(lambda: scaled_by(scaling, pairs)) < whole / 4
     np.testing.assert_array_equal(scaled_by(scaling, pairs), scaled)
-
-
-# Bad input
 
 
 @ridged

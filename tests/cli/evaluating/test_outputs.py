@@ -23,13 +23,10 @@ def test_another_suffix_is_refused(tmp_path):
         kind_of(tmp_path / "gone.d")
 
 
-@pytest.mark.parametrize(
-    ("kind", "tags", "names"),
-    [
-        (None, None, ["reliability"]), (None, ["NN"], ["tags"]), ("top", ["NN"], ["top", "tags"]),
-        ("all", None, [*PICTURE_KINDS]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "tags", "names"), [
+    (None, None, ["reliability"]), (None, ["NN"], ["tags"]), ("top", ["NN"], ["top", "tags"]),
+    ("all", None, [*PICTURE_KINDS]),
+])  # fmt: skip
 def test_names_of_pictures(kind, tags, names):
     assert picture_names(kind, tags, ["reliability"]) == names
 

@@ -1,5 +1,3 @@
-"""Gold in another label scheme than the component's: said, refused, mapped."""
-
 import json
 import re
 
@@ -123,8 +121,6 @@ def test_names_that_another_pipe_has_for_the_component_need_no_map(mapped, other
     assert (second.label_map, second.tokens) == (None, first.tokens)
 
 
-# What a sentence says once
-
 PLACES = {"PER": "PER", "ORG": "ORG", "LOC": "PLACE"}
 
 
@@ -164,8 +160,6 @@ def test_cut_offs_have_the_names_of_the_map_in_json_too(mapped, other_scheme, tm
     cutoffs = spacy.load(tmp_path / "applied").get_pipe("calib_ent").spans.cutoffs.values
     assert {RENAMED[label]: cutoff for label, cutoff in cutoffs.items()} == result["cutoffs"]
 
-
-# Tags, which have no scheme
 
 TAGS = {"NOUN": "noun", "VERB": "verb"}
 

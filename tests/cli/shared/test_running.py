@@ -1,5 +1,3 @@
-"""Running pipes over examples, one by one."""
-
 import warnings
 
 from spacy_calib.cli.shared.examples import run_pipes

@@ -1,5 +1,3 @@
-"""Tables, facts and commands as they are printed."""
-
 import shlex
 
 from spacy_calib.cli.shared.screen import TableColumn, print_facts, shell_line, show_rows

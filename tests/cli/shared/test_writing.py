@@ -1,5 +1,3 @@
-"""Writing a folder whole or not at all."""
-
 import errno
 import itertools
 import json

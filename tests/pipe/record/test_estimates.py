@@ -144,13 +144,10 @@ def share_inside(shift, bias, new_docs, new_length, draws=400):
     return held / draws
 
 
-@pytest.mark.parametrize(
-    ("shift", "bias", "new_docs", "new_length"),
-    [
-        (0.0, 0.0, 20, 40), (0.05, 0.0, 20, 40), (0.05, 0.0, 300, 40), (0.05, 0.05, 20, 40), (0.05, 0.0, 5, 300),
-        (0.05, 0.0, 60, 4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("shift", "bias", "new_docs", "new_length"), [
+    (0.0, 0.0, 20, 40), (0.05, 0.0, 20, 40), (0.05, 0.0, 300, 40), (0.05, 0.05, 20, 40), (0.05, 0.0, 5, 300),
+    (0.05, 0.0, 60, 4),
+])  # fmt: skip
 def test_95_percent_intervals_hold_the_truth_of_simulated_data(shift, bias, new_docs, new_length):
     # Documents that shift, scores that are all too high, more, longer and shorter documents than those of the fit.
     assert 0.925 <= share_inside(shift, bias, new_docs, new_length) <= 0.995

@@ -1,5 +1,3 @@
-"""Made-up scores."""
-
 import pytest
 
 from tests.made import TagScores, overconfident_scores

@@ -224,14 +224,11 @@ def test_files_that_are_no_cache(tmp_path):
             Cache(str(tmp_path / name)).get("x")
 
 
-@pytest.mark.parametrize(
-    ("settings", "source", "wanted"),
-    [
-        ({}, "SpanScores", {"score": ["answers", "least", "first", "margin"]}),
-        ({"into": "x"}, "SpanScores", {"spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
-        ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
-    ],
-)
+@pytest.mark.parametrize(("settings", "source", "wanted"), [
+    ({}, "SpanScores", {"score": ["answers", "least", "first", "margin"]}),
+    ({"into": "x"}, "SpanScores", {"spans_key": "x", "score": ["scores", "least", "first", "margin"]}),
+    ({"into": "cats"}, "DocScores", {"score": ["cats", "answers_product", "answers_margin"]}),
+])  # fmt: skip
 def test_the_source_of_the_scores_of_a_component(settings, source, wanted):
     block = source_block(asking(**settings).get_pipe("names"), "names")
     assert block == {"@calib_sources": f"spacy-calib.{source}.v1", "component": "names", **wanted}

@@ -79,13 +79,10 @@ def test_the_two_numbers(spanish):
     assert accepted.tolist() == [-1] * n  # no cut-off
 
 
-@pytest.mark.parametrize(
-    ("label", "name"),
-    [
-        ("PER", "PER"), ("PERSON", "PER"), ("pers", "PER"), ("People", "PER"), ("GPE", "LOC"), ("FAC", "LOC"), ("FACILITY", "LOC"), ("LOC", "LOC"),
-        ("Location", "LOC"), ("ORG", "ORG"), ("ORGANIZATION", "ORG"), ("MISC", ""), ("NORP", ""), ("DATE", ""), ("PERCENT", ""), ("", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("label", "name"), [
+    ("PER", "PER"), ("PERSON", "PER"), ("pers", "PER"), ("People", "PER"), ("GPE", "LOC"), ("FAC", "LOC"), ("FACILITY", "LOC"), ("LOC", "LOC"),
+    ("Location", "LOC"), ("ORG", "ORG"), ("ORGANIZATION", "ORG"), ("MISC", ""), ("NORP", ""), ("DATE", ""), ("PERCENT", ""), ("", ""),
+])  # fmt: skip
 def test_kin_of_three_types(label, name):
     assert coarse_name(label) == name
 

@@ -1,5 +1,3 @@
-"""Reads markup as a browser would."""
-
 from html.parser import HTMLParser
 
 ATTACK = "<img src=x onerror=alert(1)>"

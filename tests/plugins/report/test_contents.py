@@ -197,19 +197,16 @@ def verdict_of(move, n=4000, n_bins=10):
     return verdict(judged, table, "tagger")
 
 
-@pytest.mark.parametrize(
-    ("status", "move", "words"),
-    [
-        ("calibrated", lambda q: q, "Labels that this tagger scores 90 % are right"),
-        ("sure", lambda q: 0.2 + 0.6 * q, "This tagger is overconfident: labels that this tagger scores 90 % are right 7"),
-        (
-            "modest",
-            lambda q: np.clip(1.6 * q - 0.3, 0, 1),
-            "is underconfident: labels that this tagger scores 90 % are right 100 %",
-        ),
-        ("off", lambda q: np.clip(q + 0.1, 0, 1), "This tagger is overconfident in places and underconfident in others"),
-    ],
-)
+@pytest.mark.parametrize(("status", "move", "words"), [
+    ("calibrated", lambda q: q, "Labels that this tagger scores 90 % are right"),
+    ("sure", lambda q: 0.2 + 0.6 * q, "This tagger is overconfident: labels that this tagger scores 90 % are right 7"),
+    (
+        "modest",
+        lambda q: np.clip(1.6 * q - 0.3, 0, 1),
+        "is underconfident: labels that this tagger scores 90 % are right 100 %",
+    ),
+    ("off", lambda q: np.clip(q + 0.1, 0, 1), "This tagger is overconfident in places and underconfident in others"),
+])  # fmt: skip
 def test_the_verdict_says_what_was_made(status, move, words):
     found = verdict_of(move)
     assert (found["status"], found["heading"]) == (status, HEADINGS[status])
@@ -225,13 +222,10 @@ def test_few_pairs_give_no_verdict():
     assert "that is more" not in verdict_of(lambda q: q, n=180)["sentence"]
 
 
-@pytest.mark.parametrize(
-    ("error", "groups_error", "status"),
-    [
-        (0.01, 0.01, "calibrated"), (0.01, 0.05, "calibrated"), (0.01, 0.07, "uneven"), (0.015, 0.05, "close"),
-        (0.015, 0.07, "close-uneven"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "groups_error", "status"), [
+    (0.01, 0.01, "calibrated"), (0.01, 0.05, "calibrated"), (0.01, 0.07, "uneven"), (0.015, 0.05, "close"),
+    (0.015, 0.07, "close-uneven"),
+])  # fmt: skip
 def test_frequent_tags_do_not_speak_for_the_groups(error, groups_error, status):
     """Within chance on the whole; but the mean of the groups is more than twice what chance would show."""
     judged = judged_of(random_corpus(4, 3000), 1)

@@ -169,16 +169,13 @@ ROW = {"group": "all", "raw": 0.2, "calibrated": 0.1, "floor95": 0.05, "true_low
 COVERED = {"shares": [0.5, 1.0], "raw": [0.9, 0.8], "calibrated": [0.95, 0.8]}
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "All tags", "1 pair")], TITLE),
-        lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "x")] * 3, TITLE),
-        lambda: compare_reliability([panel("in domain\nnews")] * 3, TITLE),
-        lambda: plot_errors([ROW], title=TITLE).figure,
-        lambda: plot_coverage(COVERED, title=TITLE).figure,
-    ],
-)
+@pytest.mark.parametrize("draw", [
+    lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "All tags", "1 pair")], TITLE),
+    lambda: draw_panels([reliability_panel([0.5], [0.4], [True], "x")] * 3, TITLE),
+    lambda: compare_reliability([panel("in domain\nnews")] * 3, TITLE),
+    lambda: plot_errors([ROW], title=TITLE).figure,
+    lambda: plot_coverage(COVERED, title=TITLE).figure,
+])  # fmt: skip
 def test_no_title_or_label_is_cut_or_covered(plt, draw):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -1,5 +1,3 @@
-"""The order of doubted gold, by hand."""
-
 import json
 from dataclasses import replace
 

@@ -121,14 +121,11 @@ def test_frequency_labels_and_o_alone():
     assert [biluo.frequency_label(label) for label in ("O", "B-C-D", "U-X")] == ["O", "C-D", "X"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"granularity": "bio"}, "granularity"), ({"beam_width": 0}, "beam_width"), ({"beam_width": True}, "beam_width"),
-        ({"beam_width": 2.5}, "beam_width"), ({"beam_density": 1.0}, "beam_density"), ({"beam_density": -0.1}, "beam_density"),
-        ({"beam_density": float("nan")}, "beam_density"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("settings", "name"), [
+    ({"granularity": "bio"}, "granularity"), ({"beam_width": 0}, "beam_width"), ({"beam_width": True}, "beam_width"),
+    ({"beam_width": 2.5}, "beam_width"), ({"beam_density": 1.0}, "beam_density"), ({"beam_density": -0.1}, "beam_density"),
+    ({"beam_density": float("nan")}, "beam_density"),
+])  # fmt: skip
 def test_bad_settings(settings, name):
     with pytest.raises(CalibError, match=f"C001.*{name} must be"):
         NerSource(**settings)

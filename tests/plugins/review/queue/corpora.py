@@ -1,5 +1,3 @@
-"""Scored corpora with gold."""
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Doubts, priorities and rare tags, worked by hand."""
-
 import numpy as np
 import pytest
 
