@@ -114,12 +114,9 @@ def made_once(name: str, make: Callable[[], Any]) -> Any:
 
 
 WORDS = {
-    "DET": ["the", "a", "this", "every"],
-    "NOUN": ["dog", "cat", "duck", "saw", "run", "light"],
-    "VERB": ["saw", "run", "light", "duck", "eats"],
-    "ADJ": ["light", "red", "old"],
-    "PUNCT": ["."],
-}
+    "DET": ["the", "a", "this", "every"], "NOUN": ["dog", "cat", "duck", "saw", "run", "light"],
+    "VERB": ["saw", "run", "light", "duck", "eats"], "ADJ": ["light", "red", "old"], "PUNCT": ["."],
+}  # fmt: skip
 PATTERNS = [
     ["DET", "NOUN", "VERB", "PUNCT"],
     ["DET", "ADJ", "NOUN", "VERB", "DET", "NOUN", "PUNCT"],

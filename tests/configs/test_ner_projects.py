@@ -135,15 +135,10 @@ def test_convert_makes_one_doc_a_sentence_and_keeps_every_word(tmp_path):
 
 
 @pytest.mark.parametrize(("tags", "wanted"), [
-    ("I-A O", [("0", "A")]),
-    ("I-A I-A O", [("0 1", "A")]),
-    ("O I-A I-A", [("1 2", "A")]),
-    ("B-A I-B I-B", [("0", "A"), ("1 2", "B")]),
-    ("I-A I-B I-A", [("0", "A"), ("1", "B"), ("2", "A")]),
-    ("B-A O I-A", [("0", "A"), ("2", "A")]),
-    ("B-A I-A B-A", [("0 1", "A"), ("2", "A")]),
-    ("I-A B-A I-A", [("0", "A"), ("1 2", "A")]),
-    ("I-I I-I B-I", [("0 1", "I"), ("2", "I")]),
+    ("I-A O", [("0", "A")]), ("I-A I-A O", [("0 1", "A")]), ("O I-A I-A", [("1 2", "A")]),
+    ("B-A I-B I-B", [("0", "A"), ("1 2", "B")]), ("I-A I-B I-A", [("0", "A"), ("1", "B"), ("2", "A")]),
+    ("B-A O I-A", [("0", "A"), ("2", "A")]), ("B-A I-A B-A", [("0 1", "A"), ("2", "A")]),
+    ("I-A B-A I-A", [("0", "A"), ("1 2", "A")]), ("I-I I-I B-I", [("0 1", "I"), ("2", "I")]),
 ])  # fmt: skip
 def test_convert_lets_an_unopened_tag_open_an_entity(tmp_path, tags, wanted):
     assert entities(converted(tmp_path, rows(list(zip("012", tags.split(), strict=False))))) == [wanted]

@@ -174,10 +174,8 @@ def test_another_entity_at_the_same_place_has_no_links(fitted):
 
 
 @pytest.mark.parametrize(("settings", "named"), [
-    ({"weights": [1.0]}, "weights"),
-    ({"weights": [1.0, 0.0, float("nan"), 0.0]}, "weights"),
-    ({"covered": [0.5, 1.5]}, "covered"),
-    ({"covered": [0.5]}, "covered"),
+    ({"weights": [1.0]}, "weights"), ({"weights": [1.0, 0.0, float("nan"), 0.0]}, "weights"),
+    ({"covered": [0.5, 1.5]}, "covered"), ({"covered": [0.5]}, "covered"),
 ])  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(settings, named):
     with pytest.raises(CalibError, match=f"C001.*{named}"):

@@ -90,11 +90,8 @@ def test_labels_with_one_counterpart_are_one_and_those_without_are_outside(ner_m
 
 
 JUDGES = {
-    "evaluate": ("-o", "report.html", "-o", "plot.svg"),
-    "rank": (),
-    "expect": ("--check",),
-    "threshold": ("--precision", 0.5),
-}
+    "evaluate": ("-o", "report.html", "-o", "plot.svg"), "rank": (), "expect": ("--check",), "threshold": ("--precision", 0.5),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", JUDGES)

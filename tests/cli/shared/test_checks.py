@@ -11,11 +11,9 @@ from tests.cli.conftest import calib, declared_kinds, refuses
 from tests.sentences import says
 
 ARGUMENTS = {
-    "fit": ["no_model", "DATA", "OUT"],
-    "adapt": ["no_model", "DATA", "OUT"],
-    "threshold": ["no_model", "DATA", "--precision", 0.9],
-    "view": ["no_model"],
-}
+    "fit": ["no_model", "DATA", "OUT"], "adapt": ["no_model", "DATA", "OUT"],
+    "threshold": ["no_model", "DATA", "--precision", 0.9], "view": ["no_model"],
+}  # fmt: skip
 
 
 def arguments_of(command: str, data: Path, folder: Path) -> list[Any]:

@@ -76,14 +76,10 @@ def test_a_doc_without_words_is_not_asked_about():
 
 PARIS = json.dumps([{"text": "Paris", "type": "place"}])
 ANSWERS = {
-    "good": (PARIS, "stop"),
-    "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"),
-    "cut": (PARIS[:14], "length"),
-    "refused": ("", "refusal"),
-    "filtered": ("", "content_filter"),
-    "called": ("", "tool_calls"),
+    "good": (PARIS, "stop"), "fenced": (f"Sure:\n```json\n{PARIS}\n```", "stop"), "cut": (PARIS[:14], "length"),
+    "refused": ("", "refusal"), "filtered": ("", "content_filter"), "called": ("", "tool_calls"),
     "unreadable": ("Sorry, I cannot do that.", "stop"),
-}
+}  # fmt: skip
 
 
 def answering(**settings):

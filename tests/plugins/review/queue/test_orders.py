@@ -8,7 +8,6 @@ from spacy_calib.plugins.review.queue.orders import (
     unit_doubts,
 )  # fmt: skip
 from spacy_calib.plugins.review.queue.units import units_of
-from spacy_calib.types import Groups
 from tests.made import corpus_of
 
 # One sentence; the raw score is the square of the calibrated one. The last token carries nothing.
@@ -41,4 +40,3 @@ def test_unknown_signals_orders_and_kinds_are_refused():
 
 
 LABELS = ("O", "A", "B", "C", "D", "new")
-GROUPS = Groups(("O", "1", "2"), np.array([0, 1, 2, 2, 2]), np.array([900, 80, 15, 5, 0]), n_singletons=1)
