@@ -134,14 +134,9 @@ def made_up_sentences(n: int, seed: int) -> list[list[tuple[str, str]]]:
 def gold_doc(vocab, sentence: list[tuple[str, str]]) -> Doc:
     words, tags = zip(*sentence, strict=True)
     return Doc(
-        vocab,
-        words=words,
-        tags=tags,
-        pos=tags,
-        morphs=[FEATS.get(tag, "") for tag in tags],
-        lemmas=[word.rstrip("s") for word in words],
-        sent_starts=[i == 0 for i in range(len(words))],
-    )
+        vocab, words=words, tags=tags, pos=tags, morphs=[FEATS.get(tag, "") for tag in tags],
+        lemmas=[word.rstrip("s") for word in words], sent_starts=[i == 0 for i in range(len(words))],
+    )  # fmt: skip
 
 
 def examples_for(nlp: Language, n: int, seed: int) -> list[Example]:

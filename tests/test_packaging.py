@@ -46,13 +46,9 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
     """Run a command outside the source tree; RAISES AssertionError: it failed."""
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env={**env, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        list(map(str, command)), cwd=cwd, env={**env, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -112,12 +112,9 @@ def test_missing_parts_are_refused(missing):
 TYPES = EntityTypes.from_labels(["O", "B-PER", "I-PER", "B-LOC"], has_prefix=True)
 # Token 0: O .7, PER .2 + .05; 1: O .999 alone; 2: LOC .99 alone, so that P(O) is below the threshold; 3: O .5, LOC .4.
 OF_RECALL = EntityScores(
-    np.array([0, 0, 0, 1, 2, 3, 3]),
-    TYPES.of_label[[0, 1, 2, 0, 3, 0, 3]],
-    np.array([0.7, 0.2, 0.05, 0.999, 0.99, 0.5, 0.4]),
-    4,
-    0.01,
-)
+    np.array([0, 0, 0, 1, 2, 3, 3]), TYPES.of_label[[0, 1, 2, 0, 3, 0, 3]], np.array([0.7, 0.2, 0.05, 0.999, 0.99, 0.5, 0.4]),
+    4, 0.01,
+)  # fmt: skip
 
 
 def test_types_without_their_prefixes():

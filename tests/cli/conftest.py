@@ -103,12 +103,9 @@ def spacy_process(*arguments: object, cwd: Path, path: Path | None = None) -> Ou
     """`python -m spacy ...` in a process of its own. path (Path | None): A folder of more packages."""
     command = [sys.executable, "-m", "spacy", *map(str, arguments)]
     done = subprocess.run(
-        command,
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env=alone(*filter(None, [path]), PYTHONIOENCODING="utf8"),
-    )
+    )  # fmt: skip
     return Outcome(done.returncode, done.stdout.decode("utf8"))
 
 

@@ -81,13 +81,10 @@ def places(ner_model, two_pipes, calibrated_ner, calibrated, entity_test, tmp_pa
         (folder / name).mkdir()
     (folder / "exists" / "notes.txt").write_text("mine")
     written = {
-        "texts.txt": "\n".join(texts),
-        "textfolder/a.txt": texts[0],
-        "broken.spacy": "no DocBin",
-        "texts.csv": "text\n" + texts[0],
-        "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
+        "texts.txt": "\n".join(texts), "textfolder/a.txt": texts[0], "broken.spacy": "no DocBin",
+        "texts.csv": "text\n" + texts[0], "own.jsonl": json.dumps({"sentence": "Anna left.", "names": [[0, 4, "PER"]]}),
         "queue.jsonl": json.dumps({"text": "Anna left.", "label": [[0, 4, "PER"]], "meta": {}}),
-    }
+    }  # fmt: skip
     for name, content in written.items():
         (folder / name).write_text(content, encoding="utf8")
 

@@ -67,13 +67,10 @@ def test_nothing_that_is_made_of_a_fitted_recognizer_holds_words_of_the_gold(ner
         warnings.simplefilter("ignore")  # made-up sentences repeat themselves
         ok(
             calib(
-                "adapt",
-                first,
-                save_docs(tmp_path / "few.spacy", [*entity_docs(6, 5), planted(Vocab(), True)]),
-                adapted,
+                "adapt", first, save_docs(tmp_path / "few.spacy", [*entity_docs(6, 5), planted(Vocab(), True)]), adapted,
                 "--silent",
             )
-        )
+        )  # fmt: skip
     ok(calib("threshold", first, gold, "-p", 0.7, "--apply", cut, "--silent"))
     ok(calib("stock", cut, stock, "--silent"))
     assert [(path.name, *hit) for path in (first, adapted, cut, stock) for hit in found_in(path)] == []

@@ -42,14 +42,9 @@ def test_the_column_of_a_lemma_is_that_of_the_entry_with_its_name():
 def test_white_space_has_no_gold_though_the_gold_doc_says_something_of_it(annotation):
     words, vocab = ["a", "\n", "b", "  "], Vocab()
     gold = Doc(
-        vocab,
-        words=words,
-        tags=["T"] * 4,
-        lemmas=["l"] * 4,
-        pos=["X"] * 4,
-        morphs=["F=1"] * 4,
+        vocab, words=words, tags=["T"] * 4, lemmas=["l"] * 4, pos=["X"] * 4, morphs=["F=1"] * 4,
         ents=["B-PER", "I-PER", "I-PER", "B-PER"],
-    )
+    )  # fmt: skip
     own = get_annotation(annotation)
     aligned = own.aligned_gold(Example(Doc(vocab, words=words), gold))
     assert (aligned != 0).tolist() == [True, False, True, False]

@@ -13,11 +13,8 @@ from tests.tiny_transformers import save_text_model, save_token_model
 TRANSFORMER = {
     "@architectures": "spacy-transformers.TransformerModel.v3",
     "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 48, "stride": 32},
-    "tokenizer_config": {"use_fast": True},
-    "transformer_config": {},
-    "mixed_precision": False,
-    "grad_scaler_config": {},
-}
+    "tokenizer_config": {"use_fast": True}, "transformer_config": {}, "mixed_precision": False, "grad_scaler_config": {},
+}  # fmt: skip
 LISTENER = {
     "@architectures": "spacy-transformers.TransformerListener.v1",
     "grad_factor": 1.0,

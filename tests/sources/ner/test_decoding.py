@@ -233,12 +233,9 @@ def decode_with(ner: Any, docs: list[Doc], ignore_entities: bool = False) -> Gre
         np.concatenate([one.entities.path for one in readings]),
     )
     return GreedyDecoding(
-        read_actions(ner.moves),
-        np.concatenate([one.openings for one in readings]),
-        entities,
-        np.concatenate([one.opener + start for one, start in pairs]),
-        np.concatenate([one.closing for one in readings]),
-    )
+        read_actions(ner.moves), np.concatenate([one.openings for one in readings]), entities,
+        np.concatenate([one.opener + start for one, start in pairs]), np.concatenate([one.closing for one in readings]),
+    )  # fmt: skip
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
