@@ -247,7 +247,9 @@ def test_the_share_that_is_right_at_ninety_percent_by_hand():
 def test_a_calibration_that_made_it_worse_is_called_so():
     tokens = [("w", 0, int(i % 2), [(0, 0.5, 0.9)]) for i in range(400)]
     corpus = corpus_of(tokens, ("N", "V"), docs=[i // 20 for i in range(400)])
-    assert "Calibration made it worse on this data." in view_of(corpus, judged_of(corpus, 1), FACTS)["verdict"]["more"][0]
+    sentence = view_of(corpus, judged_of(corpus, 1), FACTS)["verdict"]["more"][0]
+    assert sentence.startswith("Before calibration, scores were off by 0.000 on average; now they are by 0.400.")
+    assert "Calibration made it worse on this data." in sentence
 
 
 @settings(max_examples=25, deadline=None)
