@@ -193,7 +193,7 @@ def read(head: Head, documents: Documents) -> tuple[NDArray[np.float32], NDArray
             said = np.concatenate([annotation.hashes(doc) for doc in docs])
             n_differ += int((hashes[found.argmax(axis=1)] != said).sum())
             logits.append(found)
-            words.append(words_of(docs, first=annotation.first))
+            words.append(words_of(docs, first=annotation.kind.first_unit))
             golds += [annotation.aligned_gold(Example(doc, gold)) for doc, (_, gold) in zip(docs, batch, strict=True)]
             numbers += [number for number, _ in batch]
             lengths += map(len, docs)

@@ -145,11 +145,6 @@ def coarse_name(label: str) -> str:
     return next((COARSE.get(name, name) for name, synonyms in _COMMON.items() if label.upper() in (name, *synonyms)), "")
 
 
-def has_types(annotation: Annotation) -> bool:
-    """Return whether an annotation has labelled spans: entities or a span group."""
-    return annotation.of_entities or annotation.name.startswith("spans:")
-
-
 def span_confusions(
     annotation: Annotation, example: Example, predicted_spans: Iterable[tuple[int, int, str]]
 ) -> Counter[tuple[str, str]]:
@@ -221,7 +216,7 @@ class LabelComparison:
         matching_gold, is_unused = np.zeros(len(keys), dtype=np.uint64), np.zeros(len(keys), dtype=bool)
         for i, (key, token) in enumerate(zip(keys.tolist(), first_tokens.tolist(), strict=True)):
             label = inner.label_at(doc, token) if key else ""
-            prefix, name = (label[:2], label[2:]) if inner.has_prefixes and label[1:2] == "-" else ("", label)
+            prefix, name = (label[:2], label[2:]) if inner.kind.has_prefixes and label[1:2] == "-" else ("", label)
             is_unused[i] = name in self.scheme.unused_labels
             if name in self.scheme.first_of:
                 matching_gold[i] = get_string_id(prefix + self.scheme.name(self.scheme.first_of[name]))

@@ -70,7 +70,7 @@ def adapt(
     examples = run.read(nlp)
     calib = run.pipe(nlp, examples)
     run.match([calib], examples)
-    check_whole_documents(calib.annotation.unit, gold_preproc)
+    check_whole_documents(calib.annotation.kind, gold_preproc)
     ready = ready_to_read(nlp, calib, examples, silent=silent, n_process=n_process)
     with warnings.catch_warnings():
         if not silent:  # `show_adaptation` prints these warnings

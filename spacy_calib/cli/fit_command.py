@@ -259,4 +259,6 @@ def check_fit(info: FitInfo) -> None:
     held_out = info.held_out
     if held_out is not None and held_out.verdict == "worse":
         figures = {"n": held_out.tokens, "raw": held_out.raw, "calibrated": held_out.calibrated}
-        raise calib_error("C130", method=info.method.split(".")[-2], rows=f"{info.row_unit}s", more="give more data", **figures)
+        raise calib_error(
+            "C130", method=info.method.split(".")[-2], rows=f"{info.kind.unit}s", more="give more data", **figures
+        )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..calibration.cutoffs import PER
 from ..errors import calib_error
-from ..pairs.documents import DOCUMENT
 from ..pipe.pipeline import check_readable
 from .evaluating.cutoff_tables import show
 from .shared.command import argument, check_confidence, check_option, command, option
@@ -239,7 +238,7 @@ def find_cutoffs(
         result |= table
     if recall is not None:
         if pipe.spans.groups is None:
-            code = "C310" if corpus.row_unit == DOCUMENT else "C308"
+            code = "C310" if corpus.of_documents else "C308"
             raise calib_error(code, name=pipe.name, component=pipe.source.component or "the source")
         tokens = entity_tokens(pipe, examples, corpus)
         if not tokens.in_gold("all", "all").any():
@@ -254,7 +253,7 @@ def find_cutoffs(
 def may_have_cutoffs(pipe: Calibrator) -> bool:
     """Whether a pipe scores entities, documents or links."""
     annotation = pipe.annotation
-    return pipe.spans.groups is not None or annotation.of_documents or annotation.spans_are_units
+    return pipe.spans.groups is not None or annotation.kind.of_documents or annotation.kind.of_links
 
 
 def pipes_with_cutoffs(nlp: Language, pipes: Sequence[Calibrator], recall: float | None) -> list[Calibrator]:

@@ -19,7 +19,6 @@ from spacy.tokens import Doc, Span, Token
 from spacy.tokens.underscore import Underscore
 
 from ..errors import CalibError, calib_error
-from ..pairs.documents import TOKEN
 from .store import (
     SpanValues,
     TokenValues,
@@ -146,11 +145,6 @@ def doc_values(doc: Doc, attr: str) -> TokenValues | None:
     block = document_block(doc, attr)
     label = "" if block is None else block.annotation.label_at(doc, 0)
     return block.values_of(0, label) if block is not None and label else None
-
-
-def unit_values(doc: Doc, row: int, attr: str, unit: str) -> TokenValues | None:
-    """Return the probabilities of the current label of a unit of a Doc. unit (str): "token" or "document"."""
-    return token_values(doc[row], attr) if unit == TOKEN else doc_values(doc, attr)
 
 
 def doc_cats(doc: Doc, attr: str) -> dict[str, float] | None:

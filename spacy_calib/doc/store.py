@@ -161,7 +161,7 @@ class Block(BlockData):
             row = bisect_left(starts, start)
             if row == len(starts) or starts[row] != start:
                 return None
-        if columns["length"][row] != len(token) or self.annotation.of_documents:
+        if columns["length"][row] != len(token) or self.annotation.kind.of_documents:
             return None
         if columns["head"] is not None and not self._has_head(row, token):
             return None
@@ -272,7 +272,7 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
     """Return what a checksum of token labels is made of, a row per token: label hash; for arcs also offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
-    if annotation.arcs:
+    if annotation.kind.of_arcs:
         offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
         columns += [offsets, lengths[np.searchsorted(places, places + offsets)]]
     return np.column_stack([column.astype(np.uint64) for column in columns])
@@ -369,7 +369,7 @@ def rows_of(doc: Doc, attr: str) -> list[tuple[Block, Ints, Ints]]:
 
 def document_block(doc: Doc, attr: str) -> Block | None:
     """Return the block of this Doc as a whole, or None."""
-    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.of_documents), None)
+    return next((block for block, *_ in rows_of(doc, attr) if block.annotation.kind.of_documents), None)
 
 
 def find_span(span: Span, attr: str) -> SpanValues | None:
@@ -401,7 +401,7 @@ def find_spans(doc: Doc, attr: str, layer: str) -> list[tuple[SpanKey, SpanValue
 def row_of_span(span: Span, attr: str) -> tuple[Block, int] | None:
     """Return the block and row of a span that has its own row, as links do, or None."""
     claim = find_row(span[0], attr) if len(span) and span[0].ent_iob_ == "B" else None
-    last = None if claim is None or not claim[0].annotation.spans_are_units else claim[0].annotation.partner(span[0])
+    last = None if claim is None or not claim[0].annotation.kind.of_links else claim[0].annotation.partner(span[0])
     return claim if last is not None and last.i + 1 == span.end else None
 
 
@@ -423,4 +423,4 @@ def annotations_of(doc: Doc, attr: str) -> list[Annotation]:
 def has_labelled_spans(doc: Doc, attr: str) -> bool:
     """Return whether a pipe scored labelled spans or links on this Doc; sentences do not count."""
     kinds = ((block.annotation, "spans" in block) for block in blocks_of(doc.user_data, attr))
-    return any(annotation.spans_are_units or (has_spans and not annotation.arcs) for annotation, has_spans in kinds)
+    return any(annotation.kind.of_links or (has_spans and not annotation.kind.of_arcs) for annotation, has_spans in kinds)

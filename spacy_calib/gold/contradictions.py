@@ -19,7 +19,8 @@ from typing import Any
 from spacy.attrs import ENT_IOB, HEAD, IDX
 from spacy.tokens import Doc, Span
 
-from ..annotations.annotation import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS, UNKNOWN
+from ..annotations.annotation import UNKNOWN
+from ..annotations.kinds import REJECTED, REJECTED_CATS, REJECTED_LINKS, REJECTED_TOKENS
 from ..annotations.spans import LINK, SPANS_PREFIX
 from ..errors import calib_error
 from ..spacy_private import EXTENSION_KEY

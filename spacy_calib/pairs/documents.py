@@ -19,8 +19,6 @@ from .progress import UNREPORTED, Progress
 TOKEN = "token"
 # What stands for a document of the source, the most reliable first.
 DOCUMENT, SENTENCE, TEXT, DOC = "document", "sentence", "text", "Doc of the file"
-# Row unit -> the word for its label, singular and plural.
-LABEL_WORDS = {TOKEN: ("tag", "tags"), DOCUMENT: ("category", "categories")}
 
 
 class SourceDocument(NamedTuple):

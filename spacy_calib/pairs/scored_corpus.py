@@ -49,7 +49,7 @@ class ScoredCorpus:
     names (tuple[str, ...]): All labels that occur.
     docs (Ints): Number of each token's Doc, ascending, shape (n,). n_docs (int): Docs, with or without tokens.
     doc_documents (Ints | None): Source document of each Doc; None if each is one. unit (str): What counts as a document.
-    row_unit (str): "token" or "document".
+    of_documents (bool): Whether a row is a whole document.
     words (NDArray[object]): Text of each token. spaces (NDArray[bool]): Whether a space follows it.
     starts (NDArray[bool]): Whether it begins a sentence; the first token of a Doc always does.
     labels, gold (Ints): Predicted and gold label of each token, an index in names; -1 for none.
@@ -82,10 +82,15 @@ class ScoredCorpus:
     origins: tuple[dict[str, Any], ...] = ()
     doc_documents: Ints | None = None
     unit: str = DOCUMENT
-    row_unit: str = TOKEN
+    of_documents: bool = False
 
     def __len__(self) -> int:
         return len(self.docs)
+
+    @property
+    def row_unit(self) -> str:
+        """What a row is: "token" or "document"."""
+        return DOCUMENT if self.of_documents else TOKEN
 
     def origin(self, doc: int) -> dict[str, Any]:
         """Return "line", "file", "id" and "meta" of a Doc; {} if unknown."""
@@ -145,7 +150,7 @@ class ScoredCorpus:
     def lengths(self) -> Ints:
         """Number of words in each row; 0 for white space, shape (n,)."""
         words = self.words.tolist()
-        counts = (not word.isspace() for word in words) if self.row_unit == TOKEN else (len(word.split()) for word in words)
+        counts = (len(word.split()) if self.of_documents else not word.isspace() for word in words)
         return np.fromiter(counts, dtype=np.intp, count=len(words))
 
     @property

@@ -219,14 +219,14 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     if overlap is not None and overlap.is_fit_data:
         why = f"it was fitted on {100 * overlap.share:.0f} % of the words of these texts, so its scores look too good there"
         return FitComparison(FIT, why=why)
-    is_of_spans = fit.held_out_spans is not None and not annotation.arcs
+    is_of_spans = fit.held_out_spans is not None and not annotation.kind.of_arcs
 
     def units_of(pipe: Calibrator, judged_pairs: JudgedPairs | None, spans: SpanFit | None) -> ScoredUnits | None:
         if is_of_spans:
             return ScoredUnits.from_spans(spans)
         columns_by_label = {label: i for i, label in enumerate(fit.labels)}
         columns = np.array([columns_by_label.get(label, -1) for label in pipe.labels], dtype=np.intp)
-        return ScoredUnits.from_labels(judged_pairs, columns, annotation.overlapping)
+        return ScoredUnits.from_labels(judged_pairs, columns, annotation.kind.overlapping)
 
     units = units_of(fit, fit.held_out, fit.held_out_spans)
     if units is None or len(np.unique(units.documents)) < 2:
@@ -238,7 +238,7 @@ def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequenc
     rivals = {PRESENT: units_of(present, *former), ADAPTED: units_of(present, present.held_out, present.held_out_spans)}
     scores = {name: align_scores(units.keys, rival.keys, rival.scores) for name, rival in rivals.items() if rival is not None}
     scores[FIT] = units.scores
-    unit = annotation.span_words[0] if is_of_spans else fit.fit_info.row_unit
+    unit = annotation.kind.span_words[0] if is_of_spans else fit.fit_info.kind.unit
     replacement = compare_scores(scores, units.hits, units.documents, unit) if PRESENT in scores else None
     if replacement is None:
         return FitComparison(FIT, why="it scores none of the labels that the new fit scores")

@@ -31,7 +31,7 @@ def entity_tokens(pipe: Calibrator, examples: Sequence[Example], corpus: ScoredC
     if OUTSIDE not in labels or not pipe.source.distributions:
         raise calib_error("C308", name=pipe.name, component=pipe.source.component or "the source")
     gold = gold_entities(examples, pipe.annotation)
-    return EntityTokens.from_corpus(corpus, labels, pipe.annotation.has_prefixes, pipe.threshold, gold)
+    return EntityTokens.from_corpus(corpus, labels, pipe.annotation.kind.has_prefixes, pipe.threshold, gold)
 
 
 def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEntities:
@@ -65,7 +65,7 @@ def precision_cutoffs(
         key the accepted predictions.
     """
     entities = pipe.spans.groups is not None
-    event = None if pipe.annotation.of_documents else pipe.span_event
+    event = None if pipe.annotation.kind.of_documents else pipe.span_event
     groups = pipe.spans.groups or pipe.groups
     assert groups is not None
     labels = pipe.lookup.span_labels() if entities else pipe.lookup.labels()

@@ -114,7 +114,7 @@ class PipeTable:
         table = {
             "component": self.component,
             "layer": self.layer,
-            "accuracy_is": self.annotation.accuracy_name,
+            "accuracy_is": self.annotation.kind.accuracy_name,
             "seen": self.seen,
             "weights_changed": self.weights_changed,
             "misaligned": self.misaligned,
@@ -211,7 +211,7 @@ def evaluate_pipe(
         units=units,
         seen=pipe.learned.overlap_with(texts_of(annotation, examples)),
         weights_changed=pipe.lookup.weights_changed(),
-        misaligned=count_misaligned(annotation.gold, examples) if not annotation.of_documents else None,
+        misaligned=count_misaligned(annotation.gold, examples) if not annotation.kind.of_documents else None,
         accepted=None if pipe.spans.cutoffs is None else _accepted_spans(corpus.spans, pipe),
         flagged=flagged,
         without_map=count_without_map(pipe, examples) if pipe.fitted else {},
@@ -230,7 +230,7 @@ def judged_views(
     rows = judged_tokens(corpus, labels, groups=scorer.judging(groups, labels), **options)
     if span_groups is None:
         return [rows]
-    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.span_words}
+    options |= {"groups": scorer.judging(span_groups, span_labels), "span_words": pipe.annotation.kind.span_words}
     return [judged_entities(corpus, span_labels, **options), rows]
 
 
@@ -241,7 +241,7 @@ def _groups_of(pipe: Calibrator, examples: Sequence[Example]) -> tuple[Groups, G
     annotation, source, labels, span_labels = pipe.annotation, pipe.source, pipe.lookup.labels(), pipe.lookup.span_labels()
     examples = [example for example in examples if annotation.n_units(example.predicted)]
     references = [example.reference for example in examples]
-    counted = [example.predicted for example in examples] if annotation.any_label else references
+    counted = [example.predicted for example in examples] if annotation.kind.any_label else references
     counts = source.count(pipe.lookup.component(), counted)
     groups = group_with_singletons(pipe.grouping, labels, counts, source.singleton_labels, source.frequency_label)
     counts = annotation.count_spans(references)
@@ -278,7 +278,7 @@ def count_without_map(pipe: Calibrator, examples: Iterable[Example]) -> dict[str
     annotation = with_map(pipe.source, None).annotation(pipe.lookup.component())
     unmapped = {label for label, counterpart in (map_of(pipe.source) or {}).items() if not counterpart}
     docs = [example.predicted for example in examples] if unmapped else []
-    if annotation.of_entities:
+    if annotation.kind.of_entities:
         counts = Counter(span.label_ for doc in docs for span in annotation.spans_on(doc))
     else:
         counts = Counter(annotation.label_at(doc, row) for doc in docs for row in range(annotation.n_units(doc)))

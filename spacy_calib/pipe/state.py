@@ -9,7 +9,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from ..annotations import unit_of
+from ..annotations import Kind, kind_of
 from ..calibration.cutoffs import Cutoffs
 from ..calibration.fit_summaries import ADAPTED, SELECTION, HeldOut
 from ..calibration.recalibrators.identity import Identity
@@ -17,7 +17,7 @@ from ..calibration.saved import pack
 from ..calibration.spans import SPANS, SpanCalibration
 from ..calibration.tokens import TOKENS, TokenCalibration
 from ..context.tokens import FurtherScores, SpanContextModel
-from ..pairs.documents import DOCUMENT, LABEL_WORDS
+from ..pairs.documents import DOCUMENT
 from ..schema import (
     MAX_NUMBER,
     InvalidState,
@@ -48,7 +48,7 @@ HERE = "the fit data"
 
 def _layer(value: Any, where: str) -> str:
     layer: str = text(value, where)
-    unit_of(layer)  # refuses an unknown one
+    kind_of(layer)  # refuses an unknown one
     return layer
 
 
@@ -171,9 +171,9 @@ class FitInfo(Serializable):
     pretrained: Mapping[str, Any] | None = saved_field(maybe(_PRETRAINED), None)
 
     @property
-    def row_unit(self) -> str:
-        """Kind of unit that has the labels: "token" or "document"."""
-        return unit_of(self.layer)
+    def kind(self) -> Kind:
+        """Kind of the labels."""
+        return kind_of(self.layer)
 
     def is_of_card(self, cutoffs: Cutoffs | None) -> bool:
         """Return whether these are the cut-offs of the card that the maps come from."""
@@ -283,7 +283,7 @@ class PipeState:
         if n_maps > 1:
             shared = f"{shared} for each of {n_maps} frequency groups"
         else:
-            shared = f"{shared} for all {LABEL_WORDS[info.row_unit][1]}"
+            shared = f"{shared} for all {info.kind.label_words[1]}"
         errors = f"; errors by {n_groups} frequency groups" if n_groups != n_maps else ""
         return f"{' after '.join(steps)} ({shared}{errors})"
 

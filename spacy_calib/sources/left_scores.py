@@ -191,7 +191,7 @@ class DocTensorSource(Source):
     def __init__(self, labels: list[str], key: str = "tensor", layer: str = "tag", subprobabilities: bool = False):
         self._labels = distinct_labels(labels, "a list of distinct labels, one per column")
         self._annotation = get_annotation(layer)
-        if self._annotation.of_documents:
+        if self._annotation.kind.of_documents:
             raise calib_error("C001", name="layer", wanted="an annotation of tokens", given=repr(layer))
         self.key = key
         self.subprobabilities = subprobabilities

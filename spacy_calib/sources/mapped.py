@@ -101,9 +101,9 @@ class MappedSource:
         annotation, names = self.annotation(pipe), self.inner.span_labels(pipe)
         labels, columns = self._merge_labels(pipe)
         spans = None if scores.spans is None else _with_counterpart(scores.spans, names, self.table)
-        mapped_scores = MappedScores(scores, columns, annotation.overlapping, spans)
+        mapped_scores = MappedScores(scores, columns, annotation.kind.overlapping, spans)
         # The tokens of a span have a score of its label, merged here; where spans may overlap, a token has no such label.
-        if spans is not None and len(spans) and not annotation.overlapping:
+        if spans is not None and len(spans) and not annotation.kind.overlapping:
             mapped_scores.spans = replace(spans, token_scores=_token_scores(mapped_scores, spans, labels, names, annotation))
         return mapped_scores
 
@@ -123,7 +123,7 @@ def _token_scores(
     rows: list[int] = []
     columns: list[int] = []
     for start, end, label in zip(spans.starts.tolist(), spans.ends.tolist(), spans.labels.tolist(), strict=True):
-        prefixes = biluo_prefixes(end - start) if annotation.has_prefixes else [""] * (end - start)
+        prefixes = biluo_prefixes(end - start) if annotation.kind.has_prefixes else [""] * (end - start)
         rows += range(start, end)
         columns += [column[annotation.counterpart(prefix + names[label])] for prefix in prefixes]
     return scores.scores_at(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))

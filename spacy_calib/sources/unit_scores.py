@@ -87,7 +87,7 @@ class UnitScoresSource(LeftScoresSource):
         column = {label: i for i, label in enumerate(self.labels(pipe))}
         units = [(doc, row, scores) for doc in docs for row, scores in enumerate(self.entries(pipe, doc))]
         cells = [sorted((column[label], score) for label, score in scores.items() if label in column) for _, _, scores in units]
-        if not self.annotation(pipe).overlapping:
+        if not self.annotation(pipe).kind.overlapping:
             for (doc, row, _), cell_list in zip(units, cells, strict=True):
                 total = sum(score for _, score in cell_list)
                 if total > 1 + HALF_PRECISION:

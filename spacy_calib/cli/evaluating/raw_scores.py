@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def verdict_on_raw(table: PipeTable) -> str:
     """Return a sentence with the calibration error of raw scores; "" if no unit with gold has any."""
     annotation, (*spans, rows) = table.annotation, table.units.values()
-    unit_words, view = f"the top label of each {annotation.unit}", rows.view
-    if spans and len(spans[0].view) and not annotation.arcs:
-        unit_words, view = f"predicted {annotation.span_words[1]}", spans[0].view
+    unit_words, view = f"the top label of each {annotation.kind.unit}", rows.view
+    if spans and len(spans[0].view) and not annotation.kind.of_arcs:
+        unit_words, view = f"predicted {annotation.kind.span_words[1]}", spans[0].view
     pairs = view.pairs.take(top_pairs(view.pairs))
     error = calibration_error(pairs.scores, pairs.hits, view.n_bins, norm="l1")
     if error is None:

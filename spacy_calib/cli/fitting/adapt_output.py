@@ -18,7 +18,7 @@ _OFFSETS_SHOWN = 8
 
 def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Path) -> None:
     """Print what an adaptation learned, and the calibration of its scores. adaptation (Mapping): Of `fit_info.adaptations`."""
-    unit = calib.fit_info.row_unit
+    unit = calib.fit_info.kind.unit
     show_other_weights(calib.lookup.weights_changed())
     print_result, sentence = compare_losses(calib, adaptation)
     print_result(f"Adapted {calib.source.component or 'the source'} to {count_units(adaptation, unit)}: {output}")
@@ -34,11 +34,9 @@ def show_adaptation(calib: Calibrator, adaptation: Mapping[str, Any], output: Pa
 
 def compare_losses(calib: Calibrator, adaptation: Mapping[str, Any]) -> tuple[Callable[[str], Any], str]:
     """Return (printer, sentence about held-out log losses): `msg.good` if the new one is lower on enough gold."""
-    from ...annotations import get_annotation
-
-    info, annotation = calib.fit_info, get_annotation(calib.fit_info.layer)
-    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not annotation.arcs
-    part, unit = (adaptation["spans"], annotation.span_words[0]) if of_spans else (adaptation["tokens"], info.row_unit)
+    info = calib.fit_info
+    of_spans = adaptation["spans"] is not None and adaptation["spans"]["before"] is not None and not info.kind.of_arcs
+    part, unit = (adaptation["spans"], info.kind.span_words[0]) if of_spans else (adaptation["tokens"], info.kind.unit)
     if part["before"] is None or part["after"] is None:
         return msg.info, ""
     old_loss, new_loss = part["before"]["log_loss"], part["after"]["log_loss"]

@@ -38,10 +38,10 @@ _PROMISE = (
 
 def show_result(result: dict[str, Any]) -> None:
     """Print all tables of one pipe: estimates, slices, documents, and the comparison with the fit data."""
-    from ...annotations import unit_of
+    from ...annotations import kind_of
 
     msg.divider(f"Expected quality of {result['component'] or 'the source'} ({result['layer']})")
-    unit = unit_of(result["layer"])
+    unit = kind_of(result["layer"]).unit
     title, caveat = interval_title(result), find_caveat(result)
     msg.text(extent_in_words(result["by"], result["documents"], unit, result["tokens"]))
     show_other_weights(result["weights_changed"])

@@ -106,11 +106,11 @@ def fit_in_words(table: PipeTable) -> str:
     parts = [
         f"calibrates {info.component or 'scores on the Doc'}",
         f"method {table.method}",
-        f"fitted on {extent_in_words(info.unit, info.docs, info.row_unit, info.tokens)}",
+        f"fitted on {extent_in_words(info.unit, info.docs, info.kind.unit, info.tokens)}",
         f"scores from {info.threshold:g}",
     ]
     if "entities" in table.units:
-        parts.append(f"{with_article(table.annotation.span_words[0])} is right by the event {table.event}")
+        parts.append(f"{with_article(table.annotation.kind.span_words[0])} is right by the event {table.event}")
     return "; ".join(parts)
 
 

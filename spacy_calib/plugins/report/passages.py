@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...pairs.documents import DOCUMENT
-
 if TYPE_CHECKING:
     from ...metrics.judged_view import JudgedView
     from ...pairs.scored_corpus import ScoredCorpus
@@ -31,7 +29,7 @@ def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))
-    if corpus.row_unit == DOCUMENT:
+    if corpus.of_documents:
         return Passage("", textwrap.shorten(text, _MAX_CHARACTERS, placeholder=" …"), "")
     lead = "… " if low > first else ""
     trail = " …" if high < last else ""

@@ -51,14 +51,14 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
     if len(view) < view.n_bins:
         raise calib_error("C005", n_pairs=len(view), threshold=table.threshold, n_bins=view.n_bins)
     numbers = {name: picture_rows(name, view, unit.figures["errors"], tags) for name in names}
-    name = "entity" if view.kind == "entities" else table.annotation.unit
+    name = "entity" if view.kind == "entities" else table.annotation.kind.unit
     return {"pipe": table.name, "unit": name, "pairs": len(view.pairs), "numbers": numbers}
 
 
 def unit_to_draw(table: PipeTable) -> UnitTable:
     """Return the entities of a pipe, if it scores these and they are no arcs, else its tokens or documents."""
     units = list(table.units.values())
-    return units[-1 if table.annotation.arcs else 0]
+    return units[-1 if table.annotation.kind.of_arcs else 0]
 
 
 def picture_title(evaluation: Evaluation) -> str:

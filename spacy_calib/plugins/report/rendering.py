@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...annotations import SPANS_PREFIX, get_annotation, plain_name
-from ...annotations.annotation import TOKEN
 from ...doc.attributes import DEFAULT_ATTR, ENTITY_ATTR, doc_values, span_values, token_values
 from ...doc.view import DocCalib, doc_view
 from ...errors.visible import visible
@@ -118,7 +117,7 @@ def read_words(doc: Doc, attr: str) -> list[Mark]:
     if view is None:
         return []
     annotation = get_annotation(view.layer)
-    if view.unit != TOKEN:
+    if annotation.kind.of_documents:
         values = doc_values(doc, attr)
         return [] if values is None else [Mark(0, len(doc), annotation.label_at(doc, 0), values.raw, values.calibrated)]
     words = []

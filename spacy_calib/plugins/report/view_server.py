@@ -20,10 +20,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import set_active_gpu
 
-from ...annotations import get_annotation, plain_name, unit_of
+from ...annotations import get_annotation, plain_name
 from ...doc.zones import memory_zone
 from ...errors import CalibError
-from ...pairs.documents import DOCUMENT, count_in_words
+from ...pairs.documents import count_in_words
 from ...pipe.component import Calibrator
 from ...pipe.pipeline import check_readable, fitted_pipes, reason
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
@@ -73,14 +73,15 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
     check_readable(nlp, pipe)
     layer, attr, component = pipe.fit_info.layer, pipe.attr, pipe.source.component or pipe.name
     annotation = get_annotation(layer)
-    unit_word, unit_plural = annotation.span_words
+    unit_word, unit_plural = annotation.kind.span_words
     if marks_spans(layer):
         yield TextView(f"{component}: {unit_plural}{suffix}", unit_word, pipe, partial(read_spans, attr=attr))
-    whole = unit_of(layer) == DOCUMENT
-    title, unit = ("category of the text", "text") if whole else (f"{plain_name(layer)} of each word", "word")
+    title, unit = (
+        ("category of the text", "text") if annotation.kind.of_documents else (f"{plain_name(layer)} of each word", "word")
+    )
     yield TextView(f"{component}: {title}{suffix}", unit, pipe, partial(read_words, attr=attr))
-    if annotation.span_event:
-        name = f"{component}: {annotation.span_event}{suffix}"
+    if annotation.kind.span_event:
+        name = f"{component}: {annotation.kind.span_event}{suffix}"
         read = partial(read_units, attr=attr, units=annotation.spans_on, unit_word=unit_word)
         yield TextView(name, unit_word, pipe, read)
 

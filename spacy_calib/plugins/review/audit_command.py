@@ -75,7 +75,10 @@ def audit(
     doubts = findings.doubts if show_all else findings.doubts[: top or N_SHOWN]
     annotation = calib.source.annotation(calib.lookup.component())
     tasks = audit_tasks(
-        corpus, doubts, unit, partial(find_heads, corpus=corpus, examples=examples) if annotation.arcs else lambda doubt: {}
+        corpus,
+        doubts,
+        unit,
+        partial(find_heads, corpus=corpus, examples=examples) if annotation.kind.of_arcs else lambda doubt: {},
     )
     result = {
         "component": calib.source.component,
@@ -118,7 +121,7 @@ def audit_pipeline(
 
 def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool:
     """Return whether the audit needs scores below the threshold: only annotations with one label per row do."""
-    return not (annotation.overlapping or annotation.arcs or annotation.any_label or span_labels)
+    return not (annotation.kind.overlapping or annotation.kind.of_arcs or annotation.kind.any_label or span_labels)
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:

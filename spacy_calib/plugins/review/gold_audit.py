@@ -24,11 +24,11 @@ _BATCH = 128
 def audit_gold(calib: Calibrator, examples: Sequence[Example], corpus: ScoredCorpus) -> tuple[str, Audit]:
     """Return (unit of the doubted labels: "token", "entity" or "document"; audit of the scored examples)."""
     annotation = calib.source.annotation(calib.lookup.component())
-    if annotation.arcs or annotation.any_label:
+    if annotation.kind.of_arcs or annotation.kind.any_label:
         return corpus.row_unit, audit_predicted(corpus)
-    if calib.lookup.span_labels() and not annotation.arcs:
+    if calib.lookup.span_labels() and not annotation.kind.of_arcs:
         return "entity", audit_spans(corpus, list(_gold_spans(annotation, examples)), map_of(calib.source))
-    if annotation.overlapping:
+    if annotation.kind.overlapping:
         return corpus.row_unit, audit_pairs(corpus)
     return corpus.row_unit, audit_rows(corpus, _read_raw_gold(calib, examples, corpus))
 

@@ -184,7 +184,7 @@ def rank_units(pipe: Calibrator, corpus: ScoredCorpus, plan: QueuePlan, order: s
     from .queue.tasks import tasks_of
 
     annotation, queue = pipe.source.annotation(pipe.lookup.component()), queue_of(corpus, plan)
-    tasks = tasks_of(queue, asks_each_span=annotation.spans_are_units, gold_names=shown_names(pipe))
+    tasks = tasks_of(queue, asks_each_span=annotation.kind.of_links, gold_names=shown_names(pipe))
     result = {
         "pipe": pipe.name,
         "unit": plan.kind,
