@@ -418,7 +418,7 @@ class Calibrator(Pipe, PipeSettings):
         RAISES C021 to C024, C028, C033 to C035, C072: the component. C030 to C032, C071, C164: gold. C003, C005, C006: pairs.
         WARNS CW24: the component, or one that it listens to, computes at half precision.
         """
-        from ..sources.precision import half_precision_components  # only a fit needs it
+        from ..sources.heads import half_precision_components  # only a fit needs it
         from .fitting import FitArguments, fit_calibrator
 
         arguments = FitArguments(tag_counts, span_counts, min_pairs, counted_on, n_bins, max_unknown, progress)

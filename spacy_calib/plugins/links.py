@@ -20,7 +20,8 @@ from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.solvers import combine
 from ..errors import calib_error
 from ..pairs.build import SparseScores
-from ..sources.source import OutputSource, has_weights, to_numpy
+from ..sources.heads import has_weights, to_numpy
+from ..sources.source import OutputSource
 from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"

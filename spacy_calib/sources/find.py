@@ -17,8 +17,9 @@ from ..errors import CalibError, brief, calib_error
 from ..pairs.build import Scores
 from ..registry import prototypes
 from ..spacy_private import torch_module
+from .heads import is_listener, to_numpy
 from .mapped import with_map
-from .source import Source, is_listener, named_source, to_numpy
+from .source import Source, named_source
 
 # Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
 _MAX_SIZE, _N_ARRAYS = 4096, 3

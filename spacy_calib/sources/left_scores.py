@@ -19,7 +19,8 @@ from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..registry import prototypes
 from ..types import ROUNDING
-from .source import Source, named_source, to_numpy
+from .heads import to_numpy
+from .source import Source, named_source
 
 # Prefix of the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."

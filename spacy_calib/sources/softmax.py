@@ -22,7 +22,8 @@ from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
 from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..types import Marginals
-from .source import ComponentSource, missing_input, to_numpy
+from .heads import missing_input, run_tokens, to_numpy
+from .source import ComponentSource
 
 # Subclasses first: a Morphologizer is a Tagger, too.
 _LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
@@ -58,7 +59,7 @@ class SoftmaxSource(ComponentSource):
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
         """Return the probabilities of tokens. RAISES C024: NaN or infinite values."""
-        output = to_numpy(_run_model(pipe.model, list(docs)))
+        output = to_numpy(run_tokens(pipe.model, list(docs)))
         if not isfinite(np.add.reduce(output, axis=None)):
             bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
             bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
@@ -86,14 +87,6 @@ class SoftmaxSource(ComponentSource):
                 "C001", name="normalized", wanted="true or false for a model without a softmax layer of thinc's", given="none"
             )
         return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))
-
-
-def _run_model(model: Any, docs: list[Doc]) -> Any:
-    """Return a model's output for the tokens of all Docs as one array, without cutting it by Doc and joining it again."""
-    head = model.layers[-1]
-    if len(model.layers) == 2 and head.name.startswith("with_array(") and model.name.endswith(f">>{head.name}"):
-        return head.predict(model.ops.flatten(model.layers[0].predict(docs)))
-    return model.ops.flatten(model.predict(docs))
 
 
 def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:

@@ -17,8 +17,9 @@ from ..annotations.span_events import EVENTS
 from ..errors import calib_error
 from ..pairs.build import SparseScores, stack
 from ..types import OUTSIDE, Floats, Ints, Marginals, Spans, stack_spans
+from .heads import missing_input, overwriting_pipe, to_numpy
 from .left_scores import EXTENSION, LeftScoresSource, as_score, check_extension, split_score_names
-from .source import OutputSource, missing_input, overwriting_pipe, to_numpy
+from .source import OutputSource
 
 # Function from a Doc to its spans, each with a score.
 ScoresOf = Callable[[Doc], Iterable[tuple[Span, Any]]]

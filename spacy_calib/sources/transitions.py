@@ -10,11 +10,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.ml.parser_model import precompute_hiddens
 from spacy.tokens import Doc
-from thinc.api import CupyOps
 
-from .source import ComponentSource, missing_input, overwriting_pipe
+from .heads import missing_input, overwriting_pipe
+from .source import ComponentSource
 
 # What to do where a second pass cannot tell the entities of a component from those of another.
 NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"
@@ -26,18 +25,6 @@ class ParsedDocs(list):
     def __init__(self, states: Sequence[Any], readings: Sequence[Any]):
         super().__init__(states)
         self.readings = readings
-
-
-def get_state2vec(step_model: Any, docs: Sequence[Doc], lower: Any) -> Any:
-    """Return the layer that turns state features into vectors, on the CPU. lower (Model): The first layer for state features."""
-    state2vec = step_model.state2vec
-    if state2vec.get_dim("nP") == 1:
-        # With one maxout piece spaCy's greedy parser leaves out the ReLU of its step model.
-        state2vec = precompute_hiddens(len(docs), step_model.tokvecs, lower, activation="maxout")
-    if isinstance(state2vec.ops, CupyOps):
-        # On a GPU it would only compute the mask for a backward pass, and send data there at each step.
-        state2vec.ops = state2vec.numpy_ops
-    return state2vec
 
 
 class KeptReadings:

@@ -18,8 +18,9 @@ from ..annotations.cats import CATS
 from ..errors import calib_error
 from ..pairs.build import DenseScores, SparseScores, find_top
 from ..types import ROUNDING, Marginals
+from .heads import to_numpy
 from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, check_extension, split_score_names
-from .source import OutputSource, to_numpy
+from .source import OutputSource
 
 
 class UnitScoresSource(LeftScoresSource):

@@ -13,8 +13,8 @@ from spacy.training import Example
 from spacy_calib.annotations import get_annotation
 from spacy_calib.errors import CalibError
 from spacy_calib.pairs.build import DenseScores, LogitScores, SparseScores
+from spacy_calib.sources.heads import to_numpy
 from spacy_calib.sources.softmax import SoftmaxSource
-from spacy_calib.sources.source import to_numpy
 from spacy_calib.types import Marginals
 from tests.conftest import examples_for, fit_calib
 from tests.sources.ner import TOK2VEC

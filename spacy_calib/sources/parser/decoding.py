@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import set_dropout_rate
 
-from ...errors import calib_error
 from ...types import Floats, Ints
-from ..transitions import get_state2vec
+from ..heads import step_scorer
 
 # What a transition does, as spaCy names it (arc_eager): S, D, L, R and B.
 N_MOVES = 5
@@ -118,7 +116,6 @@ class ArcProbabilities:
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
     """Return final states and arc probabilities of non-empty Docs, which stay as they are. RAISES C024: NaN scores. C271: other states."""
-    set_dropout_rate(parser.model, 0.0)
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
@@ -126,46 +123,16 @@ def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcP
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
     """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES C024: NaN scores. C271: other states."""
-    step_model = parser.model.predict(docs)
-    try:
-        scorer = Scorer(parser, step_model, docs)
+    with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
         live = [state for state in states if not state.is_final()]
         while live:
-            ids = step_model.get_token_ids(live)
+            ids = scorer.step_model.get_token_ids(live)
             scores = scorer(ids)
             trace.add_step(first_tokens(ids), scores)
             live = parser.transition_states(live, scores)
         return states, trace.arc_probabilities()
-    finally:
-        step_model.clear_memory()
-
-
-class Scorer:
-    """spaCy's step model for a batch of Docs, called with state features as in its greedy parser."""
-
-    def __init__(self, parser: Any, step_model: Any, docs: Sequence[Doc]):
-        self.docs, self.component = docs, parser.name
-        self.state2vec, self.vec2scores = get_state2vec(step_model, docs, parser.model.get_ref("lower")), step_model.vec2scores
-        width = self.state2vec.get_dim("nF")
-        if width not in STATE_WIDTHS:
-            raise calib_error("C271", component=parser.name, given=width, wanted=" or ".join(map(str, STATE_WIDTHS)))
-        self.unseen_classes = sorted(parser.model.attrs["unseen_classes"])
-
-    def __call__(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return scores, shape (n_states, n_classes). ids: State features."""
-        vectors = self.state2vec.predict(ids)
-        scores = np.ascontiguousarray(vectors if self.vec2scores is None else self.vec2scores.predict(vectors))
-        if not np.isfinite(scores.sum()):
-            rows = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-            if len(rows):
-                ends = np.cumsum([len(doc) for doc in self.docs])
-                doc = self.docs[int(np.searchsorted(ends, ids[rows[0]].max(), side="right"))]
-                raise calib_error("C024", component=self.component, text=doc.text[:40])
-        if len(self.unseen_classes):
-            scores[:, self.unseen_classes] = scores.min(axis=1, keepdims=True)
-        return scores
 
 
 def first_tokens(ids: NDArray[np.int32]) -> Ints:

@@ -18,7 +18,8 @@ from ...calibration.spans import product_of
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
-from ..source import PARSERS, has_weights
+from ..heads import has_weights
+from ..source import PARSERS
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from spacy_calib.sources.precision import half_precision_components, has_half_precision
+from spacy_calib.sources.heads import half_precision_components, has_half_precision
 from tests.conftest import examples_for, run_other_pipes
 
 MIXED = SimpleNamespace(_mixed_precision=True, _model=None)
