@@ -148,12 +148,10 @@ class Evaluation:
         """Return pipe name -> its table, as `evaluate` returns them."""
         return {table.name: table.to_dict() for table in self.pipes}
 
+    @property
     def shown(self) -> list[PipeTable]:
-        """Return the tables that pages and pictures show. RAISES C030: no pipe has any pair with gold."""
-        tables = [table for table in self.pipes if not table.obstacle]
-        if not any(len(unit.view) for table in tables for unit in table.units.values()):
-            raise calib_error("C030", layer=self.pipes[0].layer, component=self.pipes[0].component or "the source")
-        return tables
+        """The tables that pages and pictures show; `check_evaluable` found that there is something in them."""
+        return [table for table in self.pipes if not table.obstacle]
 
 
 def check_evaluable(
@@ -168,11 +166,11 @@ def check_evaluable(
         check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)
     if any(len(corpus.pairs()) or (corpus.spans.right >= 0).any() for corpus in corpora):
         return
-    pipe, component = pipes[0], pipes[0].source.component or "the source"
+    pipe = pipes[0]
     check_scored(pipe, examples)
     if (corpora[0].gold >= 0).any():
         raise calib_error("C005", n_pairs=0, threshold=pipe.threshold, n_bins=scorer_like(pipe.scorer).n_bins)
-    raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=component)
+    raise calib_error("C030", layer=plain_name(pipe.annotation.name), component=pipe.source.component or "the source")
 
 
 def evaluate_pipe(

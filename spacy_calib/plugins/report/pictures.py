@@ -38,11 +38,11 @@ def picture_numbers(evaluation: Evaluation, names: Iterable[str], tags: Sequence
 
     names (Iterable[str]): Names of pictures, perhaps with "tags". RETURNS (dict): "pipe", "unit", "pairs", and "numbers": name
     -> panels as in `plugins.report.plot_data.Panel`, or rows as in `metrics.table.ErrorRow`.
-    RAISES C005: there are fewer pairs than bins. C030: no pipe has scores with gold. C098: it has no such tag.
+    RAISES C005: there are fewer pairs than bins. C098: it has no such tag.
     """
     from .plot_data import picture_rows
 
-    table = evaluation.shown()[0]
+    table = evaluation.shown[0]
     unit = unit_to_draw(table)
     view = unit.view
     for tag in tags:
@@ -63,7 +63,7 @@ def unit_to_draw(table: PipeTable) -> UnitTable:
 
 def picture_title(evaluation: Evaluation) -> str:
     """Return the title of all pictures."""
-    table = evaluation.shown()[0]
+    table = evaluation.shown[0]
     model = f"{table.component or 'scores'} of {evaluation.name} {evaluation.version}".strip()
     fitted_on = " = THE FIT DATA" if table.seen and table.seen["many"] else ""
     return f"{model}, evaluated on {evaluation.data}{fitted_on} ({unit_to_draw(table).view.kind})"
