@@ -73,7 +73,7 @@ class MorphAnnotation(Annotation):
 
 
 class SentAnnotation(Annotation):
-    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, which is always a start."""
+    """Sentence starts: "S" for the first token of a sentence, else "I"; none for the first token of a Doc, always a start."""
 
     name = "sent"
     starts = {1: "S", -1: "I"}

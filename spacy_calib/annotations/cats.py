@@ -68,7 +68,7 @@ class DocumentAnnotation(Annotation):
 
 
 class CatsAnnotation(DocumentAnnotation):
-    """The top category in `doc.cats`. labels (Sequence[str]): Its categories; () for all. overlapping (bool): Whether several can be right."""
+    """The top category in `doc.cats`. labels: Its categories; () for all. overlapping: Whether several can be right."""
 
     def __init__(self, labels: Sequence[str] = (), overlapping: bool = False):
         self.labels = tuple(labels)
@@ -95,7 +95,7 @@ class CatsAnnotation(DocumentAnnotation):
         return CatsAnnotation(tuple(names), self.kind.overlapping)
 
     def rejected_labels(self, example: Example) -> set[tuple[int, int]] | None:
-        """Return the rejected (unit, label hash) pairs; None also for two exclusive categories, where one answer decides both."""
+        """Return the rejected (unit, label hash) pairs; None for two exclusive categories: one answer decides both."""
         return None if self.kind.overlapping or len(self.labels) == 2 else super().rejected_labels(example)
 
     def is_gold(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
@@ -104,7 +104,7 @@ class CatsAnnotation(DocumentAnnotation):
         return np.isin(hashes, label_hashes(_positive(self.values(example.reference))))
 
     def is_known(self, example: Example, rows: NDArray[np.intp], hashes: Hashes) -> NDArray[np.bool_]:
-        """Return whether the gold decides about labels: overlapping categories that a gold Doc leaves out are unknown, as in spaCy's scorer."""
+        """Return whether the gold decides: overlapping categories that it leaves out are unknown, as in spaCy's scorer."""
         if not self.kind.overlapping:
             return super().is_known(example, rows, hashes)
         return np.isin(hashes, label_hashes(self.values(example.reference)))
@@ -177,7 +177,7 @@ MAPPED = ' {"'
 
 
 class MappedAnnotation(Annotation):
-    """The labels of another annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
+    """The labels of an annotation (`inner`) in the scheme of the gold. table (LabelMap): Label -> gold label, "" for none."""
 
     def __init__(self, inner: Annotation, table: LabelMap):
         """Take everything from `inner` but the labels, which `table` maps to those of the gold."""

@@ -97,7 +97,7 @@ def fit_all(
     gpu_id: int = -1,
     code: File | None = None,
 ) -> list[Calibrator]:
-    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Further arguments: as of `fit`.
+    """Fit several components in one run of the pipeline. component (Sequence[str]): Their names. Others: As of `fit`.
 
     RETURNS (list[Calibrator]): The pipes that were written, in the order of the components. RAISES CalibError: any error in the input.
     """

@@ -138,7 +138,7 @@ def read_precision(given: Any) -> float | dict[str, float]:
 
 
 def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
-    """Return the precision of each label under the pipe's own names of labels, any other unchanged. RAISES C056: no such label."""
+    """Return the precision of each label under the pipe's names of labels, others unchanged. RAISES C056: no such label."""
     from ..pipe.label_names import shown_keys
 
     if not isinstance(shares, Mapping):
@@ -151,7 +151,7 @@ def by_own_labels(pipe: Calibrator, shares: Any) -> Any:
 
 
 def read_sampled_answers(run: GoldRun, nlp: Language) -> tuple[Calibrator, SampledAnswers] | None:
-    """Return the pipe that scored a random sample of entities, and the answers; None if DATA is other gold. RAISES: As `read_sample`."""
+    """Return the pipe that scored a random sample, and the answers; None for other gold. RAISES: As `read_sample`."""
     from ..gold.file_readers import ANSWER_READERS
     from ..gold.sampled_answers import read_sample
     from ..pipe.pipeline import fitted_pipes
@@ -193,7 +193,7 @@ def _set_cutoffs(
 
 
 def check_targets(precision: Any, recall: float | None, per: str, confidence: float, check: bool = False) -> None:
-    """Check the options. RAISES C307: no target. C056: a value out of range, --per group or several precisions with --recall."""
+    """Check the options. RAISES C307: no target. C056: out of range, --per group or several precisions with --recall."""
     if precision is None and recall is None and not check:
         raise calib_error("C307")
     shares = precision.values() if isinstance(precision, Mapping) else [precision]

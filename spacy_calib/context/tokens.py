@@ -107,7 +107,7 @@ class TokenContext:
     # Applying
 
     def standardize(self, values: Sequence[Sequence[Floats]], n_tokens: int) -> Floats:
-        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: another number of columns than in the fit."""
+        """Standardize the values of each feature for n tokens, (k, n). RAISES C204: not as many columns as in the fit."""
         columns = [*chain.from_iterable(values)]
         if len(columns) != len(self.columns_) or self.functions:
             for feature, columns_of_feature in zip(self.features, values, strict=True):

@@ -83,7 +83,7 @@ def token_values(token: Token, attr: str) -> TokenValues | None:
 
 
 def token_score(token: Token, attr: str, column: str = "calibrated") -> float | None:
-    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right, in [0, 1]; None for a pipe that hides it."""
+    """Token._.<attr>_score, _raw: (raw) probability that the token's label is right; None for a pipe that hides it."""
     match = find_row(token, attr)
     if match is None or "is_hidden" in match[0]:
         return None

@@ -227,7 +227,7 @@ class Block(BlockData):
 
 
 def _as_items(array: NDArray[Any]) -> Any:
-    """Return an array as a sequence whose items are Python numbers; nothing is copied, and they are read faster than from the array."""
+    """Return an array as a sequence of Python numbers, uncopied; they are read faster than from the array."""
     values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
     return memoryview(values)
 
@@ -270,7 +270,7 @@ def delete_blocks(user_data: UserData, attr: str) -> None:
 
 
 def label_rows(annotation: Annotation, doc: Doc) -> NDArray[np.uint64]:
-    """Return what a checksum of token labels is made of, a row per token: label hash; for arcs also offset and length of the head."""
+    """Return what a checksum of token labels covers, a row per token: label hash; for arcs offset and length of the head."""
     columns: list[NDArray[Any]] = [annotation.hashes(doc)]
     if annotation.kind.of_arcs:
         offsets, (places, lengths) = head_offsets(doc), annotation.unit_positions(doc).astype(np.int64).T
@@ -345,7 +345,7 @@ def _touching(blocks: list[Block], begin: int, end: int) -> list[Block]:
 
 
 def blocks_on(doc: Doc, attr: str, begin: int | None = None, end: int = 0) -> list[Block]:
-    """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Only those that touch these characters."""
+    """Return the blocks that may be read on a Doc, by the rule above. begin, end (int): Those that touch these characters."""
     blocks = blocks_of(doc.user_data, attr)
     if len(blocks) == 1:
         return blocks if blocks[0].fits(doc) else []

@@ -159,7 +159,7 @@ def build_blocks(docs: Sequence[Doc], batch: Batch) -> list[Block]:
 
 
 def _entries_of(batch: Batch) -> tuple[Sequence[str], Ints, BlockData]:
-    """Return the labels, the first entry of each unit, and the columns of entries, with labels below the threshold last in a row."""
+    """Return the labels, the first entry of each unit, and the columns of entries, those below the threshold last in a row."""
     marginals, below = batch.calibrated.marginals, batch.calibrated.below_threshold
     columns: BlockData = {"tag": marginals.tags, "raw": marginals.scores, "calibrated": batch.calibrated.scores}
     if marginals.names is not None:

@@ -65,7 +65,7 @@ class GoldWatch:
             yield example
 
     def check(self, component: str) -> None:
-        """Check the counted gold. RAISES C801: texts list only the categories that they have. C802: every token is its own head."""
+        """Check the counted gold. RAISES C801: texts list only categories that they have. C802: every token is its own head."""
         if self._n_arcs and self._n_arcs == self._n_own_heads:
             raise calib_error("C802", n=f"{self._n_arcs:,}", component=component)
         # Categories that texts have, that other texts leave out, and that no text gives as wrong.

@@ -243,7 +243,7 @@ def _predicted_label_scores(
 
 
 def _sentence_starts(doc: Doc, reference: Doc) -> NDArray[np.bool_]:
-    """Return whether each token starts a sentence, by the Doc, or by a gold Doc with the same tokens if only that has sentences."""
+    """Return whether each token starts a sentence, by the Doc, or a gold Doc of the same tokens if only that has sentences."""
     source = doc
     if not doc.has_annotation("SENT_START") and [token.text for token in doc] == [token.text for token in reference]:
         source = reference

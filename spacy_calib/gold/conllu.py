@@ -158,7 +158,7 @@ def _parts(words: dict[int, Row], bounds: re.Match[str]) -> list[Row]:
 
 
 def _set_spaces(tokens: Sequence[Row], text: str) -> bool:
-    """Set whether a space follows each token except the last one, by the text. RETURNS (bool): Whether the text has these tokens."""
+    """Set whether a space follows each token but the last, by the text. RETURNS (bool): Whether the text has these tokens."""
     starts, end = [], 0
     for token in tokens:
         start = end + len(text[end:]) - len(text[end:].lstrip())
@@ -179,7 +179,7 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, up to case and apostrophes."""
+    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, but for case and '."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
     joined_form, token_form = (
         word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)

@@ -38,7 +38,7 @@ _SpanKey = tuple[int, int, str]
 
 
 def reconcile(files: Sequence[Sequence[Doc]]) -> list[list[Doc | None]]:
-    """Merge the Docs with the same text. files: The gold Docs of each file. RETURNS (list): The same, None for Docs merged into earlier ones."""
+    """Merge the Docs with the same text. files: The gold Docs of each file. RETURNS (list): The same, None for merged ones."""
     merged_files: list[list[Doc | None]] = [list(docs) for docs in files]
     locations: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, docs in enumerate(files):

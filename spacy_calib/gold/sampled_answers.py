@@ -31,7 +31,7 @@ _QUESTION = record({**_DRAWN, "label": text, "score": _SHARE, "document": whole(
 
 
 class SampledAnswers(NamedTuple):
-    """calib (str): Identity of the calibration. pairs (JudgedPairs): An entity each. cutoffs (Floats): Minimum score to be drawn,
+    """calib (str): Identity of the calibration. pairs (JudgedPairs): Of entities. cutoffs (Floats): Minimum score to be drawn,
     0 without one. drawn_from (int): Documents. accepted (float): Share of all entities that were drawn from. counts: Of each rule.
     """
 

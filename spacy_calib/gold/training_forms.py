@@ -59,7 +59,7 @@ def _relations(record: dict[str, Any]) -> Counter[str]:
 
 
 def read_tokens(record: dict[str, Any]) -> TextAnswers:
-    """Read tokens with tags, with or without a prefix (B-, I-, E-, L-, S-, U-). RAISES ValueError: numbers as tags, or too few or many."""
+    """Read tokens with tags, perhaps with prefixes (B-, I-, E-, L-, S-, U-). RAISES ValueError: no tags, or too few or many."""
     tokens, tags = record["tokens"], record[next(key for key in ("ner_tags", "tags", "labels") if key in record)]
     if not all(isinstance(tag, str) for tag in tags):
         raise ValueError("its tags are numbers, whose names are not in the file, or no names: write the names in their stead")

@@ -56,7 +56,7 @@ def adapt_calibrator(
 
 
 def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, JudgedPairs | None, SpanFit | None]:
-    """Learn an adaptation from inputs that were read. Cut-offs stay: a score means the same. RETURNS (tuple): As `adapt_calibrator`."""
+    """Learn an adaptation from inputs that were read. Cut-offs stay: scores mean the same. RETURNS: As `adapt_calibrator`."""
     state_before, groups = pipe.learned, pipe.groups
     assert groups is not None
     of_tokens, of_spans = (OF_TOKENS, OF_SPANS) if pipe.fit_info.pretrained is None else (OF_PRETRAINED, OF_PRETRAINED_SPANS)
@@ -209,7 +209,7 @@ class ScoredUnits:
 
 
 def compare_with_present(fit: Calibrator, present: Calibrator, examples: Sequence[Example]) -> FitComparison:
-    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here, in the fit's pipeline.
+    """Compare a new fit with the pipe that it replaces, as it was and adapted; `present` is adapted here.
 
     examples (Sequence): Examples of the fit, after the pipes before the source, with the labels of the present pipe.
     """

@@ -495,7 +495,7 @@ class Calibrator(Pipe, PipeSettings):
         return PipeState.read(state, self.normalize, partial(load_part, name=self.name))
 
     def _set_state(self, state: PipeState) -> None:
-        """Take over saved state; a failure leaves the component as it was. RAISES C742: the source reads other further scores."""
+        """Take over saved state; a failure leaves all as it was. RAISES C742: the source reads other further scores."""
         source = with_map(self.source, state.info.label_map)
         inner = with_map(source, None)
         context = state.tokens.context

@@ -50,14 +50,14 @@ def gold_entities(examples: Iterable[Example], annotation: Annotation) -> GoldEn
 
 
 def gold_pairs(pipe: Calibrator, corpus: ScoredCorpus) -> JudgedPairs:
-    """Return the predictions that cut-offs accept, with gold: documents or links if the pipe has a row for each, else entities."""
+    """Return predictions that cut-offs accept, with gold: documents or links if the pipe has rows of them, else entities."""
     return corpus.predicted_pairs() if pipe.spans.groups is None else corpus.span_pairs(pipe.lookup.span_labels())
 
 
 def precision_cutoffs(
     pipe: Calibrator, pairs: JudgedPairs, precision: Any, confidence: float, per: str, sample: SampledAnswers | None = None
 ) -> tuple[Cutoffs, dict[str, Any]]:
-    """Find the cut-offs for a precision: a number, or label -> number. pairs (JudgedPairs): From `gold_pairs`, or of the sample.
+    """Find the cut-offs for a precision: a number, or label -> number. pairs: From `gold_pairs`, or of the sample.
 
     sample (SampledAnswers | None): A cut-off above which it was drawn is kept or raised: answers below the highest one of their
         key are left out, and if all others pass it stays.

@@ -154,7 +154,7 @@ class FitInputs:
             raise calib_error("C005", n_pairs=n_pairs, threshold=threshold, n_bins=self.arguments.min_pairs)
 
     def check_outcomes(self, watch: GoldWatch) -> dict[str, Any] | None:
-        """Check that the gold has right and wrong predictions, by `gold.checks.check_outcomes`. watch (GoldWatch): Has seen it."""
+        """Check that the gold has right and wrong predictions, by `check_outcomes`. watch (GoldWatch): Has seen it."""
         source, data, spans = self.source, self.data, self.spans
         watch.check(source.name)
         names = [*source.labels, *source.annotation.kind.no_label_names, ""]

@@ -303,7 +303,7 @@ class ReadableDocs:
 
 
 def has_foreign_entities(readable: ReadableDocs, spans: Spans | None) -> bool:
-    """Return whether a Doc has entities that its recognizer did not set, of labels that get scores. spans (Spans | None): What the source read."""
+    """Return whether a Doc has entities of scored labels that its recognizer did not set. spans: What the source read."""
     if spans is None or getattr(readable.source.source, "output_name", "") != "entities":
         return False
     read, names = {*zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)}, map_of(readable.source.source) or {}

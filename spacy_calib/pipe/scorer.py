@@ -104,7 +104,7 @@ class CalibScorer:
 
 
 def scorer_like(scorer: Any, n_groups: int | None = None) -> CalibScorer:
-    """Return a CalibScorer with the settings of a pipe's scorer (defaults where it lacks them). n_groups: None takes the scorer's."""
+    """Return a CalibScorer with the settings of a pipe's scorer (else defaults). n_groups: None takes the scorer's."""
     own_groups = getattr(scorer, "n_groups", None)
     return CalibScorer(getattr(scorer, "n_bins", 10), own_groups if n_groups is None else n_groups)
 

@@ -1,4 +1,4 @@
-"""The learned state of a calib pipe: what a fit learned and how it is summarized, and its one saved form. For arrays, never Docs."""
+"""The learned state of a calib pipe: what a fit learned, its summary, and its one saved form. For arrays, never Docs."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class FitInfo(Serializable):
 
     @property
     def card_bias(self) -> tuple[float, float] | None:
-        """Return the range of the mean score minus the share right that a card expects on new texts; None after a fit or an adaptation."""
+        """Return the range of bias that a card expects on new texts; None after a fit or an adaptation."""
         card = None if self.adaptations else self.pretrained
         return None if card is None else (card["lowest_bias"], card["highest_bias"])
 
@@ -323,7 +323,7 @@ class PipeState:
 
     @classmethod
     def read(cls, data: Any, normalize: bool | str, load: Callable[[dict[str, Any]], Any]) -> PipeState:
-        """Check a whole state, then build the object; `load` rebuilds registered parts. RAISES InvalidState; C001: a cut-off."""
+        """Check a whole state, then build the object; `load` rebuilds parts. RAISES InvalidState; C001: a cut-off."""
         fields = STATE(data, "state")
         tokens = TokenCalibration.from_state(fields, normalize, load)
         if isinstance(fields["span_context"], dict):

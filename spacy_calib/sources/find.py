@@ -113,7 +113,7 @@ class BoundSource:
 
     @classmethod
     def from_component(cls, source: Source, component: Any) -> BoundSource:
-        """Bind a source to a component, and look up annotation and labels. RAISES C163: a label map for labels that cannot be mapped."""
+        """Bind a source to a component, and look up annotation and labels. RAISES C163: its labels cannot be mapped."""
         return cls(
             source, component, source.annotation(component), source.labels(component), tuple(source.span_labels(component))
         )
@@ -193,7 +193,7 @@ def look_up(nlp: Language, source: Source, identity: ComponentIdentity, name: st
 
 
 def count_new_labels(nlp: Language, source: Source, identity: ComponentIdentity, name: str) -> int:
-    """Return how many labels the component got since the fit; 0 if it is not loaded yet. RAISES C020, C022: it cannot be read."""
+    """Return how many labels the component got since the fit; 0 if it is not loaded. RAISES C020, C022: it cannot be read."""
     component = find_component(nlp, source, identity.kind, identity.labels) if source.component else None
     if component is None or not source.is_trained(component):
         return 0
@@ -241,7 +241,7 @@ def find_component(nlp: Language, source: Source, kind: str, labels: tuple[str, 
 
 
 def registered_sources() -> dict[str, Source]:
-    """Return registered name -> source with default settings: that of softmax heads, others of this package, then other packages'."""
+    """Return registered name -> source with default settings: softmax heads, others of this package, then other packages'."""
     return dict(
         sorted(prototypes("calib_sources").items(), key=lambda pair: (not _is_ours(pair[1]), pair[0] != _FALLBACK, pair[0]))
     )
@@ -272,7 +272,7 @@ def readable_in(nlp: Language) -> list[str]:
 
 
 def no_component_error(nlp: Language, component: str) -> CalibError:
-    """Return the error for a pipeline without this component: C317 lists the components to choose from, C318 if there are none."""
+    """Return the error for a pipeline without this component: C317 lists those to choose from, C318 if there are none."""
     readable = readable_in(nlp)
     if readable:
         return calib_error("C317", component=component, readable=", ".join(readable))

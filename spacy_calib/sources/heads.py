@@ -1,4 +1,4 @@
-"""What runs the model of a spaCy component: what it needs on a Doc, its output for tokens, its scores of parser states, its weights."""
+"""What runs the model of a spaCy component: its input on a Doc, its output for tokens, its scores of parser states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_listener(node: Any) -> bool:
 
 
 def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Return which pipe before the pipe `name` overwrites the token vectors that a component listens to, as a sentence; "" for none.
+    """Return in words which pipe before the pipe `name` overwrites the token vectors that a component listens to, or "".
 
     A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
     """
@@ -88,7 +88,7 @@ def has_weights(pipe: Any) -> bool:
 
 
 def is_trained(pipe: Any) -> bool:
-    """Whether a component has what it runs with: all weights, and something in its knowledge base, if it has a model or such a base."""
+    """Whether a component has what it runs with: all weights of its model, and something in its knowledge base."""
     is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
     return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
@@ -149,7 +149,7 @@ class StepScorer:
 def step_scorer(
     pipe: Any, docs: Sequence[Doc], widths: Sequence[int], code: str, unseen_score: float | None = None
 ) -> Iterator[StepScorer]:
-    """Run a parser or recognizer on non-empty Docs, and give the scorer of their states. RAISES `code`: no state width of `widths`."""
+    """Run a parser or recognizer on non-empty Docs, and give the scorer of their states. RAISES code: another width."""
     set_dropout_rate(pipe.model, 0.0)
     step_model = pipe.model.predict(docs)
     try:

@@ -66,7 +66,7 @@ class MappedScores:
 
 @Source.register
 class MappedSource:
-    """A source that gives the scores of another source the labels of another scheme; it has all other attributes of that source.
+    """A source that gives the scores of another source other labels; it has all other attributes of that source.
 
     Spans (entities) keep their labels; their counterparts are evaluated.
 
@@ -118,7 +118,7 @@ def _with_counterpart(spans: Spans, names: Sequence[str], table: LabelMap) -> Sp
 def _token_scores(
     scores: MappedScores, spans: Spans, labels: Sequence[str], names: Sequence[str], annotation: MappedAnnotation
 ) -> Floats:
-    """Return the merged probability of each span's label at each of its tokens. labels: Merged token labels. names: Span labels."""
+    """Return the merged probability of each span's label at its tokens. labels: Merged token labels. names: Span labels."""
     column = {label: i for i, label in enumerate(labels)}
     rows: list[int] = []
     columns: list[int] = []

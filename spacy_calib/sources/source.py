@@ -24,7 +24,7 @@ PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
 
 
 class Source(ABC):
-    """Settings for reading the label probabilities that a component gives to Docs; the pipe finds the component and passes it in.
+    """Settings for reading the label probabilities that a component gives to Docs; the pipe passes the component in.
 
     reads (tuple[str, ...]): Factories of the components that it can read, for errors; () if it reads only the Doc.
     events (tuple[str, ...]): Values of `calib fit --event`, each a definition of a right prediction; () for no choice.
@@ -78,11 +78,11 @@ class Source(ABC):
         """Return the labels in the order of the score columns."""
 
     def kept_labels(self) -> tuple[str, ...]:
-        """Return labels that only the settings contain, for the pipe to save with its fitted state; () if the component has labels."""
+        """Return labels that only the settings contain, for the pipe to save with its state; () if the component has labels."""
         return ()
 
     def restore_labels(self, saved_labels: Sequence[str]) -> bool:
-        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS (bool): Whether they differed."""
+        """Replace the labels by the saved ones if a config changed their dollar signs. RETURNS: Whether they differed."""
         return False
 
     def is_trained(self, pipe: Any) -> bool:
@@ -90,7 +90,7 @@ class Source(ABC):
         return bool(self.labels(pipe))
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        """Return False for NaN or infinite weights that `read` would not detect; sources that run a head detect them in its output."""
+        """Return False for NaN or infinite weights that `read` would not detect, as it does in the output of a head."""
         return True
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Sources of span scores: from the attributes of a span group, an extension attribute or a function, and spaCy's span categorizer."""
+"""Sources of span scores: from attributes of a span group, an extension or a function, and spaCy's span categorizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember their probabilities of each Doc."""
+"""The base class of the sources of parsers and recognizers: spaCy's, and ours, which remember probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ParsedDocs(list):
 
 
 class KeptReadings:
-    """The probabilities that components computed for Docs, in memory as long as each Doc lives; nothing is saved with the Doc."""
+    """The probabilities that components computed for Docs, in memory as long as the Doc lives; nothing is saved with it."""
 
     def __init__(self) -> None:
         self._by_doc: WeakKeyDictionary[Doc, tuple[str, Any, NDArray[Any]]] = WeakKeyDictionary()
@@ -52,7 +52,7 @@ _INPUT_ATTRS: list[int | str] = ["NORM", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def clear_copy(doc: Doc, keep_arcs: bool = True) -> Doc:
-    """Copy the words and the input of models, without entities and heads. keep_arcs (bool): Copy sentence starts and arc labels."""
+    """Copy the words and the input of models, without entities and heads. keep_arcs: Copy sentence starts and arc labels."""
     columns = doc.to_array(["SENT_START"]).astype(np.uint64).reshape(-1).view(np.int64)
     starts: list[bool | int | None] = [None if sign == 0 or not keep_arcs else bool(sign == 1) for sign in columns.tolist()]
     copy = Doc(
@@ -87,7 +87,7 @@ class TransitionSource(ComponentSource):
         return self._describe_earlier_setter(nlp, pipe) or overwriting_pipe(nlp, name, pipe)
 
     def _describe_earlier_setter(self, nlp: Language, pipe: Any) -> str:
-        """Return which earlier pipe sets annotations that a second pass could not separate from its own, as a sentence; "" for none."""
+        """Return in words which earlier pipe sets annotations that a second pass could not separate from its own, or ""."""
         for name, earlier_pipe in nlp.pipeline:
             if earlier_pipe is pipe:
                 break

@@ -57,7 +57,7 @@ def evaluate_pipeline(run: EvaluateRun, fitted_only: bool = False) -> Evaluation
 
 
 def has_fitted(run: EvaluateRun, nlp: Language, fitted_only: bool) -> bool:
-    """Return whether a fitted pipe is evaluated, not raw scores. RAISES C027, C056: there is none, though an output needs one."""
+    """Return whether a fitted pipe is evaluated, not raw scores. RAISES C027, C056: none, though an output needs one."""
     from ...pipe.component import Calibrator
     from ...pipe.pipeline import fitted_pipes
 

@@ -166,7 +166,7 @@ def verdict_on(info: FitInfo) -> str:
 
 
 def verdict_sentence(subject: str, losses: HeldOut, units: str) -> str:
-    """Return how far raw and calibrated scores are off, as a sentence. subject (str): "The scores of 'ner'". units: "entities"."""
+    """Return how far raw and calibrated scores are off, as a sentence. subject: "The scores of 'ner'". units: "entities"."""
     from ...metrics.sentences import leaning_in_words
 
     raw_error = f"off by {number(losses.off_raw, 3)} on average, {leaning_in_words(losses.excess, losses.off_raw)}"

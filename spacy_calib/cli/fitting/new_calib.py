@@ -201,7 +201,7 @@ def _is_free(nlp: Language, name: str, component: str) -> bool:
 
 
 def with_inline_recognizers(nlp: Language, model: str, names: Sequence[str], unreadable: Sequence[str] = ()) -> Language:
-    """Replace the named recognizers and parsers, if there are any, by ones that keep their probabilities; load the pipeline again.
+    """Replace the named recognizers and parsers, if any, by ones that keep their probabilities; load the pipeline again.
 
     names (Sequence[str]): Components to calibrate. unreadable (Sequence[str]): Pipes to leave out, from `load_readable`. RAISES
         C050: it cannot be loaded.

@@ -27,7 +27,7 @@ class Candidate:
     gold: str = "tag"
 
     def option(self, pipes: Iterable[Candidate]) -> str:
-        """Return the option that chooses this one of the pipes: by its component if no other pipe reads that, else by prefix."""
+        """Return the option that chooses this one of the pipes: by its component if only it reads that, else by prefix."""
         is_ambiguous = not self.component or any(pipe.component == self.component for pipe in pipes if pipe is not self)
         return f"--component {self.attr if is_ambiguous else self.component}"
 

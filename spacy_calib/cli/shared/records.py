@@ -113,7 +113,7 @@ def read_records(file: Path, fields: Fields = FIELDS, also: str | None = None) -
 
 
 def _csv_records(file: Path, fields: Fields) -> Iterator[tuple[int, Record]]:
-    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: its header has no such column."""
+    """Yield (row, record) of a CSV file, separated by commas, semicolons or tabs. RAISES C441: there is no such column."""
     with file.open(encoding="utf-8-sig", newline="") as lines:
         header = lines.readline()
         lines.seek(0)

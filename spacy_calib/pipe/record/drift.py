@@ -247,7 +247,7 @@ def _common_labels(tokens: UnitScores) -> tuple[str, ...]:
 
 
 def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) -> Floats:
-    """Return each document's sums in the columns of a profile, and its numbers of tokens and entities, shape (n_docs, K + 2)."""
+    """Return each document's sums in the columns of a profile, and numbers of tokens and entities, shape (n_docs, K + 2)."""
     n_docs, n_labels = tokens.n_docs, len(labels)
     column_by_label = {label: i for i, label in enumerate(labels)}
     columns = np.array([column_by_label.get(label, n_labels) for label in tokens.labels or ()], dtype=np.intp)
@@ -260,7 +260,7 @@ def _table(tokens: UnitScores, spans: UnitScores | None, labels: Sequence[str]) 
 
 
 def _differences(changes: Floats) -> Floats:
-    """Return the difference of each check, shape (..., 4), from changes of the means, (..., K); of labels the total variation."""
+    """Return the difference of each check, shape (..., 4), from changes of means, (..., K); of labels the total variation."""
     raw, calibrated, labels, entities = np.split(np.abs(changes), [1, 2, -1], axis=-1)
     return np.concatenate([raw, labels.sum(axis=-1, keepdims=True) / 2, calibrated, entities], axis=-1)
 

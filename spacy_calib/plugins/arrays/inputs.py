@@ -249,7 +249,7 @@ class ArraySteps:
 
 
 def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, threshold: float) -> ArraySteps:
-    """Build the steps from parameters of `TagCalibrator`. RAISES C001: one out of range. C293: scaling or offsets with "auto"."""
+    """Build the steps from parameters of `TagCalibrator`. RAISES C001: out of range. C293: scaling or offsets with "auto"."""
     grouping = partial(tag_frequency_groups, n_groups=check_count("n_groups", n_groups))
     scaler = None if scaling is None else _get_step("scaling", scaling, Scaling, scalings())  # type: ignore[type-abstract]
     selector = None

@@ -208,7 +208,7 @@ def describe_fit(pipe: Calibrator) -> dict[str, Any]:
 def score_gold(
     run: Run, nlp: Language, pipe: Calibrator, also: Callable[[Iterable[Example]], Iterable[Example]]
 ) -> tuple[ScoredCorpus, dict[str, Any] | None]:
-    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Wraps the examples, to read them too.
+    """Return DATA with scores and gold, and its overlap with the fit data. also (Callable): Reads the examples, too.
 
     RAISES C075, C151: no token got a score, or the component has none of the labels. C800 to C804: gold cannot be used.
     """

@@ -41,14 +41,14 @@ Top = tuple[bytes, Any]
 
 
 class Generation(NamedTuple):
-    """The tokens of an answer. items (list): (token, log-probability, top tokens) of each. outcome (str): "" if complete, else CUT etc."""
+    """The tokens of an answer. items: (token, log-probability, top tokens) of each. outcome: "" if complete, else CUT etc."""
 
     items: list[tuple[bytes, Any, list[Top]]]
     outcome: str = ""
 
 
 def read_response(response: Any, choice: int = 0) -> Generation:
-    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no or bad log-probabilities. C647: token numbers."""
+    """Read one choice of a response. RAISES C641: unknown form. C642, C643: no log-probabilities. C647: token numbers."""
     body = _get_choice(response, choice)
     objects = list(_with_nested(body))
     reasons = (get(item, *_REASON) for item in objects)
@@ -112,7 +112,7 @@ def _join_parts(parts: Sequence[Any], objects: Sequence[Any]) -> dict[str, Any]:
 
 
 def _with_nested(choice: Any, depth: int = 2) -> Iterator[Any]:
-    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities and finish reason in any."""
+    """Yield a choice and the objects nested in it, at most two levels deep; servers put log-probabilities in any."""
     yield choice
     for name in _NESTED if depth else ():
         if get(choice, name) is not None:
@@ -177,7 +177,7 @@ def _get_logprob(item: Any) -> Any:
 
 
 def _get_bytes(token: Any) -> bytes:
-    """Return the bytes of a token: of a text, of bytes, or of an object with either. RAISES C641: there are none. C647: only a number."""
+    """Return the bytes of a token: of a text, bytes, or an object with either. RAISES C641: none. C647: a number."""
     if isinstance(token, (list, tuple)) and token[2] is None:
         raise calib_error("C647", given=repr(token))
     value = token if isinstance(token, (str, bytes)) else token[2] if isinstance(token, (list, tuple)) else get(token, *_TOKEN)
@@ -190,7 +190,7 @@ def _get_bytes(token: Any) -> bytes:
 
 
 def _drop_hidden(items: list[Any], text: str | None) -> list[Any]:
-    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The answer according to the server."""
+    """Drop the tokens of thoughts before the answer, and special tokens after it. text (str | None): The server's answer."""
     whole, answer = b"".join(token for token, *_ in items), (text or "").encode("utf-8", "surrogatepass")
     if whole and whole != answer and answer.startswith(whole):  # llama.cpp gives the white space at the end no probability
         items, whole = [*items, (answer[len(whole) :], None, [])], answer

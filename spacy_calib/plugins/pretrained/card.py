@@ -48,7 +48,7 @@ CARD = record(
 
 @dataclass(frozen=True)
 class Card:
-    """A pretrained calibration. folder (Path): Folder of the card and its parameters. data (Mapping): Content of the card, by CARD."""
+    """A pretrained calibration. folder (Path): Of card and parameters. data (Mapping): Content of the card, by CARD."""
 
     folder: Path
     data: Mapping[str, Any]
@@ -72,7 +72,7 @@ class Card:
 
     @property
     def expected_bias(self) -> tuple[float, float]:
-        """95 % prediction interval of the bias (mean score minus share right) on a new source, by Student's t from the left-out sources."""
+        """95 % prediction interval of the bias (mean score minus share right) on a new source, by Student's t."""
         from scipy.special import stdtrit
 
         biases = np.array(list(self.data["biases"].values()))
@@ -215,6 +215,6 @@ def evaluate_cutoffs(sources: Sequence[Mapping[str, Any]]) -> list[dict[str, flo
 
 
 def lowest_cutoff(sources: Sequence[Mapping[str, Any]], mean: float, worst: float, step: int = 1) -> dict[str, float] | None:
-    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: Of cut-offs, in hundredths."""
+    """Return the result of the lowest cut-off with at least this mean and worst precision, or None. step: In hundredths."""
     results = evaluate_cutoffs(sources)[step - 1 :: step]
     return next((result for result in results if result["mean"] >= mean and result["worst"] >= worst), None)

@@ -134,7 +134,7 @@ class EntityEvidence(Part):
         return proper, is_tagged
 
     def _read_doc(self, doc: Doc, proper: Floats, is_tagged: bool, is_parsed: bool, lists: NameLists | None) -> Floats:
-        """Return the evidence of each token of one Doc, (n_tokens, len(COLUMNS)). proper (Floats): P(proper noun), (n_tokens,)."""
+        """Return the evidence of each token of a Doc, (n_tokens, len(COLUMNS)). proper: P(proper noun), (n_tokens,)."""
         strings, wording, n = doc.vocab.strings, self.wording, len(doc)
         columns = doc.to_array([attrs.TAG, attrs.DEP, attrs.LOWER]).reshape(n, 3)
         hashes = [[strings.as_int(word) for word in words] for words in vars(wording).values()]
@@ -298,7 +298,7 @@ class SpanEvidence:
         return np.sum([weight * self.column(name) for name, weight in table.items()], axis=0)
 
     def column(self, name: str) -> Floats:
-        """Return the values of one piece of evidence, (n,). name (str): "path"; "proper*PERSON" for one type; "lower: log-odds" for one form."""
+        """Return the values of one piece of evidence, (n,). name: "path", "proper*PERSON" (type), "lower: log-odds" (form)."""
         form, _, inner = name.rpartition(": ")
         if form:
             return self._columns[form][self.spans.starts] * self.column(inner)

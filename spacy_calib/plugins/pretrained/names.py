@@ -76,7 +76,7 @@ def fold(text: str) -> str:
 
 @lru_cache(1 << 16)
 def words_of(text: str) -> str:
-    """Return the folded words of a text, as lists have them: letters and digits, one space between words. "T-Mobile" -> "t mobile"."""
+    """Return the folded words of a text, as in lists: letters and digits, one space between words. "T-Mobile" -> "t mobile"."""
     return " ".join(_WORDS.findall(fold(text)))
 
 
@@ -99,7 +99,7 @@ class NameLists:
         return [1.0, *values.values(), key in self._beginnings]
 
     def read(self, words: Sequence[str], word_rows: Floats) -> Floats:
-        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: What `describe` returns for each, stacked."""
+        """Return COLUMNS of the tokens of one Doc, (n_tokens, n_columns). word_rows: `describe` of each, stacked."""
         columns = word_rows[:, :-1].copy()
         for start in np.flatnonzero(word_rows[:-1, -1]).tolist():
             phrase, n_words = words_of(words[start]), 1
@@ -113,7 +113,7 @@ class NameLists:
 
 @cache
 def load_lists(checksums: tuple[tuple[str, str], ...]) -> NameLists | None:
-    """Load lists. checksums: (name, checksum) of each. RETURNS (NameLists | None): None for no lists, or, with CW87, if one is missing or differs."""
+    """Load lists. checksums: (name, checksum) of each. RETURNS: None for no lists, or, with CW87, if one is not as it was."""
     entries: dict[str, set[str]] = {}
     for name, list_checksum in checksums:
         try:

@@ -57,7 +57,7 @@ class UniversalCard(Card):
         return f"{self._bias_range(self.expected_bias)}, from {len(BIASES)} corpora in English and Spanish)."
 
     def check_examples(self, pipe: Calibrator, docs: Sequence[Doc]) -> None:
-        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few, or of too low log-odds."""
+        """Check the entities in the example sentences. docs: After the recognizer. RAISES C843: too few or too doubtful."""
         map_labels(pipe, dict(self.pipe_state.info.label_map or {}))
         raw_log_odds = probe(pipe, docs) if docs else np.zeros(0)
         n, mean = len(raw_log_odds), float(raw_log_odds.sum()) / max(1, len(raw_log_odds))

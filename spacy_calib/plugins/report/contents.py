@@ -120,7 +120,7 @@ def figures(view: JudgedView, table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figure(name: str, title: str, row: Mapping[str, Any], raw: Any = None, calibrated: Any = None) -> dict[str, Any]:
-    """Return one row of `figures`. row (Mapping): Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
+    """Return one row of `figures`. row: Of a table. raw, calibrated: Intervals; without `calibrated` that in `row`."""
     raw_low, raw_high = _bounds(raw)
     low, high = (row.get("true_low"), row.get("true_high")) if calibrated is None else _bounds(calibrated)
     values = {key: row.get(key) for key in (*_KINDS, "floor", "floor95", "debiased")}

@@ -25,7 +25,7 @@ class Passage(NamedTuple):
 
 
 def passage_of(corpus: ScoredCorpus, start: int, end: int) -> Passage:
-    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side; an ellipsis stands for more."""
+    """Return the tokens from `start` to before `end` with at most WINDOW of the sentence on either side and ellipses."""
     first, last = corpus.sentence_of(start)[0], corpus.sentence_of(end - 1)[1]
     low, high = max(first, start - WINDOW), min(last, end + WINDOW)
     left, text, right = (_join_words(corpus, *part) for part in ((low, start), (start, end), (end, high)))

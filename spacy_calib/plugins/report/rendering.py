@@ -112,7 +112,7 @@ def marks_spans(layer: str) -> bool:
 
 
 def read_words(doc: Doc, attr: str) -> list[Mark]:
-    """Return a mark for each token that is not white space, or one for a Doc with a category. RAISES C095: the Doc has no scores."""
+    """Return a mark for each token that is not white space, or one for a Doc with a category. RAISES C095: no scores."""
     view = _get_view(doc, attr)
     if view is None:
         return []

@@ -54,7 +54,7 @@ _FIELDS, _TEXT_FAULTS = ("text", "view"), ("C732", "C733", "C734", "C735")
 
 
 class TextView(NamedTuple):
-    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read (Callable): (doc) -> its marks."""
+    """A way to show a text. name (str): Its title. unit (str): Word for a labelled unit. read: (doc) -> its marks."""
 
     name: str
     unit: str
@@ -63,7 +63,7 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes, those of entities first; None takes all fitted ones. RAISES C027: none. C021, C069: one cannot be read."""
+    """Return the views of some calib pipes, entities first; None takes all fitted ones. RAISES C027: none. C021, C069: no scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -87,7 +87,7 @@ def _pipe_views(nlp: Language, pipe: Calibrator, suffix: str) -> Iterator[TextVi
 
 
 class Viewer:
-    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: Pipes to show; None takes all fitted ones."""
+    """The WSGI application, with one text at a time. gpu_id (int): -1 for the CPU. pipes: To show; None for all fitted ones."""
 
     def __init__(self, nlp: Language, gpu_id: int = -1, pipes: Sequence[Calibrator] | None = None):
         self._nlp, self._gpu_id, self.views = nlp, gpu_id, list_views(nlp, pipes)
@@ -226,7 +226,7 @@ class Handler(WSGIRequestHandler):
 
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
-    """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any free one. RAISES OSError: it cannot be opened."""
+    """Serve a viewer on 127.0.0.1, with a thread per connection. port (int): 0 for any. RAISES OSError: it cannot be opened."""
 
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # there it would let two servers open one port

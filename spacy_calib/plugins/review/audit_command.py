@@ -125,7 +125,7 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 
 
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
-    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document. As `Calibrator.fit`."""
+    """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document."""
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
     from .cross_scoring import score_out_of_fold
 

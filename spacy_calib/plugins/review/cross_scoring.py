@@ -25,7 +25,7 @@ def score_out_of_fold(
     examples: Sequence[Example],
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda steps, title: steps,
 ) -> None:
-    """Write on each predicted Doc the scores of a calibration that was fitted on the other folds; the pipe stays fitted on the last ones.
+    """Write on each predicted Doc the scores of a calibration of the other folds; the pipe stays fitted on the last ones.
 
     examples (Sequence[Example]): `predicted` has what the source reads and the predicted labels, `reference` the gold.
     progress (Callable): (steps, title) -> the same steps, with a progress bar. RAISES C625: one document. As `Calibrator.fit`.

@@ -100,7 +100,7 @@ def read_rule_input(docs: Sequence[Doc], ignore_entities: bool = False) -> RuleI
 
 
 def opening_columns(actions: EntityActions) -> Ints:
-    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if it exists."""
+    """Return the classes that a token outside of entities can get: B- and U- of each type, O, and U- without a type if any."""
     extra_class = [actions.blocked_class] if actions.blocked_class >= 0 else []
     return np.concatenate([actions.begin_classes, actions.unit_classes, [actions.out_class], extra_class]).astype(np.intp)
 

@@ -1,4 +1,4 @@
-"""The recognizers `calib_ner` and `calib_beam_ner`, which are spaCy's and remember probabilities, and the source of recognizers."""
+"""The recognizers `calib_ner` and `calib_beam_ner`, spaCy's with a memory of probabilities, and their source."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ ROOT, SUBTOKEN = "ROOT", "subtok"
 
 @dataclass(frozen=True, eq=False)
 class ParserActions:
-    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Move and label of each class; "" for no label."""
+    """The transitions of the model's classes. moves (Ints), labels (tuple[str, ...]): Of each class; "" for no label."""
 
     moves: Ints
     labels: tuple[str, ...]
@@ -106,7 +106,7 @@ class ArcProbabilities:
     minimum: Floats
 
     def score(self, event: str) -> Floats:
-        """Return the probability of each token's head ("head"), or of head and label ("arc"); for a root that it has no head."""
+        """Return the probability of each token's head ("head"), or head and label ("arc"); for a root that it has no head."""
         return self.no_other_head * (self.head if event == "head" else self.arc)
 
     def slice(self, first: int, end: int) -> ArcProbabilities:
@@ -115,14 +115,14 @@ class ArcProbabilities:
 
 
 def predict_arcs(parser: Any, docs: Sequence[Doc]) -> tuple[list[Any], list[ArcProbabilities]]:
-    """Return final states and arc probabilities of non-empty Docs, which stay as they are. RAISES C024: NaN scores. C271: other states."""
+    """Return final states and arc probabilities of non-empty Docs. RAISES C024: NaN scores. C271: other states."""
     states, probabilities = decode(parser, docs, read_actions(parser.moves))
     ends = np.cumsum([len(doc) for doc in docs]).tolist()
     return states, [probabilities.slice(end - len(doc), end) for end, doc in zip(ends, docs, strict=True)]
 
 
 def decode(parser: Any, docs: Sequence[Doc], actions: ParserActions) -> tuple[list[Any], ArcProbabilities]:
-    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES C024: NaN scores. C271: other states."""
+    """Return final states of non-empty Docs, and the arc probabilities of all tokens. RAISES: As `predict_arcs`."""
     with step_scorer(parser, docs, STATE_WIDTHS, "C271") as scorer:
         states = parser.moves.init_batch(docs)
         trace = _DecodingTrace.from_docs(docs, actions)
@@ -162,7 +162,7 @@ class ParserStates:
         return cls(actions, signs == 1, signs == -1, np.zeros(len(signs), dtype=bool), np.full(len(signs), -1))
 
     def mask(self, tokens: Ints, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores with -inf for invalid transitions, by the rules of ArcEager. tokens (Ints): B0, B1, S0, S1; shape (4, n)."""
+        """Return the scores with -inf for invalid transitions, by ArcEager's rules. tokens (Ints): B0, B1, S0, S1; (4, n)."""
         b0, b1, s0, s1 = tokens
         no_s0, no_b0, no_b1 = s0 < 0, b0 < 0, b1 < 0
         starting = self.starts[b0] & ~no_b0

@@ -110,7 +110,7 @@ class ParserSource(TransitionSource):
         return True
 
     def read(self, pipe: Any, docs: Sequence[Doc]) -> SparseScores:
-        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: states of another kind."""
+        """Return the score of each token whose arc is still the parser's. RAISES C024: NaN scores. C271: other states."""
         readings: list[ArcReading] = self.readings(pipe, docs)
         for doc in docs:
             PARSERS[doc] = pipe
