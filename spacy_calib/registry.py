@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Registry -> name in it -> where its object is, which is imported when it is asked for.
 REGISTERED = {
     "calib_sources": {
-        "spacy-calib.Softmax.v1": ".sources.softmax:SoftmaxSource",
+        "spacy-calib.Softmax.v1": ".sources.heads:SoftmaxSource",
         "spacy-calib.Ner.v1": ".sources.ner.source:NerSource",
         "spacy-calib.Pos.v1": ".plugins.pretrained.parts_of_speech:PosSource",
         "spacy-calib.Parser.v1": ".sources.parser.source:ParserSource",

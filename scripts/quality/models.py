@@ -25,8 +25,8 @@ from spacy_calib.context.words import Words
 from spacy_calib.pairs.build import LogitScores
 from spacy_calib.pipe.lookup import words_of
 from spacy_calib.pipe.pipeline import load_pipeline
+from spacy_calib.sources.heads import SoftmaxSource
 from spacy_calib.sources.ner.source import NerSource
-from spacy_calib.sources.softmax import SoftmaxSource
 from spacy_calib.sources.source import Source
 
 BATCH = 128

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint64]
 # Numbers, because `Doc.to_array` is slower by name.
 _POSITION_ATTRS = [IDX, LENGTH]
-# Key of the span group of a gold Doc with spans that its sources contradict: spans that overlap them are neither right nor wrong.
+# Key of the span group of a gold Doc with spans that its sources contradict: overlapping spans are neither right nor wrong.
 UNKNOWN = "calib_unknown"
 # Gold of a unit for which only wrong labels are known.
 ONLY_REJECTED = np.uint64(get_string_id("(rejected)"))

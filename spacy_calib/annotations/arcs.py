@@ -21,9 +21,9 @@ ARC_EVENTS = ("head", "arc")
 class ArcAnnotation(Annotation):
     """The label of a token's arc, which is right if the head is ("head"), or head and label are ("arc").
 
-    As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in lower
-    case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the gold. The
-    spans are sentences, which are right if all their arcs are.
+    As in spaCy's `score_deps`, token and head must each align with one gold token of a gold arc, and labels are compared in
+    lower case; unlike there, arcs of punctuation count. The label of a token without a head is "ROOT", whatever its case in the
+    gold. The spans are sentences, which are right if all their arcs are.
     """
 
     def __init__(self, name: str):

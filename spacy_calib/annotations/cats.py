@@ -1,8 +1,8 @@
 """Annotations of text categories (`doc.cats`), where a document is one unit, and of labels mapped to another scheme.
 
 Several components may write to one `doc.cats`, so the annotation's name lists its categories: 'cats ["a", "b"]' if exclusive,
-else 'cats:multi ["a", "b"]'; without a list it has all of them. The name of a mapped annotation contains the map, so that a saved
-Doc needs nothing else.
+else 'cats:multi ["a", "b"]'; without a list it has all of them. The name of a mapped annotation contains the map, so a saved
+Doc needs no more.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class CatsAnnotation(DocumentAnnotation):
 class GoldCats(DocumentAnnotation):
     """The category of gold Docs, for comparison with a CatsAnnotation; no label if a Doc has none of its categories.
 
-    For exclusive categories it is the one with the highest value; if all are 0 and the Doc has one other category, it is that one,
-    which the component does not know. For overlapping categories it is one above 0.5, or "(none)".
+    For exclusive categories it is the one with the highest value; if all are 0 and the Doc has one other category, it is that
+    one, which the component does not know. For overlapping categories it is one above 0.5, or "(none)".
 
     categories (CatsAnnotation): The annotation of predicted Docs. RAISES C261 (when read): several values are the highest.
     """

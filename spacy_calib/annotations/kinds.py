@@ -16,13 +16,13 @@ REJECTED_TOKENS, REJECTED_CATS, REJECTED_LINKS = (f"{REJECTED}:{unit_name}" for 
 class Kind:
     """What all annotations of one kind have in common.
 
-    of_documents: A document has a label, not a token. of_entities: The spans are the entities of a Doc. of_links: A label belongs
-    to the first token of an entity. of_arcs: Heads are compared, too, and commands show tokens by default, not spans.
+    of_documents: A document has a label, not a token. of_entities: The spans are the entities of a Doc. of_links: A label
+    belongs to the first token of an entity. of_arcs: Heads are compared, too, and commands show tokens by default, not spans.
     overlapping: A unit may have several gold labels. any_label: Labels are not compared, as the gold may have others.
-    has_types: Labels are types of spans, "O" outside. has_prefixes: Labels are BILUO tags.
-    first_unit: The first unit of a Doc that may have a label. no_label_names: Gold "labels" of units without a label.
-    label_words, span_words: Names of a label and of a span, with plurals. span_event: When a span is right; "" if a setting of
-    the pipe decides. accuracy_name: Name of the share right. rejected_key: Key of the span group with rejected labels.
+    has_types: Labels are types of spans, "O" outside. has_prefixes: Labels are BILUO tags. first_unit: The first unit of a Doc
+    that may have a label. no_label_names: Gold "labels" of units without a label. label_words, span_words: Names of a label and
+    of a span, with plurals. span_event: When a span is right; "" if a setting of the pipe decides. accuracy_name: Name of the
+    share right. rejected_key: Key of the span group with rejected labels.
     """
 
     of_documents: bool = False

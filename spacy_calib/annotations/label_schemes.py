@@ -1,7 +1,7 @@
 """Matching of gold labels with the labels of a component, if the gold has other names or another scheme.
 
-OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC depends on
-the other labels of the gold.
+OntoNotes distinguishes three types of locations (GPE, FAC, LOC); coarse schemes call them all LOC. So the meaning of LOC
+depends on the other labels of the gold.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def read_scheme(
 ) -> LabelScheme:
     """Match the labels of a gold with those of a component.
 
-    labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold.
-    table (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
-    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it.
-    rejected_labels (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
+    labels (Sequence[str]): Labels of the component. counts (Mapping): Gold label -> its frequency in all of the gold. table
+    (Mapping): Label of the component -> its name in the pipe. extra_maps (Iterable): Further names of labels, as on a card.
+    user_map (Mapping | None): Label of the component -> its name in this gold, if the user gives it. rejected_labels
+    (Iterable): Labels of rejected answers; they decide about LOC only if no label of a location was accepted.
     """
     maps, is_coarse, rejected_labels = [table, *extra_maps, COARSE], None, list(rejected_labels)
     if user_map is None and len({LOC, *_FINE_LOCATIONS}.intersection(labels)) > 1:
@@ -208,8 +208,8 @@ class LabelComparison:
     def resolve(self, annotation: Annotation, gold: Hashes, example: Example) -> Hashes:
         """Return the gold of predicted tokens in the scheme of the pipe.
 
-        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has no gold
-        if the gold never uses its predicted label.
+        A predicted label that the gold does not distinguish from the right one is right. A token outside of gold entities has
+        no gold if the gold never uses its predicted label.
         """
         doc, inner = example.predicted, cast(Any, getattr(annotation, "inner", annotation))
         keys, first_tokens, inverse = np.unique(inner.hashes(doc), return_index=True, return_inverse=True)

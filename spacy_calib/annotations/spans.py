@@ -54,7 +54,7 @@ class _EntityTokenAnnotation(_SpanTokenAnnotation):
     def aligned_gold(self, example: Example) -> Hashes:
         """Return the gold of predicted tokens; 0 for partial gold that consists of answers about predicted entities.
 
-        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few tokens outside of predictions.
+        Such gold, made by `doc.set_ents(accepted, outside=rejected, default="missing")`, covers few other tokens.
         """
         gold = super().aligned_gold(example)
         words, is_entity = ~is_space(example.predicted), _entity_columns(example.predicted)[1] != 0
@@ -127,8 +127,8 @@ class BiluoAnnotation(_EntityTokenAnnotation):
 class SpanAnnotation(_SpanTokenAnnotation):
     """The label of the best span in `doc.spans[key]` that covers a token; "O" if none does.
 
-    The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a token,
-    each of their labels is right.
+    The best span has the highest value in `attrs["scores"]`; without scores it is the first. If several gold spans cover a
+    token, each of their labels is right.
     """
 
     kind = SPANS
@@ -222,9 +222,9 @@ class FoundAnnotation(SpanAnnotation):
 class LinkAnnotation(_EntityTokenAnnotation):
     """The identity of an entity (`ent.kb_id_`), as the label of its first token.
 
-    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever their
-    types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected identities are
-    the labels of spans with the same characters.
+    As in spaCy's `score_links`, the gold of an entity is the identity of the gold entity with the same characters, whatever
+    their types; without one it is unknown. "NIL" is the identity of an entity that is not in the knowledge base. Rejected
+    identities are the labels of spans with the same characters.
     """
 
     name = LINK

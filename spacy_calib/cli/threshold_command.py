@@ -73,7 +73,7 @@ def threshold(
         "confidence", "per", "cutoffs": key -> cut-off or None, and "rows": a `calibration.thresholds.Threshold` for each key;
         for a recall "misses": the same with "recall" and `calibration.missed.rows_of`; for both "review":
         `calibration.missed.review_of`; for answers to a sample "answers": `SampledAnswers.counts`, and "promise": the sentence;
-        with --check what `check_cutoffs_by` returns. With several pipes this is the result of the first, and "others": name -> result.
+        with --check what `check_cutoffs_by` returns. With several pipes this is of the first, and "others": name -> result.
     RAISES CalibError: any error in the input.
     """
     from ..pipe.label_names import with_shown_names

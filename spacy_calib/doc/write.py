@@ -102,9 +102,9 @@ class SpanScores:
 class Batch:
     """Predictions of the pipe for consecutive Docs.
 
-    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation): Annotation of the labels.
-    labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's predicted label, 0 for none.
-    top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
+    indices (list[int]): Which of the Docs given they are. calibrated (Entries): Entries of all units. annotation (Annotation):
+    Annotation of the labels. labels (tuple): Label of each column. label_hashes (NDArray[uint64]): Hash of each unit's
+    predicted label, 0 for none. top_labels (TopLabels | None): Labels for Docs without labels, for sources with `sets_labels`.
     spans (SpanScores | None): None if the source has no spans. flags (Flags | None): None without recall cut-offs.
     accept (NDArray[int8] | None): 1 or 0, whether a document's label reaches its cut-off, -1 without a score; None
         without cut-offs. token_scores (bool): Whether tokens show their scores.

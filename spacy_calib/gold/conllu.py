@@ -1,8 +1,8 @@
 """CoNLL-U files -> gold Docs whose text is the text of the file.
 
-spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du" is
-annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" spell their
-token and stay two words.
+spaCy's converter joins the syntactic words of a sentence to its text. If words do not spell their multiword token (French "du"
+is annotated as "de" and "le"), they are merged here, with the labels of `spacy convert --merge-subtokens`; "do" and "n't" stay
+two words.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _documents_of(file: Path, blocks: Iterable[str]) -> Iterator[SourceDocument]
 def _restore_text(block: str, names: dict[str, str]) -> tuple[str, str]:
     """Change a sentence so that the converter keeps its text and entity labels.
 
-    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter would
-    cut off get a name in capitals. names (dict): New name -> label; the new names are added.
+    Spaces are set by the `# text` comment, multiword tokens that their words spell are removed, and labels that the converter
+    would cut off get a name in capitals. names (dict): New name -> label; the new names are added.
     RETURNS (tuple): The block, and the text of the comment if its words differ, else "".
     """
     lines = block.splitlines()

@@ -37,12 +37,12 @@ class TextSpan(NamedTuple):
 class TextAnswers:
     """The answers of a person about a text.
 
-    spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if unknown.
-    whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this package
-    wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator, "" if
-    unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that are not
-    labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it exports
-    neither their words nor how it counts.
+    spans (dict): Span -> whether it is right, None if unknown. cats (dict): Category -> whether the text has it, None if
+    unknown. whole (bool): Whether all other labels are wrong; else they are unknown. meta (dict): Metadata that a queue of this
+    package wrote, such as how the text was sampled. where (str): Its line or record in the file. person (str): The annotator,
+    "" if unknown. agreed (bool): Whether it is agreed or ground-truth annotation. skipped (Counter): Parts of the record that
+    are not labels. uncertain (frozenset): Spans whose offsets the tool may have counted in another way than by characters: it
+    exports neither their words nor how it counts.
     """
 
     text: str

@@ -1,7 +1,7 @@
 """Common formats of training data -> answers about whole texts.
 
-- spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities": ...}`; a list of such lists,
-  the lines of a file, or the "annotations" of NER Annotator.
+- spaCy's training data: `[text, {"entities": [[0, 4, "PERSON"]], "cats": {"A": 1}}]`, or one object `{"text": ..., "entities":
+  ...}`; a list of such lists, the lines of a file, or the "annotations" of NER Annotator.
 - `Doc.to_json`: the Doc itself.
 - Hugging Face: `{"tokens": ["Anna", "left"], "ner_tags": ["B-PER", "O"]}`.
 """

@@ -75,9 +75,9 @@ class PipeTable:
     units (Mapping): "entities", if the pipe scores these, then "tokens" or "documents".
     seen (Mapping | None): Overlap with the fit data. weights_changed (bool | None): Whether the component has other weights
         than at the fit; None if unknown.
-    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents.
-    accepted (Mapping | None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag.
-    without_map (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
+    misaligned (Mapping | None): Numbers of tokens that align with no single gold token; None for documents. accepted (Mapping |
+    None): Spans that precision cut-offs accept. flagged (Sequence | None): Tokens that recall cut-offs flag. without_map
+    (Mapping[str, int]): Label without a recalibrator -> number of its predictions.
     conventions (Sequence | None): Labels that gold and component seem to use differently, as in `FitInfo`; None if not known.
     obstacle (str): Why the component gives no new scores: it is missing or disabled; else "".
     unfitted (Mapping | None): For raw scores the "verdict" on them, and the command for a "fit".
@@ -159,8 +159,7 @@ def check_evaluable(
 ) -> None:
     """Check that there is anything to evaluate: gold that can show errors, and scores on it. corpora: Of the pipes.
 
-    RAISES C800 to C804: gold of the only pipe that cannot show errors. C075, C745: no score. C030: no gold with scores. C005: no
-        score reaches the threshold.
+    RAISES C800 to C804: the only pipe's gold shows no errors. C075, C745: no score. C030: no gold with scores. C005: no pairs.
     """
     if len(pipes) == 1:
         check_outcomes_of(pipes[0], watch_all(pipes[0], examples), corpora[0], silent, EXPECTED)

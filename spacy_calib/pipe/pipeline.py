@@ -113,7 +113,7 @@ def component_faults(nlp: Language, names: Iterable[str] = (), passing: tuple[ty
         last = str(error).strip().rpartition("\n")[2]  # of a worker process spaCy gives the whole traceback
         if ours := re.fullmatch(r"spacy_calib\.CalibError: \[(\w+)\] (.*)", last):
             raise CalibError(ours[1], ours[2]) from None
-        from ..sources.heads import is_trained
+        from ..sources.source import is_trained
 
         untrained = [name for name in names if not is_trained(nlp.get_pipe(name))]
         if untrained:

@@ -244,11 +244,11 @@ STATE = record(
 class PipeState:
     """What a fit learned; the default values are those of an unfitted pipe, which returns raw scores.
 
-    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the component.
-    judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the recalibrators.
-    record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
-    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown.
-    kept_labels (tuple[str, ...]): Labels of `Source.kept_labels`.
+    tokens (TokenCalibration), spans (SpanCalibration): Calibration steps. component (ComponentIdentity): Type and labels of the
+    component. judged_by (Groups | None): Groups of the setting `grouping`; a selection may have chosen others for the
+    recalibrators. record (bytes | None): Saved `FitRecord`, or None. seen_state (dict | None): Saved `seen_texts`, or None.
+    info (FitInfo): Summary of the fit. weights (str): Fingerprint of the component's weights, "" if unknown. kept_labels
+    (tuple[str, ...]): Labels of `Source.kept_labels`.
     """
 
     tokens: TokenCalibration = field(default_factory=TokenCalibration)

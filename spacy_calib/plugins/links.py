@@ -20,8 +20,7 @@ from ..calibration.conditional_logit import fit_choices, softmax
 from ..calibration.solvers import combine
 from ..errors import calib_error
 from ..pairs.build import SparseScores
-from ..sources.heads import has_weights, to_numpy
-from ..sources.source import OutputSource
+from ..sources.source import OutputSource, has_weights, to_numpy
 from ..types import Floats, Ints, Marginals
 
 NO_CANDIDATE = "no candidate"
@@ -32,7 +31,8 @@ _SMALLEST = 1e-4
 FEATURES = ("log prior", "similarity", "log score", "NIL")
 # Number of rounds in which shares, then weights, are learned.
 _ROUNDS = 20
-# Strength of the ridge penalty on the distance of each weight from that of spaCy's score; similarities differ little, so their weight may move more.
+# Strength of the ridge penalty on each weight's distance from that of spaCy's score; similarities differ little, so they get
+# less.
 _PENALTIES = np.array([0.3, 0.03, 0.3, 0.01])
 
 

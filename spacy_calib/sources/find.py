@@ -17,9 +17,8 @@ from ..errors import CalibError, brief, calib_error
 from ..pairs.build import Scores
 from ..registry import prototypes
 from ..spacy_private import torch_module
-from .heads import is_listener, to_numpy
 from .mapped import with_map
-from .source import Source, named_source
+from .source import Source, is_listener, named_source, to_numpy
 
 # Every training step changes the biases, so the last small arrays of each model are compared whenever the pipe runs.
 _MAX_SIZE, _N_ARRAYS = 4096, 3
@@ -102,7 +101,7 @@ class BoundSource:
 
     source (Source): The settings. component (Any): The component that it reads; None for a source that reads only the Doc.
     annotation (Annotation): The annotation that the labels belong to.
-    labels (tuple[str, ...]): The labels, one per column of the scores. span_labels (tuple[str, ...]): Labels of its spans; () without spans.
+    labels (tuple[str, ...]): The labels, one per column. span_labels (tuple[str, ...]): Labels of its spans; () for none.
     """
 
     source: Source
@@ -250,7 +249,7 @@ def registered_sources() -> dict[str, Source]:
 def source_name_for(pipe: Any) -> str:
     """Return the registered name of the default source for a component.
 
-    Sources of other packages precede those of this one; softmax heads are the fallback. RAISES C200: two other packages claim it.
+    Sources of other packages precede those of this one; softmax heads are last. RAISES C200: two other packages claim it.
     """
     claiming = {name: source for name, source in registered_sources().items() if source.claims(pipe)}
     third_party = [name for name, source in claiming.items() if not _is_ours(source)]

@@ -1,105 +1,100 @@
-"""What runs the model of a spaCy component: its input on a Doc, its output for tokens, its scores of parser states."""
+"""What runs the models of spaCy's components: the source of softmax heads, and the scores of states of parsers and recognizers.
+
+Softmax heads (tagger, morphologizer, trainable_lemmatizer, senter) are run again on the Docs. With a listener a head reads what the
+shared embedding component already wrote on the Doc, which costs next to nothing; with its own tok2vec it runs it once more.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.ml.parser_model import precompute_hiddens
+from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
+from spacy.pipeline.multitask import MultitaskObjective
+from spacy.strings import StringStore
 from spacy.tokens import Doc
-from thinc.api import CupyOps, Model, set_dropout_rate
+from thinc.api import CupyOps, set_dropout_rate
 
+from ..annotations import ANNOTATIONS, Annotation
 from ..errors import calib_error
+from ..pairs.build import DenseScores, LogitScores, Scores, SparseScores
 from ..spacy_private import has_mixed_precision, torch_module
+from ..types import Marginals
+from .source import ComponentSource, missing_input, to_numpy
+
+# Subclasses first: a Morphologizer is a Tagger, too.
+_LAYER_OF = {SentenceRecognizer: "sent", Morphologizer: "morph", Tagger: "tag", EditTreeLemmatizer: "lemma"}
+# Less probable trees are not applied when lemmas are merged: a thousand of them cannot change a score by .001.
+_SMALLEST_TREE = 1e-6
 
 
-def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
-    """Return for each Doc why the model of a component cannot be run on it, "" if it can."""
-    reasons = [""] * len(docs)
-    for node in pipe.model.walk():
-        if node.name in _LISTENERS:
-            reasons = [why or _LISTENERS[node.name](node, doc) for why, doc in zip(reasons, docs, strict=True)]
-    return reasons
+class SoftmaxSource(ComponentSource):
+    """Probabilities of a tagger, morphologizer, lemmatizer or sentence recognizer.
 
-
-def is_listener(node: Any) -> bool:
-    """Return whether a node of a model is a listener, which reads what an embedding component wrote on the Doc."""
-    return node.name.endswith(("-listener", "_listener"))  # "_listener": of curated transformers
-
-
-def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
-    """Return in words which pipe before the pipe `name` overwrites the token vectors that a component listens to, or "".
-
-    A second embedding component of the same width leaves other vectors in doc.tensor: the head would give garbage without an error.
+    component (str): Name of the component. normalized (bool | None): Whether its model returns probabilities (True) or logits
+        (False); None takes the setting of the model's softmax layer.
     """
-    pipe_name = embedding = ""  # names of the component and of the first embedding component after it
-    for component_name, component in nlp.pipeline:
-        if component_name == name:
-            break
-        if component is pipe:
-            pipe_name = component_name
-        elif pipe_name and not embedding and hasattr(component, "listeners"):
-            embedding = component_name
-    else:
-        return ""
-    if not embedding or not any(is_listener(node) for node in pipe.model.walk()):
-        return ""
-    return f"'{embedding}' stands between '{pipe_name}' and it and overwrites the token vectors"
+
+    reads = ("tagger", "morphologizer", "trainable_lemmatizer", "senter")
+    component_classes = tuple(_LAYER_OF)
+
+    def __init__(self, component: str = "tagger", normalized: bool | None = None):
+        super().__init__(component)
+        self.normalized = normalized
+
+    def supports(self, pipe: Any) -> bool:
+        return super().supports(pipe) and hasattr(pipe, "model") and not isinstance(pipe, MultitaskObjective)
+
+    def annotation(self, pipe: Any) -> Annotation:
+        return ANNOTATIONS[next(layer for kind, layer in _LAYER_OF.items() if isinstance(pipe, kind))]
+
+    def labels(self, pipe: Any) -> tuple[str, ...]:
+        return _tree_names(pipe) if isinstance(pipe, EditTreeLemmatizer) else tuple(pipe.labels)
+
+    def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:
+        return missing_input(pipe, docs)
+
+    def read(self, pipe: Any, docs: Sequence[Doc]) -> Scores:
+        """Return the probabilities of tokens. RAISES C024: NaN or infinite values."""
+        output = to_numpy(_run_model(pipe.model, list(docs)))
+        if not isfinite(np.add.reduce(output, axis=None)):
+            bad_row = int(np.argmin(np.isfinite(output).all(axis=1)))
+            bad = [doc for doc in docs for _ in range(len(doc))][bad_row]
+            raise calib_error("C024", component=self.component, text=bad.text[:40])
+        is_probability, temperature = self._output_form(pipe.model)
+        scores: DenseScores | LogitScores = DenseScores(output) if is_probability else LogitScores(output, temperature)
+        if isinstance(pipe, EditTreeLemmatizer):
+            return SparseScores(_merge_trees(pipe, docs, scores.marginals_above(_SMALLEST_TREE)))
+        return scores
+
+    def count(self, pipe: Any, docs: Iterable[Doc]) -> Counter[str]:
+        if isinstance(pipe, EditTreeLemmatizer):
+            return _count_trees(pipe, docs)
+        return super().count(pipe, docs)
+
+    def _output_form(self, model: Any) -> tuple[bool, float]:
+        """Return (whether the model returns probabilities, the temperature of its softmax)."""
+        if self.normalized is not None:
+            return self.normalized, 1.0
+        head = model
+        while head.layers:
+            head = head.layers[-1]
+        if "softmax_normalize" not in head.attrs:
+            raise calib_error(
+                "C001", name="normalized", wanted="true or false for a model without a softmax layer of thinc's", given="none"
+            )
+        return bool(head.attrs["softmax_normalize"]), float(head.attrs.get("softmax_temperature", 1.0))
 
 
-def _no_token_vectors(node: Any, doc: Doc) -> str:
-    if doc.tensor.ndim == 2 and doc.tensor.shape == (len(doc), node.get_dim("nO")):
-        return ""
-    return "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
-
-
-def _no_transformer_data(node: Any, doc: Doc) -> str:
-    return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
-
-
-# Name of a listener -> function (node, Doc) that returns what the Doc lacks, "" for nothing.
-_LISTENERS = {
-    "tok2vec-listener": _no_token_vectors,
-    "transformer-listener": _no_transformer_data,
-    "transformer_layers_listener": _no_transformer_data,
-    "last_transformer_layer_listener": _no_transformer_data,
-    "scalar_weighting_listener": _no_transformer_data,
-}
-
-
-def to_numpy(array: Any) -> NDArray[Any]:
-    """Convert a numpy, cupy or torch array to a numpy array on the CPU."""
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "detach"):  # torch
-        return array.detach().cpu().numpy()
-    if hasattr(array, "get"):  # cupy
-        return array.get()
-    return np.asarray(array)
-
-
-def has_weights(pipe: Any) -> bool:
-    """Return whether every parameter of a component's model has a value."""
-    return all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
-
-
-def is_trained(pipe: Any) -> bool:
-    """Whether a component has what it runs with: all weights of its model, and something in its knowledge base."""
-    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
-    return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
-
-
-def all_finite(pipe: Any) -> bool:
-    """Return whether all weights of a component's model are finite."""
-    weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
-    return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
-
-
-def run_tokens(model: Any, docs: list[Doc]) -> Any:
+def _run_model(model: Any, docs: list[Doc]) -> Any:
     """Return a model's output for the tokens of all Docs as one array, without cutting it by Doc and joining it again."""
     head = model.layers[-1]
     if len(model.layers) == 2 and head.name.startswith("with_array(") and model.name.endswith(f">>{head.name}"):
@@ -107,11 +102,52 @@ def run_tokens(model: Any, docs: list[Doc]) -> Any:
     return model.ops.flatten(model.predict(docs))
 
 
+def _merge_trees(pipe: EditTreeLemmatizer, docs: Sequence[Doc], trees: Marginals) -> Marginals:
+    """Add the probabilities of the edit trees that give a token the same lemma; its column is that of the most probable tree.
+
+    Trees that do not apply to the token are left out.
+    """
+    tree_ids = pipe.labels
+    bounds, columns, masses = trees.indptr.tolist(), trees.tags.tolist(), trees.scores.tolist()
+    entries: list[tuple[int, int, float, str]] = []
+
+    @cache
+    def lemma_of(column: int, word: str) -> str | None:
+        return pipe.trees.apply(tree_ids[column], word)
+
+    for row, word in enumerate(token.text for doc in docs for token in doc):
+        cell_by_lemma: dict[str, list[Any]] = {}
+        for i in sorted(range(bounds[row], bounds[row + 1]), key=lambda i: -masses[i]):
+            lemma = lemma_of(columns[i], word)
+            if lemma is not None:
+                cell_by_lemma.setdefault(lemma, [columns[i], 0.0])[1] += masses[i]
+        entries += [(row, column, min(1.0, mass), lemma) for lemma, (column, mass) in cell_by_lemma.items()]
+    rows, tags, scores, names = zip(*entries, strict=True) if entries else ((), (), (), ())
+    return Marginals(
+        np.array(rows, dtype=np.intp), np.array(tags, dtype=np.intp), np.array(scores, dtype=np.float64), trees.n_tokens, names
+    )
+
+
+def _tree_names(pipe: EditTreeLemmatizer) -> tuple[str, ...]:
+    """Return a readable name of each edit tree; its number makes it unique."""
+    return tuple(f"{tree}:{pipe.trees.tree_to_str(tree)}" for tree in pipe.labels)
+
+
+def _count_trees(pipe: EditTreeLemmatizer, docs: Iterable[Doc]) -> Counter[str]:
+    """Count the gold edit trees, on a copy of the lemmatizer's trees, because a look-up adds new ones."""
+    trees = type(pipe.trees)(StringStore(pipe.vocab.strings)).from_bytes(pipe.trees.to_bytes())
+    tree_names = {tree: name for tree, name in zip(pipe.labels, _tree_names(pipe), strict=True)}
+    counts: Counter[int] = Counter()
+    for doc in docs:
+        counts.update(trees.add(token.text, token.lemma_) for token in doc if token.lemma)
+    return Counter({tree_names.get(tree, f"{tree}:?"): n for tree, n in counts.items()})
+
+
 class StepScorer:
     """spaCy's step model for a batch of Docs, called with state features; nothing else depends on how spaCy encodes states.
 
-    pipe (Any): A parser or recognizer. step_model (ParserStepModel): Its model for the batch. unseen_score (float | None): Score of
-    the classes not seen in training; None for the lowest of each state.
+    pipe (Any): A parser or recognizer. step_model (ParserStepModel): Its model for the batch. unseen_score (float | None):
+    Score of the classes not seen in training; None for the lowest of each state.
     """
 
     def __init__(self, pipe: Any, step_model: Any, docs: Sequence[Doc], unseen_score: float | None):

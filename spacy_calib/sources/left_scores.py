@@ -19,8 +19,7 @@ from ..errors import calib_error
 from ..pairs.build import DenseScores
 from ..registry import prototypes
 from ..types import ROUNDING
-from .heads import to_numpy
-from .source import Source, named_source
+from .source import Source, named_source, to_numpy
 
 # Prefix of the name of an extension attribute, as in `span._.score`.
 EXTENSION = "_."

@@ -1,4 +1,4 @@
-"""The base classes of sources."""
+"""The base classes of sources, and helpers that several sources use."""
 
 from __future__ import annotations
 
@@ -9,18 +9,102 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import Model
 
 from ..annotations import Annotation
 from ..calibration.spans import product_of
 from ..pairs.build import Scores
 from ..types import Floats, Spans
-from .heads import all_finite, has_weights, overwriting_pipe
 
 # Doc -> the parser whose arc scores were read from it, as long as the Doc lives: whole trees are sampled from this parser.
 PARSERS: MutableMapping[Doc, Any] = WeakKeyDictionary()
+
+
+def missing_input(pipe: Any, docs: Sequence[Doc]) -> list[str]:
+    """Return for each Doc why the model of a component cannot be run on it, "" if it can."""
+    reasons = [""] * len(docs)
+    for node in pipe.model.walk():
+        if node.name in _LISTENERS:
+            reasons = [why or _LISTENERS[node.name](node, doc) for why, doc in zip(reasons, docs, strict=True)]
+    return reasons
+
+
+def is_listener(node: Any) -> bool:
+    """Return whether a node of a model is a listener, which reads what an embedding component wrote on the Doc."""
+    return node.name.endswith(("-listener", "_listener"))  # "_listener": of curated transformers
+
+
+def overwriting_pipe(nlp: Language, name: str, pipe: Any) -> str:
+    """Return in words which pipe before the pipe `name` overwrites the token vectors that a component listens to, or "".
+
+    A second embedding component of the same width leaves other vectors in doc.tensor, and the head gives garbage.
+    """
+    pipe_name = embedding = ""  # names of the component and of the first embedding component after it
+    for component_name, component in nlp.pipeline:
+        if component_name == name:
+            break
+        if component is pipe:
+            pipe_name = component_name
+        elif pipe_name and not embedding and hasattr(component, "listeners"):
+            embedding = component_name
+    else:
+        return ""
+    if not embedding or not any(is_listener(node) for node in pipe.model.walk()):
+        return ""
+    return f"'{embedding}' stands between '{pipe_name}' and it and overwrites the token vectors"
+
+
+def _no_token_vectors(node: Any, doc: Doc) -> str:
+    if doc.tensor.ndim == 2 and doc.tensor.shape == (len(doc), node.get_dim("nO")):
+        return ""
+    return "doc.tensor does not hold the token vectors; run the tok2vec component on the Doc first"
+
+
+def _no_transformer_data(node: Any, doc: Doc) -> str:
+    return "" if doc._.trf_data is not None else "doc._.trf_data is None; run the transformer on the Doc first"
+
+
+# Name of a listener -> function (node, Doc) that returns what the Doc lacks, "" for nothing.
+_LISTENERS = {
+    "tok2vec-listener": _no_token_vectors,
+    "transformer-listener": _no_transformer_data,
+    "transformer_layers_listener": _no_transformer_data,
+    "last_transformer_layer_listener": _no_transformer_data,
+    "scalar_weighting_listener": _no_transformer_data,
+}
+
+
+def to_numpy(array: Any) -> NDArray[Any]:
+    """Convert a numpy, cupy or torch array to a numpy array on the CPU."""
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "detach"):  # torch
+        return array.detach().cpu().numpy()
+    if hasattr(array, "get"):  # cupy
+        return array.get()
+    return np.asarray(array)
+
+
+def has_weights(pipe: Any) -> bool:
+    """Return whether every parameter of a component's model has a value."""
+    return all(node.has_param(name) for node in pipe.model.walk() for name in node.param_names)
+
+
+def is_trained(pipe: Any) -> bool:
+    """Whether a component has what it runs with: all weights of its model, and something in its knowledge base."""
+    is_empty = getattr(getattr(pipe, "kb", None), "is_empty", bool)()
+    return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
+
+
+def all_finite(pipe: Any) -> bool:
+    """Return whether all weights of a component's model are finite."""
+    weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
+    return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
 
 
 class Source(ABC):
@@ -38,7 +122,7 @@ class Source(ABC):
     has_auto_settings (bool): Whether a setting is left to the fit.
     settings_summary (str): Its settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, so that any pipeline may have run.
-    keeps_span_scores (bool): Whether its component stores scores with its spans; `write_span_scores` adds calibrated ones there.
+    keeps_span_scores (bool): Whether its component stores scores with its spans, as `write_span_scores` does.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from .heads import missing_input, overwriting_pipe
-from .source import ComponentSource
+from .source import ComponentSource, missing_input, overwriting_pipe
 
 # What to do where a second pass cannot tell the entities of a component from those of another.
 NO_SECOND_PASS = "save the pipeline, and calibrate it from its folder (without --second-pass)"

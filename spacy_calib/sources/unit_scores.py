@@ -18,9 +18,8 @@ from ..annotations.cats import CATS
 from ..errors import calib_error
 from ..pairs.build import DenseScores, SparseScores, find_top
 from ..types import ROUNDING, Marginals
-from .heads import to_numpy
 from .left_scores import EXTENSION, HALF_PRECISION, LeftScoresSource, as_score, check_extension, split_score_names
-from .source import OutputSource
+from .source import OutputSource, to_numpy
 
 
 class UnitScoresSource(LeftScoresSource):
@@ -28,7 +27,8 @@ class UnitScoresSource(LeftScoresSource):
 
     A Doc without labels gets the top ones of the mappings.
 
-    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another name for a key of `doc.user_data`.
+    component (str), labels (Sequence[str] | None): As for LeftScoresSource. score (str): "_.NAME" for an extension, another
+    name for a key of `doc.user_data`.
     """
 
     sets_labels = True
@@ -146,7 +146,7 @@ class TokenScoresSource(UnitScoresSource):
 class DocScoresSource(UnitScoresSource):
     """A value for each document: a mapping of categories to scores, or the score of the top category of `doc.cats`.
 
-    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories in `doc.cats` gets their scores there.
+    Gold categories are read from `doc.cats` of gold Docs. A Doc without any of the categories gets their scores there.
 
     component (str), labels (list[str] | None): As for LeftScoresSource.
     score (str | list): "cats" for `doc.cats`, "_.NAME" for the extension `doc._.NAME`, another name for a key of

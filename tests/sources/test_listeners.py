@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from spacy_calib.errors import CalibError
-from spacy_calib.sources.heads import missing_input, overwriting_pipe
+from spacy_calib.sources.source import missing_input, overwriting_pipe
 from tests.sources.ner import TEXTS, TOK2VEC, add_calib, entity_tokens, fit_on, gold_examples, trained, trained_once
 
 WORDS = "she saw Ann Lee ."

@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.util import minibatch, registry
 from thinc.api import Linear, Model, chain, reduce_mean, set_dropout_rate, with_array, zero_init
 
-from spacy_calib.sources.heads import to_numpy
+from spacy_calib.sources.source import to_numpy
 from spacy_calib.types import Floats, Ints
 
 from .best import viterbi

@@ -51,9 +51,10 @@ def choose(
 ) -> Choice:
     """Choose by the options, else by the gold and the unit.
 
-    component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes that DATA has gold for; None if DATA is no gold. unit (str | None):
-    The requested unit. flag (str): The option that requests it. allow_many (bool): Whether several pipes may be returned.
-    RAISES C079: none of this component or prefix. C077: several are possible. C078: no gold for any.
+    component (str | None): What a pipe calibrates, or else its prefix. with_gold (Collection[str] | None): Names of the pipes
+    that DATA has gold for; None if DATA is no gold. unit (str | None): The requested unit. flag (str): The option that requests
+    it. allow_many (bool): Whether several pipes may be returned. RAISES C079: none of this component or prefix. C077: several
+    are possible. C078: no gold for any.
     """
     matches = [pipe for pipe in pipes if component in (None, pipe.component)] or [
         pipe for pipe in pipes if pipe.attr == component

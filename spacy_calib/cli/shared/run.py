@@ -188,7 +188,8 @@ class Run:
     ) -> list[Example]:
         """Run what `pipes_to_run` returns for each of these calib pipes over gold examples; return all examples.
 
-        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151: there is no gold, or no known label in it.
+        title (str): Of the progress bar. sentences (bool): Whether the pipes that set sentences must run. RAISES C030, C151:
+        there is no gold, or no known label in it.
         """
         from ...pipe.gold_checks import check_has_gold, unknown_in_examples
 

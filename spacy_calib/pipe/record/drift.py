@@ -37,7 +37,7 @@ MAX_NOISE_RATIO = 2.0
 _MAX_LABELS, _DIGITS = 30, 4
 # Number of consecutive parts of the fit data, whose differences raise the limits.
 _PARTS = 5
-# Number of samples of normal differences, and the quantile of these that chance explains; with four checks, one in fifty alarms.
+# Number of samples of normal differences, and the quantile of these by chance; with four checks, one in fifty alarms.
 _N_SAMPLES, _QUANTILE = 10_000, 0.995
 # Names of the checks, in the order of all arrays.
 _CHECKS = ("scores", "labels", "expected accuracy", "entity scores")

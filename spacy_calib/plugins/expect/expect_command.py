@@ -97,10 +97,10 @@ def expect(
     RETURNS (dict): "pipe", "component", "layer", "documents" and what they are ("by"), "tokens", "confidence",
         "weights_changed" (whether the component was trained since the fit), "learned_from" ("unit" and "n" of the documents
         that the intervals are learned from, and "kind": a fit, a card or an adaptation), and the entries of
-        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc" (as from `make_document_rows`), and
-        "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap with the fit data, a
-        `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first; "others": name of a pipe ->
-        the same; "skipped": why others have no result.
+        `summary.estimate_quality`. On request "slices": "by" and "rows" (as from `CorpusSummary.estimate_slices`), "per_doc"
+        (as from `make_document_rows`), and "true" (as from `compare_with_gold`) with "checkable", "checked" and "seen" (overlap
+        with the fit data, a `pairs.seen_texts.TrainTestOverlap`). If the pipeline has several pipes, these are of the first;
+        "others": name of a pipe -> the same; "skipped": why others have no result.
     RAISES C030: there is no gold to check against. SystemExit: --fail-on names the verdict. CalibError: every other fault of
         the input.
     """

@@ -29,7 +29,7 @@ FEW_FITTED = (
     "not be seen. The intervals hold if the texts are of the same kind; label more documents."
 )
 
-# How often the intervals hold: in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal, measured before a release.
+# How often the intervals hold: in 92 to 98 of 100 samples of EWT, Porttinari, WNUT-17 and WikiNEuRal.
 _PROMISE = (
     "On other texts of the same origin about nineteen in twenty 95 % intervals hold; texts of another origin may pass this check, and intervals hold "
     "less often there"

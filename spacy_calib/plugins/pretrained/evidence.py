@@ -20,7 +20,7 @@ from ...calibration.steps import Predictions
 from ...context.features import DocFunction
 from ...context.words import Words
 from ...schema import dict_of, number, record, text, tuple_of
-from ...sources.softmax import SoftmaxSource
+from ...sources.heads import SoftmaxSource
 from ...types import Floats, Ints, Spans
 from . import names
 from .names import JOINERS, NameLists, load_lists, name_flags
@@ -35,7 +35,8 @@ _MAX_WORDS = 1 << 16
 _LETTERS = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*\.?")
 # Columns that depend on the letters of a word alone.
 _WORD_COLUMNS = ("letters", "address", "acronym", "initial", "symbol", "digit", "joiner", "lettered", "upper", "capital")
-# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is one of JOINERS. lower, capitals: the form of the text.
+# Columns of `EntityEvidence.read`, for each token. tagged, parsed: whether tagger and parser ran. joiner: whether the token is
+# one of JOINERS. lower, capitals: the form of the text.
 COLUMNS = (
     "tagged", "parsed", "proper", "noun", "preposition", "depth", "argument", "article", "possessive", *_WORD_COLUMNS[:7], "lower", "capitals",
     *names.COLUMNS,

@@ -28,7 +28,7 @@ class RawLabels:
 
 
 class GatedContext(Part):
-    """A token context for all labels but some. inner (TokenContext): Fitted. raw: Columns of the labels that keep raw scores."""
+    """A token context for all labels but some. inner (TokenContext): Fitted. raw: Columns of labels that stay raw."""
 
     kind, registered = "@calib_contexts", "spacy-calib.GatedContext.v1"
 

@@ -22,8 +22,8 @@ KINDS = (
 )  # fmt: skip
 # The kinds that list phrases; the others list words.
 PHRASES = KINDS[:3]
-# Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at the token,
-# as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
+# Columns for each token. listed: whether there are lists. A phrase column has the lengths of the listed phrases that begin at
+# the token, as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
 COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip

@@ -34,7 +34,7 @@ from .messages import calib_error
 UNIVERSAL = "universal"
 # Log-odds that an entity is right, from the raw log-odds of its span; fitted on recognizers of spaCy in several languages.
 LINE = Line(slope=0.30, intercept=-0.90)
-# Corpus -> mean score minus share right by LINE, of en_core_web_sm and _md (mean), and of es_core_news_sm: `scripts/pretrained.py`.
+# Corpus -> mean score minus share right by LINE, of en_core_web_sm and _md and es_core_news_sm: `scripts/pretrained.py`.
 BIASES = {
     "UNER-EWT": -0.028, "UNER-PUD": -0.003, "Broad Twitter": 0.070, "WNUT-17": 0.027, "CrossNER, five fields": 0.081, "CoNLL-2002 Spanish": -0.044,
 }  # fmt: skip

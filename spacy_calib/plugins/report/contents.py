@@ -40,8 +40,8 @@ def view_contents(
     """Return all that the page shows of the tokens, or the entities, of one calib pipe.
 
     view (JudgedView): Not empty. results (Mapping): Evaluation of the view, with the keys of TABLE and "never_right". facts
-    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe. RETURNS
-    (dict): The facts, and "verdict", "accuracy", "table" and other results.
+    (Mapping): "layer", "weights_changed", "seen" (`pairs.seen_texts.TrainTestOverlap` or None), and more about the pipe.
+    RETURNS (dict): The facts, and "verdict", "accuracy", "table" and other results.
     """
     table, never = {key: results[key] for key in TABLE}, results["never_right"]
     n_documents = len(np.unique(view.documents))

@@ -70,7 +70,7 @@ def picture_title(evaluation: Evaluation) -> str:
 
 
 def _draw_and_write(numbers: Mapping[str, Any], targets: Sequence[tuple[str, Path]], title: str) -> None:
-    """Draw all pictures, then write them. numbers (Mapping): Of `picture_numbers`. targets: (name, file). RAISES C055: no file."""
+    """Draw all pictures, then write them. numbers: Of `picture_numbers`. targets: (name, file). RAISES C055: no file."""
     from ...cli.shared.writing import write_file
     from ...optional import picture_bytes
     from .plots import draw_picture

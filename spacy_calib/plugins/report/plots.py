@@ -124,8 +124,8 @@ _PAGE_WIDTH, _FILE_WIDTH = 4.8, 7.0
 def draw_picture(name: str, rows: Sequence[dict[str, Any]], title: str = "", *, on_page: bool = False) -> Any:
     """Draw a picture of `calib evaluate`.
 
-    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title (str):
-    Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
+    name (str), rows (Sequence[dict]): Of `plot_data.picture_rows`, or "slices" with a row of errors for each slice. title
+    (str): Above it. on_page (bool): Draw it for the page: narrow, without histograms, whose numbers are not on the page.
     RETURNS (matplotlib.figure.Figure): The figure, not saved. RAISES C061: matplotlib is not installed.
     """
     if name in ("errors", "slices"):

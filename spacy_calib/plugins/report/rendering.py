@@ -155,8 +155,8 @@ def to_displacy(part: Doc | Span, marks: Iterable[Mark], kind: str = "calibrated
     """Return a text as displaCy's manual mode takes it, for the styles "ent" and "span".
 
     marks (Iterable[Mark]): Of its Doc; those that are not inside a Span are left out. kind (str): "calibrated" or "raw": the
-    scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in capitals
-    -> its colour. displaCy escapes the text; labels and title are escaped here.
+    scores in the labels. RETURNS (dict): "text", "ents", "tokens", "spans", "title", "settings", and "colors": label in
+    capitals -> its colour. displaCy escapes the text; labels and title are escaped here.
     """
     first, last = (part.start, part.end) if isinstance(part, Span) else (0, len(part))
     doc, offset = part.doc, part.start_char if isinstance(part, Span) else 0

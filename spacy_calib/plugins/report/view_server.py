@@ -63,7 +63,8 @@ class TextView(NamedTuple):
 
 
 def list_views(nlp: Language, pipes: Sequence[Calibrator] | None = None) -> list[TextView]:
-    """Return the views of some calib pipes, entities first; None takes all fitted ones. RAISES C027: none. C021, C069: no scores."""
+    """Return the views of some calib pipes, entities first; None takes fitted ones. RAISES C027: none. C021, C069: no
+    scores."""
     pipes = sorted(fitted_pipes(nlp) if pipes is None else pipes, key=lambda pipe: not marks_spans(pipe.fit_info.layer))
     return [view for pipe in pipes for view in _pipe_views(nlp, pipe, f" ({pipe.attr})" if len(pipes) > 1 else "")]
 
@@ -137,8 +138,8 @@ class Viewer:
         """Process a text and return what the page shows.
 
         RETURNS (dict): "texts": {"calibrated", "raw"}, displaCy's HTML with either score. "summary", "drift": sentences.
-        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no text.
-        C734: the pipeline fails. C095: it writes no scores.
+        "verdict": "unlike" (the component has other weights than at the fit) or "unclear". RAISES C732: too long. C733: no
+        text. C734: the pipeline fails. C095: it writes no scores.
         """
         if not text.strip():
             raise calib_error("C733")

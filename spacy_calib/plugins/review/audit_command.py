@@ -57,7 +57,7 @@ def audit(
 ) -> dict[str, Any]:
     """
     List gold labels that are probably wrong, most likely first, each with the likelier label, and write them as a queue for an
-    annotation tool. Scores are calibrated by cross-validation: no label is evaluated by a calibration fitted on its own document.
+    annotation tool. Scores are calibrated by cross-validation: no label by one fitted on its own document.
 
     RETURNS (dict): "component", "unit"; "labels": number of gold labels; "doubted": number of those with a likelier rival;
         "kinds": number of each kind of error; "expected_wrong": estimated number of wrong gold labels; "ranked": a record of

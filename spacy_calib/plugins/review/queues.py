@@ -94,7 +94,7 @@ def deliver_queue(
     labels: Iterable[str],
     show: Callable[[], None],
 ) -> None:
-    """Write the queue to its files, then print it or call `show`. labels: With scores. RAISES C055: a file cannot be written."""
+    """Write the queue to its files, then print it or call `show`. labels: With scores. RAISES C055: no file written."""
     from .queue.formats import WRITERS, label_studio_config, to_names
 
     def text() -> Iterable[str]:

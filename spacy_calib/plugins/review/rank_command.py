@@ -106,11 +106,11 @@ def rank(
     With gold, report how soon the order finds the errors; --all does so for every order.
 
     RETURNS (dict): "pipe", "unit", "order" ("stratified" with --to-adapt); the keys of
-        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and
-        highest number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
-        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left out;
-        "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random sample of
-        entities "sample", as `describe_sample` returns it; with --ask the number "answered".
+        `plugins.review.queue.findings.summarize_orders`, of the units that are not left out; "wrong_range": lowest and highest
+        number of wrong ones by the bias that a card expects, else None; "seen": overlap with the fit data,
+        `pairs.seen_texts.TrainTestOverlap`; "accepted", "below", "too_short", "excluded" and "repeats": numbers of units left
+        out; "ranked": a record of each unit of the queue, as `plugins.review.queue.formats.to_record` makes them; for a random
+        sample of entities "sample", as `describe_sample` returns it; with --ask the number "answered".
     RAISES CalibError: any bad input.
     """
     from .queue.choosing import QueuePlan

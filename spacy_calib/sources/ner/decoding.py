@@ -1,12 +1,13 @@
 """Greedy decoding of a whole batch at once, with the probability of every decision.
 
-A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- continues it, L- ends
-it, U- is an entity of one token, O is none.
+A recognizer of spaCy reads from left to right and takes one transition at each token: B- begins an entity, I- continues it, L-
+ends it, U- is an entity of one token, O is none.
 
-The features of a state are the current token and the first tokens of the open entity. So the scores of a token outside of entities do
-not depend on earlier decisions, and those inside depend only on the first token of the entity. All tokens are scored as if outside in
-one product of matrices; then every entity that a token could open is extended, one token per round; then a pass from left to right
-keeps the entities that are reached. The entities are those of spaCy's `greedy_parse`, which steps through the states one token at a time.
+The features of a state are the current token and the first tokens of the open entity. So the scores of a token outside of
+entities do not depend on earlier decisions, and those inside depend only on the first token of the entity. All tokens are
+scored as if outside in one product of matrices; then every entity that a token could open is extended, one token per round;
+then a pass from left to right keeps the entities that are reached. The entities are those of spaCy's `greedy_parse`, which
+steps through the states one token at a time.
 """
 
 from __future__ import annotations

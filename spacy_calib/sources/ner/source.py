@@ -16,7 +16,7 @@ from ...annotations.span_events import EVENTS
 from ...errors import calib_error
 from ...pairs.build import DenseScores
 from ...types import Floats, Spans, stack_spans
-from ..heads import has_weights
+from ..source import has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .actions import read_actions
 from .decoding import decode

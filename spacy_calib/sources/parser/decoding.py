@@ -1,9 +1,9 @@
 """Greedy decoding of a batch of Docs, with the probability of every decision.
 
-A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top of
-the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
-transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0 and
-the earlier transitions, for a whole batch at once.
+A parser of spaCy (arc-eager, Nivre 2003) takes one transition after the other. L- makes the next word (B0) the head of the top
+of the stack (S0), R- the other way round, S and D move a word onto the stack or from it, B begins a sentence. spaCy applies the
+transitions to its states, which therefore end as those of its `greedy_parse`. The valid transitions are computed from S0, B0
+and the earlier transitions, for a whole batch at once.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ _TINY = 1e-9
 class ArcProbabilities:
     """The probabilities of the arcs of n tokens; arrays of shape (n,).
 
-    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The same,
-    summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum (Floats):
-    Product and minimum of the probabilities of all decisions with it as S0 or B0.
+    arc (Floats): Probability of the transition that gave the token its head and label; 1 without a head. head (Floats): The
+    same, summed over labels. no_other_head (Floats): Probability that no other decision gives it another head. path, minimum
+    (Floats): Product and minimum of the probabilities of all decisions with it as S0 or B0.
     """
 
     arc: Floats

@@ -18,8 +18,7 @@ from ...calibration.spans import product_of
 from ...errors import calib_error
 from ...pairs.build import SparseScores
 from ...types import Floats, Ints, Marginals, Spans
-from ..heads import has_weights
-from ..source import PARSERS
+from ..source import PARSERS, has_weights
 from ..transitions import KeptReadings, ParsedDocs, TransitionSource, clear_copy
 from .decoding import ROOT, ArcProbabilities, arc_labels, predict_arcs, read_actions
 
@@ -70,8 +69,8 @@ _CLIP = 1e-3
 class ParserSource(TransitionSource):
     """Probabilities of the arcs of tokens, and of sentences.
 
-    The score of an arc is the probability of the decision for the head times the probability that no other decision gives the token
-    another head; a root has only the second factor.
+    The score of an arc is the probability of the decision for the head times the probability that no other decision gives the
+    token another head; a root has only the second factor.
 
     component (str): Name of the component, `parser` of spaCy or `calib_parser`. event (str): "head" for P(the head is right),
     "arc" for P(head and label are right). RAISES C001: a setting out of range.

@@ -20,8 +20,8 @@ DOUBTS = ("calibrated", "raw", "margin")
 class Order(NamedTuple):
     """How units are ordered.
 
-    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 - P(all
-    labels right)), "max", or "random".
+    value (str): Value of each token: one of DOUBTS. aggregation (str): How these make the priority of a unit: "whole" (1 -
+    P(all labels right)), "max", or "random".
     """
 
     value: str

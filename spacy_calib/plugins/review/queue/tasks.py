@@ -47,7 +47,7 @@ class Task:
     audit_fields (dict | None): Only of an audit: "kind", "suggestion", "suggestion_score" and, if that is another span,
     "suggested_text". sampling (str): BY_DOUBT, or AT_RANDOM: only then the answers estimate the accuracy. asks_each_span
     (bool): Whether each span is a separate question, so that a span that the annotator deletes is a wrong one. place (tuple):
-    First character in the Doc, and the one after the last. sample (dict | None): What `gold.sampled_answers` reads of a question.
+    First character in the Doc, and the one after the last. sample (dict | None): For `gold.sampled_answers`.
     """
 
     text: str
