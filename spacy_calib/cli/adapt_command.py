@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = "5 to 50 labelled documents of the new domain: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+DATA_HELP = (
+    "5 to 50 labelled documents of the new domain: a .spacy or .conllu file, an export of an annotation tool, or a folder"
+)
 
 
 @command(example="./calibrated tweets.spacy ./adapted")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
+DATA_HELP = "Gold that the pipeline was not trained on: a .spacy or .conllu file, an export of an annotation tool, or a folder"
 PRECISION_HELP = "Required share of the accepted entities that are right, of all or by label: PERSON=.95,ORG=.8"
 CHECK_HELP = "Test the cut-offs of the pipeline on answers to what it accepts (`rank --accepted --order random`)"
 RECALL_HELP = "Required share of the tokens in gold entities that are flagged"

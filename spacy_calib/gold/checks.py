@@ -32,8 +32,8 @@ _TIE = 1e-3
 # Minimum numbers of texts that have a category, and that leave it out, to infer that it is listed only if it applies.
 _MIN_TEXTS = 5
 _GIVE_DOCUMENTS = (
-    "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or join sentences by "
-    "`python -m spacy convert -n 10`)"
+    "give texts of several sentences (in a .conllu file without `# newdoc` lines each sentence is a document: add them, or "
+    "join sentences by `python -m spacy convert -n 10`)"
 )
 
 

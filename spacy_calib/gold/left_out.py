@@ -97,21 +97,25 @@ class DroppedGold:
                 ": if a text has none of the categories, give each of them the value 0 there" if self.kind.of_documents else ""
             )
             sentences.append(
-                f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no part{mend}"
+                f"{self.without_gold:,} of {self.documents:,} documents have no gold {self.layer} annotation and take no "
+                f"part{mend}"
             )
         if self.left_out:
             sentences.append(
-                f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as they align with no single gold "
-                "token: the figures are of the others alone, and may flatter; --gold-preproc takes the tokens of the gold"
+                f"{self.left_out:,} of {self.tokens:,} tokens ({100 * self.left_out / self.tokens:.1f} %) are left out, as "
+                "they align with no single gold token: the figures are of the others alone, and may flatter; --gold-preproc "
+                "takes the tokens of the gold"
             )
         if self.unused_types:
             names = shorten_list([f"{label} {n:,}" for label, n in Counter(self.unused_types).most_common()])
             sentences.append(
-                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not evaluated"
+                f"{sum(self.unused_types.values()):,} predictions have a type that the gold never uses ({names}) and are not "
+                "evaluated"
             )
         if self.lower_case:
             sentences.append(
-                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; give the texts as they were written"
+                "No gold text has a capital letter: what is learned, or found, of lower-case texts need not hold for others; "
+                "give the texts as they were written"
             )
         return sentences
 
@@ -129,10 +133,12 @@ class DroppedGold:
             )
             unknown = ", which are unknown and take no part" if n_differing else ""
             sentences.append(
-                f"{times} (in several files, by several people or in several records): gold that agrees counts once{differ}{unknown}"
+                f"{times} (in several files, by several people or in several records): gold that agrees counts "
+                f"once{differ}{unknown}"
             )
         if conflicts.overlapping and layer == NER:
             sentences.append(
-                f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be taken: they are unknown and take no part"
+                f"{conflicts.overlapping:,} gold entities have a second label or overlap another one, so that none can be "
+                "taken: they are unknown and take no part"
             )
         return sentences

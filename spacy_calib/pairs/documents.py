@@ -175,12 +175,12 @@ def caveat_of(unit: str, n: int) -> str:
     """
     if unit == RUN:
         return (
-            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {count_in_words(RUN, n)}, so that parts can be held out. Runs of one document "
-            "are alike, so intervals made from them are too narrow"
+            f"Fewer than {DOCUMENTS_TO_CHOOSE} documents, but long ones: they were cut into {count_in_words(RUN, n)}, so that "
+            "parts can be held out. Runs of one document are alike, so intervals made from them are too narrow"
         )
     if SENTENCE in unit.split(" or "):
         return (
-            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, calib_document in Doc.user_data): neighbours are alike, so intervals "
-            "made from them are too narrow"
+            f"{count_in_words(unit, n)} stand for documents, as nothing tells which document each is from (# newdoc lines, "
+            "calib_document in Doc.user_data): neighbours are alike, so intervals made from them are too narrow"
         )
     return ""

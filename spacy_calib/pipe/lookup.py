@@ -274,7 +274,8 @@ class SourceLookup:
             is_bare = not np.count_nonzero(hashes) and not source.sets_labels
             nothing_found = annotation.kind.of_links and is_bare and not annotation.spans_on(doc)
             if not why and is_bare and not nothing_found:
-                why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; put the pipe after the component that sets it, and enable that"
+                why = f"no {annotation.kind.unit} carries a {annotation.gold.name} annotation; "
+                why += "put the pipe after the component that sets it, and enable that"
             if why:
                 readable.reasons += [] if is_blank(annotation, doc).all() else [why]
             else:

@@ -90,8 +90,8 @@ def load_pipeline(model: str, overrides: dict[str, Any] | None = None, exclude: 
     except Exception as error:
         unknown = re.match(r"\[E002\] .*? factory for '(.*?)'", str(error))
         why = (
-            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that defines "
-            "or imports it (--code)."
+            f"nothing here registers its component '{unknown[1]}'; install the package that does, or give a Python file that "
+            "defines or imports it (--code)."
             if unknown
             else reason(error)
         )

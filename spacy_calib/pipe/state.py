@@ -66,8 +66,8 @@ _CONTEXT = record(
 )  # fmt: skip
 _SPAN_CONTEXT = record(
     {
-        "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()), "ridge": maybe(number()),
-        "weights": list_of(record({"what": text, "weight": number()})),
+        "when": text, "kept": flag, "why": text, "comparison": maybe(_COMPARISON), "slope": maybe(number()),
+        "ridge": maybe(number()), "weights": list_of(record({"what": text, "weight": number()})),
     }
 )  # fmt: skip
 _SEEN = record({"documents": whole(), "seen": whole(), "share": number(0.0, 1.0), "many": flag})

@@ -17,7 +17,8 @@ from ..pipe.component import Calibrator
 
 MESSAGES = {"C064": 'Presidio is not installed; run `pip install "spacy-calib[presidio]"`.'}
 WARNINGS = {
-    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's NerModelConfiguration, as an UncalibratedScore."
+    "CW78": "[CW78] Entities with the label '{label}' have no calibrated score: they keep the default_score of Presidio's "
+    "NerModelConfiguration, as an UncalibratedScore."
 }
 calib_error = error_builder(MESSAGES)
 

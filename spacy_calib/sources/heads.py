@@ -1,7 +1,7 @@
 """What runs the models of spaCy's components: the source of softmax heads, and the scores of states of parsers and recognizers.
 
-Softmax heads (tagger, morphologizer, trainable_lemmatizer, senter) are run again on the Docs. With a listener a head reads what the
-shared embedding component already wrote on the Doc, which costs next to nothing; with its own tok2vec it runs it once more.
+Softmax heads (tagger, morphologizer, trainable_lemmatizer, senter) are run again on the Docs. With a listener a head reads what
+the shared embedding component already wrote on the Doc, which costs next to nothing; with its own tok2vec it runs that, too.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ class TransitionSource(ComponentSource):
                 break
             is_ruler = "doc.ents" in self.output_attributes and getattr(earlier_pipe, "annotate_ents", False)
             if is_ruler or self.output_attributes & set(nlp.get_pipe_meta(name).assigns):
-                why = f"'{name}' sets {self.output_name} before '{self.component}', and a second pass cannot tell them from its own"
-                return f"{why}; {NO_SECOND_PASS}"
+                why = f"'{name}' sets {self.output_name} before '{self.component}'"
+                return f"{why}, and a second pass cannot tell them from its own; {NO_SECOND_PASS}"
         return ""
 
     def missing(self, pipe: Any, docs: Sequence[Doc]) -> list[str]:

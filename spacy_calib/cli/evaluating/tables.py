@@ -103,8 +103,9 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     raw_only = any("unfitted" in table for table in tables)
     labels = " or ".join(dict.fromkeys(plural for *_, plural in words))
     msg.text(
-        f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and the share of hits, of all "
-        f"{labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). smECE: the mean difference after smoothing, without bins."
+        f"{'Raw' if raw_only else 'Raw, calibrated'}: calibration error, the root mean square difference between scores and "
+        f"the share of hits, of all {labels} together (SMCE), of each group of them, and the mean over the groups (GMCE). "
+        "smECE: the mean difference after smoothing, without bins."
     )
     quantile = " Floor 95 %: of 100 such sets of scores, 95 show a smaller error." if details else ""
     msg.text(
@@ -113,7 +114,8 @@ def _show_legend(tables: Sequence[Mapping[str, Any]], details: bool) -> None:
     if not raw_only:
         bias = "the debiased error is without this part, and the interval lies around it" if details else _BIAS
         msg.text(
-            f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the measured error; {bias}."
+            f"The 95 % interval is for the calibrated error on unlimited data, {_resampled(tables)}. Chance adds to the "
+            f"measured error; {bias}."
         )
     for caveat in dict.fromkeys(caveat_of(**table["by"]) for table in tables):
         if caveat:
@@ -222,8 +224,8 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
         show_rows(rows, _SLICE_COLUMNS, details)
         n_off = sum(row["off"] for row in rows)
         msg.text(
-            f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so are not, on average. "
-            "A gap above 0: scores are too high."
+            f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so "
+            "are not, on average. A gap above 0: scores are too high."
         )
     if n_small:
         from ...metrics.slices import FEWEST_DOCUMENTS, FEWEST_UNITS

@@ -63,7 +63,8 @@ def show_part(part: Mapping[str, Any], kind: str, unit: str) -> None:
     share = 100 * part["right"] / part["entries"]
     msg.divider(f"{unit.capitalize()}s" if kind == "label" else "Entities")
     msg.text(
-        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of cases."
+        f"On these documents {subject} had a mean score of {old_scores['expected']:.3f} and was right in {share:.1f} % of "
+        "cases."
     )
     msg.text(f"Learned: {line_in_words(part['leading'])}{offsets_in_words(part['offsets'])}.")
     rows = [table_row("Before", old_scores), *([] if new_scores is None else [table_row("After, held out", new_scores)])]
@@ -102,8 +103,8 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
     """Print how well scores are calibrated on other documents of this domain. unit (str): "token" or "document"."""
     if adaptation["seen"] is not None and adaptation["seen"]["many"]:
         msg.warn(
-            f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there is little new to "
-            "learn; label texts of the new domain"
+            f"{100 * adaptation['seen']['share']:.0f} % of the words are in documents that the pipe was fitted on, so there "
+            "is little new to learn; label texts of the new domain"
         )
     parts = {f"a {unit}": adaptation["tokens"]["after"], "an entity": (adaptation["spans"] or {}).get("after")}
     gaps = [
@@ -113,17 +114,18 @@ def show_trust(adaptation: Mapping[str, Any], unit: str) -> None:
     ]
     if not gaps:
         msg.warn(
-            "A single document cannot show how documents differ, so the calibration on others is unknown, and `calib expect` has no record of "
-            "this domain; label more documents"
+            "A single document cannot show how documents differ, so the calibration on others is unknown, and `calib expect` "
+            "has no record of this domain; label more documents"
         )
         return
     msg.text(
-        f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the mean score of "
-        f"{', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
+        f"Cross-validation over {count_in_words(adaptation['unit'], adaptation['docs'])}: on other texts of this domain the "
+        f"mean score of {', that of '.join(gaps)}, with 95 % confidence; more documents make the interval narrower."
     )
     if adaptation["tokens"]["after"] is None:
         msg.warn(
-            "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole documents too"
+            "Answers about entities have no gold for tokens, so `calib expect` has no record of this domain; label whole "
+            "documents too"
         )
 
 

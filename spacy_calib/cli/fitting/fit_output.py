@@ -96,7 +96,8 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     if not info.tokens and info.spans is not None:
         plural = info.kind.span_words[1]
         msg.warn(
-            f"Answers about {plural} have no gold for tokens, whose scores stay raw; whole texts with all {plural} are gold for both"
+            f"Answers about {plural} have no gold for tokens, whose scores stay raw; whole texts with all {plural} are gold "
+            "for both"
         )
     if caveat := caveat_of(info.unit, info.docs):
         msg.info(caveat)
@@ -111,9 +112,9 @@ def show_fit(calib: Calibrator, output: Path, gains: bool | None = None) -> None
     if info.held_out is not None and info.held_out.verdict in ("unclear", "worse"):
         contrast = "worse than" if info.held_out.verdict == "worse" else "not clearly better than"
         msg.warn(
-            f"By cross-validation on these {info.held_out.tokens:,} {info.kind.unit}s calibrated scores are {contrast} raw ones: log loss "
-            f"{number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the difference {number(info.held_out.error)}); "
-            "more data may help, or the raw scores are well calibrated already"
+            f"By cross-validation on these {info.held_out.tokens:,} {info.kind.unit}s calibrated scores are {contrast} raw "
+            f"ones: log loss {number(info.held_out.calibrated)}, raw {number(info.held_out.raw)} (standard error of the "
+            f"difference {number(info.held_out.error)}); more data may help, or the raw scores are well calibrated already"
         )
     if info.selection:
         msg.info(

@@ -63,6 +63,6 @@ def unknown_sentence(words: Mapping[str, Any], component: str, unit: str, detail
     if not details and len(text) > _PAIR_WIDTH:
         text = shorten(unknown, _LABELS_WIDTH)
     return (
-        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as misses; "
-        "`fit --map` renames them"
+        f"{words['n']} {unit}s ({words['share']} %) have a gold label that '{component}' does not know ({text}) and count as "
+        "misses; `fit --map` renames them"
     )

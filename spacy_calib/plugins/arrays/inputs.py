@@ -263,7 +263,7 @@ def make_steps(*, method: Any, n_groups: int, scaling: Any, tag_offsets: Any, th
         threshold=check_threshold(threshold),
         grouping=grouping,
         scaling=scaler,
-        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), other_names=(AUTO,)),  # type: ignore[type-abstract]
+        recalibrator=_get_step("method", method, Recalibrator, recalibrators(), (AUTO,)),  # type: ignore[type-abstract]
         tag_offsets=tag_offsets,
         selector=selector,
     )

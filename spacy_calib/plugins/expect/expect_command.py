@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ...pairs.scored_corpus import ScoredCorpus
     from ...pipe.component import Calibrator
 
-BY_HELP = "Also estimate each group of documents with the same value of this key (of Doc.user_data or of the lines of .jsonl, or a function registered under calib_keys)"
+BY_HELP = "Also estimate each group of documents by this key of Doc.user_data or .jsonl, or by this function of calib_keys"
 # Confidence level of the range of bias of a card.
 CARD_CONFIDENCE = 0.95
 

@@ -23,10 +23,12 @@ _REASONS = {
 _OUTCOMES = {reason: outcome for outcome, reasons in _REASONS.items() for reason in reasons.split()}
 _REASON = ("finish_reason", "finishReason", "done_reason", "stop_type", "stop_reason", "outcome", "reason")
 # Fields, of a choice or nested in one another, that may contain the list of tokens or the finish reason.
-_NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result", "logprobsResult", "incomplete_details")  # fmt: skip
+_NESTED = ("message", "response_metadata", "generation_info", "details", "meta_info", "logprobs", "logprobs_result",
+           "logprobsResult", "incomplete_details")  # fmt: skip
 # Field with a list of objects, one per token -> field with the list of top tokens; "" if these are in the objects.
-_LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates", "chosenCandidates": "topCandidates",
-          "tokens": "top_tokens", "content": "", "logprobs": "", "completion_probabilities": ""}  # fmt: skip
+_LISTS = {"output_token_logprobs": "output_top_logprobs", "chosen_candidates": "top_candidates",
+          "chosenCandidates": "topCandidates", "tokens": "top_tokens", "content": "",
+          "logprobs": "", "completion_probabilities": ""}  # fmt: skip
 _TOKEN = ("bytes", "token", "text", "content", "tok_str", "decoded_token")
 _LOGPROB = ("logprob", "log_probability", "logProbability")
 # Thoughts that models write before an answer, and special tokens after it.
@@ -145,7 +147,8 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
         return [(step[number], step.values()) for number, step in zip(ids, steps, strict=False)]
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
-            return [(item, get(item, "top_logprobs", "top_probs", "probs") if top is None else top) for item, top in zip_longest(items, tops or ())]  # fmt: skip
+            names = ("top_logprobs", "top_probs", "probs")
+        return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
     tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None

@@ -156,7 +156,8 @@ def learned_state(
     low, high = card.expected_bias
     left_out = f" Evidence of {' and '.join(unlike)} is not used, as it is unlike that of the card." if unlike else ""
     about = {
-        "card": card.name, "pipeline": data["pipeline"], "licence": data["licence"], "transferred": bool(match.changed_components), "sources": len(data["biases"]),
+        "card": card.name, "pipeline": data["pipeline"], "licence": data["licence"],
+        "transferred": bool(match.changed_components), "sources": len(data["biases"]),
         "lowest_bias": low, "highest_bias": high, "trust": f"{card.expected_bias_words}{left_out}", "cutoff": cutoff,
     }  # fmt: skip
     info = {**state["fit_info"], "component": match.component, "pretrained": about}

@@ -38,10 +38,13 @@ _CUTOFFS = record({"precision": number(0.0, 1.0), "cutoff": number(0.0, 1.0), "s
 _PROBE = record({"sentences": list_of(text), "n": whole(1), "mean": number(), "spread": number(0.0)})
 CARD = record(
     {
-        "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text, "licence": text,
-        "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text, "maps": maybe(dict_of(dict_of(number()))),
-        "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))), "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
-        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)), "probe": _PROBE,
+        "checksum": text, "name": text, "language": text, "component": text, "labels": list_of(text), "pipeline": text,
+        "licence": text, "fingerprints": dict_of(text), "settings": dict_of(anything), "parameters": text,
+        "maps": maybe(dict_of(dict_of(number()))),
+        "lists": maybe(dict_of(text)), "judged_exact": maybe(list_of(record({"bias": number(-1.0, 1.0)}))),
+        "failing": list_of(text), "cutoffs": maybe(_CUTOFFS), "left_out": list_of(_LEFT_OUT),
+        "by": text, "evidence": maybe(dict_of(dict_of(list_of(whole())))), "biases": dict_of(number(-1.0, 1.0)),
+        "probe": _PROBE,
     }
 )  # fmt: skip
 
@@ -90,7 +93,8 @@ class Card:
         )
         if exact := [row["bias"] for row in self.data.get("judged_exact") or ()]:
             by_exact = " to ".join(map(_in_words, (min(exact), max(exact))))
-            sentence += f" An entity is right also if a leading article (the, a, an) is missing or added; by exact spans the mean score was {by_exact} on these sources."
+            sentence += " An entity is right also if a leading article (the, a, an) is missing or added; "
+            sentence += f"by exact spans the mean score was {by_exact} on these sources."
         return sentence
 
     @staticmethod

@@ -183,6 +183,7 @@ def check_scores(match: Match, raw_log_odds: Floats, nlp: Language) -> None:
         earlier = nlp.pipe_names[: nlp.pipe_names.index(match.component)]
         splitters = " and ".join(repr(name) for name in earlier if nlp.get_pipe_meta(name).retokenizes)
         raise calib_error(
-            "C836", why=f" ({splitters} changes the tokens before it)" if splitters else "", card=match.card.name, component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
+            "C836", why=f" ({splitters} changes the tokens before it)" if splitters else "", card=match.card.name,
+            component=match.card.component, n=len(raw_log_odds), mean=f"{mean:.2f}", wanted_n=reference["n"],
             wanted=f"{reference['mean']:.2f}", spread=f"{reference['spread']:.2f}",
         )  # fmt: skip

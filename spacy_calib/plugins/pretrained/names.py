@@ -18,7 +18,8 @@ from ...types import Floats
 
 # Kinds of lists. Files are never changed: a better list gets a new name, as saved pipelines name theirs.
 KINDS = (
-    "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first", "organization_last",
+    "places", "large_places", "organizations", "first_names", "surnames", "ordinary_words", "organization_first",
+    "organization_last",
 )  # fmt: skip
 # The kinds that list phrases; the others list words.
 PHRASES = KINDS[:3]
@@ -26,18 +27,20 @@ PHRASES = KINDS[:3]
 # the token, as bits: 5 = 1 + 4 stands for phrases of one and of three tokens. JOINERS are not counted.
 COLUMNS = ("listed", *KINDS)
 # Letters that Unicode does not decompose.
-_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
+_LETTERS = str.maketrans({"ß": "ss", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe",
+    "þ": "th", "ı": "i", "ħ": "h", "’": "'", "ʻ": "'"})  # fmt: skip
 # Tokens that join the words of a name: they have no say where they stand inside an entity.
 JOINERS = frozenset("&.'’/-‐‑–")
 _WORDS = re.compile(r"[^\W_]+")
 # Evidence that supports the type of an entity, and evidence that contradicts it.
 SUPPORTS = (
-    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone", "organization",
-    "organization word",
+    "place", "large place", "first name, several words", "first name alone", "surname, several words", "surname alone",
+    "organization", "organization word",
 )  # fmt: skip
 CONTRADICTIONS = (
     "person, but a place", "organization, but a place", "person, but an organization", "place, but an organization",
-    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words", "place, but ordinary words",
+    "no person, but a person's name", "person, but an ordinary word", "organization, but ordinary words",
+    "place, but ordinary words",
 )  # fmt: skip
 # Entity types that the lists are about.
 PERSONS, LOCATIONS, ORGANIZATIONS = ("PERSON",), ("GPE", "LOC", "FAC"), ("ORG",)
@@ -156,8 +159,10 @@ def name_flags(labels: Any, columns: Mapping[str, Floats], starts: Any, ends: An
         "first name, several words": is_person & has_first & is_long, "first name alone": is_person & has_first & is_single,
         "surname, several words": is_person & has_last & is_long, "surname alone": is_person & has_last & is_single,
         "organization": is_organization & in_organizations, "organization word": is_organization & has_word,
-        "person, but a place": is_person & in_gazetteer & ~has_first, "organization, but a place": is_organization & in_gazetteer,
-        "person, but an organization": is_person & is_business & ~has_first, "place, but an organization": is_location & is_business,
+        "person, but a place": is_person & in_gazetteer & ~has_first,
+        "organization, but a place": is_organization & in_gazetteer,
+        "person, but an organization": is_person & is_business & ~has_first,
+        "place, but an organization": is_location & is_business,
         "no person, but a person's name": ~is_person & has_first & has_last & is_long & ~in_gazetteer & ~is_business,
         "person, but an ordinary word": is_person & last_ordinary & ~has_last & (n_first == 0),
         "organization, but ordinary words": is_organization & all_ordinary & ~in_organizations,

@@ -156,7 +156,8 @@ def show_audit(result: dict[str, Any], top: int | None, output: Path | None) -> 
         msg.text(", ".join(f"{kind}: {n:,}" for kind, n in sorted(result["kinds"].items(), key=lambda item: -item[1])))
     if result["expected_wrong"] is not None:
         msg.text(
-            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the most confident predictions."
+            f"At most about {result['expected_wrong']:,.0f} of {result['labels']:,} gold {kind} are wrong, estimated from the "
+            "most confident predictions."
         )
     msg.text("A component that was trained on these texts agrees with their errors.")
     if output is not None:

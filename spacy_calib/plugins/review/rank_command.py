@@ -277,7 +277,8 @@ def show_ranking(result: dict[str, Any], top: int | None, output: Path | None, e
     if result["wrong_range"] is not None:
         low, high = result["wrong_range"]
         msg.text(
-            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are wrong{wrong}."
+            f"By their scores and the card's range of bias {low:,.0f} to {high:,.0f} of these {result['units']:,} are "
+            f"wrong{wrong}."
         )
     elif result["expected_wrong"] is not None:
         msg.text(f"By their scores about {result['expected_wrong']:,.0f} of these {result['units']:,} are wrong{wrong}.")
