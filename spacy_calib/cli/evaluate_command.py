@@ -11,18 +11,7 @@ from .evaluating.options import EvaluateRun
 from .evaluating.outputs import PICTURE_KINDS, picture_files
 from .evaluating.tables import show_tables
 from .shared.command import command, option
-from .shared.options import (
-    CalibratedModel,
-    Code,
-    ForceFile,
-    Format,
-    Gold,
-    GoldPreproc,
-    GpuId,
-    LabelMap,
-    NProcess,
-    Silent,
-)
+from .shared.options import CalibratedModel, Code, ForceFile, Format, Gold, GoldPreproc, GpuId, LabelMap, NProcess, Silent
 from .shared.screen import msg
 from .shared.writing import print_json, write_json
 

@@ -182,11 +182,7 @@ def _choose_pipes(nlp: Language, fits: Sequence[ComponentFit], always: bool) -> 
 
 
 def _read_gold(
-    nlp: Language,
-    fits: Sequence[ComponentFit],
-    paths: Sequence[Path],
-    gold_preproc: bool,
-    silent: bool,
+    nlp: Language, fits: Sequence[ComponentFit], paths: Sequence[Path], gold_preproc: bool, silent: bool
 ) -> list[Example]:
     """Read the examples of all gold files, with their labels renamed to those of the pipes."""
     examples = read_examples(nlp, paths[0], gold_preproc, more=paths[1:])

@@ -13,13 +13,7 @@ from ..pairs.documents import count_in_words
 from ..pipe.pipeline import open_model
 from .fitting.adapt_output import adaptation_line
 from .fitting.conventions import show_conventions
-from .fitting.fit_output import (
-    context_line,
-    print_fit_table,
-    show_context,
-    show_span_context,
-    verdict_on,
-)
+from .fitting.fit_output import context_line, print_fit_table, show_context, show_span_context, verdict_on
 from .shared.choose_pipe import choose_pipes
 from .shared.command import command, option
 from .shared.gold import unknown_sentence

@@ -141,10 +141,7 @@ def _describe_outcome(annotation: Annotation, label: str, n: int) -> dict[str, s
     """Return the values of the error C800."""
     name = plain_name(annotation.name)
     if name == "sent" and label == "I":
-        return {
-            "what": f"No gold document has a sentence start after its first token ({n:,} tokens)",
-            "mend": _GIVE_DOCUMENTS,
-        }
+        return {"what": f"No gold document has a sentence start after its first token ({n:,} tokens)", "mend": _GIVE_DOCUMENTS}
     if label in (OUTSIDE, *annotation.kind.no_label_names):
         plural = (annotation.kind.label_words if annotation.kind.of_documents else annotation.kind.span_words)[1]
         return {

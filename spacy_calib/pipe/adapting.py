@@ -70,10 +70,7 @@ def learn_adaptation(pipe: Calibrator, inputs: FitInputs) -> tuple[PipeState, Ju
         "tokens": fit.describe(inputs.source.labels),
         "spans": None if span_fit is None else span_fit.describe(inputs.source.span_labels),
     }
-    info = replace(
-        state_before.info,
-        adaptations=[*state_before.info.adaptations, adaptation],
-    )
+    info = replace(state_before.info, adaptations=[*state_before.info.adaptations, adaptation])
     record, texts_before = None, state_before.seen_texts
     seen_texts = inputs.seen_texts if texts_before is None else texts_before.with_texts(inputs.texts)
     if judged_pairs is not None:

@@ -19,14 +19,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotations import (
-    Annotation,
-    columns_of,
-    get_annotation,
-    kind_of,
-    label_hashes,
-    plain_name,
-)
+from ..annotations import Annotation, columns_of, get_annotation, kind_of, label_hashes, plain_name
 from ..calibration.cutoffs import Cutoffs, EntityScores, EntityTypes, RecallCutoffs
 from ..calibration.spans import SpanCalibration
 from ..calibration.tokens import CalibratedEntries, PredictedLabels, TokenCalibration, check_normalize, find_silent

@@ -57,11 +57,7 @@ def words_of(
 
 
 def read_words(
-    nlp: Language,
-    context: Any,
-    annotation: Annotation,
-    docs: Sequence[Doc],
-    further_scores: Mapping[str, Floats] | None = None,
+    nlp: Language, context: Any, annotation: Annotation, docs: Sequence[Doc], further_scores: Mapping[str, Floats] | None = None
 ) -> Words:
     """Collect what a context (or None) knows of the units of consecutive Docs. further_scores (Mapping | None): As in Words."""
     if annotation.kind.of_documents:

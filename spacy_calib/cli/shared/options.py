@@ -41,8 +41,7 @@ OnlyComponent = Annotated[
     str | None, option("Use only this calibrated component, or the pipe with this prefix (default: all)", "--component", "-C")
 ]
 Components = Annotated[
-    list[str] | None,
-    option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger"),
+    list[str] | None, option("Component to calibrate (may be repeated)", "--component", "-C", show_default="tagger")
 ]
 Method = Annotated[
     str | None,

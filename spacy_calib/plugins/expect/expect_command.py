@@ -44,8 +44,7 @@ CARD_CONFIDENCE = 0.95
 
 
 FailOn = Annotated[
-    str | None,
-    option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear"),
+    str | None, option("Exit code 1 if the texts differ from the fit data: drift, unclear (too few texts), or drift,unclear")
 ]
 
 

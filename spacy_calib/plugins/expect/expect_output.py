@@ -93,11 +93,7 @@ def show_estimates(result: dict[str, Any], title: str) -> None:
         for name, estimate in estimates.items()
         if estimate is not None
     ]
-    columns = [
-        TableColumn("", "of", align="l"),
-        TableColumn("Expected", "expected", percent),
-        TableColumn(title, "", interval),
-    ]
+    columns = [TableColumn("", "of", align="l"), TableColumn("Expected", "expected", percent), TableColumn(title, "", interval)]
     gold_columns = [
         TableColumn("True", "value", percent),
         TableColumn("Inside", "inside", lambda is_inside: "yes" if is_inside else "NO"),

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_pictures(
-    evaluation: Evaluation,
-    paths: Sequence[Path],
-    kind: str | None = None,
-    tags: Sequence[str] | None = None,
+    evaluation: Evaluation, paths: Sequence[Path], kind: str | None = None, tags: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Write the pictures of the first pipe, and return their numbers.
 

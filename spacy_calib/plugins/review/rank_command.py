@@ -15,17 +15,7 @@ import numpy as np
 
 from ...calibration.promise import SIZES, answers_to_check, expect_promise
 from ...cli.shared.command import check_option, command, option
-from ...cli.shared.options import (
-    CalibratedModel,
-    ChosenComponent,
-    Code,
-    Columns,
-    ForceFile,
-    GpuId,
-    NProcess,
-    Silent,
-    Texts,
-)
+from ...cli.shared.options import CalibratedModel, ChosenComponent, Code, Columns, ForceFile, GpuId, NProcess, Silent, Texts
 from ...cli.shared.run import Run, unit_of
 from ...cli.shared.screen import TableColumn, in_percent, msg, number, print_table, shorten, show_rows, show_seen
 from ...pairs.documents import DOCUMENT, TOKEN
