@@ -40,7 +40,6 @@ REGISTERED = {
         "spacy-calib.TFG.v1": ".calibration.grouping.tag_frequency:make_tag_frequency_grouping",
         "spacy-calib.SCW.v1": ".calibration.grouping.fixed:make_shared_grouping",
         "spacy-calib.OneVsRest.v1": ".calibration.grouping.fixed:make_one_vs_rest_grouping",
-        "spacy-calib.Mapping.v1": ".calibration.grouping.named:make_mapping_grouping",
     },
     "calib_scalings": {
         "spacy-calib.TemperatureScaling.v1": ".calibration.scaling.log_linear:TemperatureScaling",
@@ -61,7 +60,7 @@ REGISTERED = {
         "spacy-calib.EntityMap.v1": ".plugins.pretrained.evidence:EntityMap",
         "spacy-calib.GatedContext.v1": ".plugins.pretrained.gate:GatedContext",
         "spacy-calib.Context.v1": ".pipe.registered:make_context",
-        "spacy-calib.FurtherScores.v1": ".pipe.registered:make_further_scores",
+        "spacy-calib.FurtherScores.v1": ".context.tokens:FurtherScores",
     },
     "calib_metrics": {
         "spacy-calib.CalibrationError.v1": ".metrics.calibration_errors:CalibrationError",

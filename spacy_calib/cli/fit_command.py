@@ -101,6 +101,7 @@ def fit(
     RETURNS (Calibrator | list[Calibrator]): The pipe that was written, new or as it was; for several components a list.
     RAISES CalibError: any error in the input.
     """
+    from ..pairs.label_map import read_map
     from .shared.writing import write_pipeline
 
     for_one = {"--attr": attr, "--event": event, "--config": config, "--second-pass": second_pass or None}
@@ -108,8 +109,10 @@ def fit(
     gold_paths = [data, *map(Path, gold or ())]
     inputs = [file for path in [*gold_paths, train_data] if path is not None for file in (path, *data_files(path))]
     import_user_code(code)
-    options = _check_options(attr=attr, method=method, groups=groups, event=event)
-    table = _read_label_map(label_map)
+    options = {"attr": attr, "method": method, "groups": groups, "event": event}
+    options = {name: value for name, value in options.items() if value is not None}
+    translate_options(options)  # refuses a wrong one
+    table = None if label_map is None else read_map(label_map)
     base = None if config is None else settings_from_file(config)
     check_pipeline_folder(output, force, inputs=[*inputs, config, code], model=model)
     use_gpu(gpu_id, n_process)
@@ -130,20 +133,6 @@ def fit(
         show_output(nlp, fits, output, format, {**gold_options, "--code": code})
     calibs: list[Any] = [nlp.get_pipe(component_fit.name) for component_fit in fits]
     return calibs if len(calibs) > 1 else calibs[0]
-
-
-def _read_label_map(label_map: str | None) -> dict[str, str] | None:
-    """Parse --map. RAISES C162: it is no map."""
-    from ..pairs.label_map import read_map
-
-    return None if label_map is None else read_map(label_map)
-
-
-def _check_options(**options: Any) -> dict[str, Any]:
-    """Return the options that were given. RAISES C001, C056, C112, C185: one is wrong."""
-    options = {name: value for name, value in options.items() if value is not None}
-    translate_options(options)
-    return options
 
 
 def _fit_all(

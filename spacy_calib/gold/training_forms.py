@@ -35,7 +35,9 @@ def read_training(record: dict[str, Any]) -> TextAnswers:
         {str(name): bool(value > 0.5) for name, value in cats.items()} if isinstance(cats, dict) else {}
     )
     values |= {} if isinstance(cats, dict) else dict.fromkeys(as_list(cats), True)
-    return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=_relations(record))
+    relations = {key: record[key] for key in _RELATIONS if isinstance(record.get(key), (list, dict)) and record[key]}
+    skipped = Counter({key: len(value) for key, value in relations.items()})
+    return replace(answer_with_spans(record["text"], marks, {}), cats=values, skipped=skipped)
 
 
 def is_doc_json(value: Any) -> bool:
@@ -52,10 +54,6 @@ def doc_from_json(nlp: Language, file: Path, where: str, value: dict[str, Any]) 
         return Doc(nlp.vocab).from_json(value)
     except Exception as error:
         raise calib_error("C692", path=file, why=f"{where} is no Doc ({brief(error, 160)})") from None
-
-
-def _relations(record: dict[str, Any]) -> Counter[str]:
-    return Counter({key: len(value) for key in _RELATIONS if isinstance(value := record.get(key), (list, dict)) and value})
 
 
 def read_tokens(record: dict[str, Any]) -> TextAnswers:

@@ -171,7 +171,7 @@ class ScoredCorpus:
         """Return one pair for each of these rows, by default all with gold: its predicted label and whether that is right."""
         columns, matches = self.labels.copy(), np.flatnonzero(self.tags == self.labels[self.rows])
         columns[self.rows[matches]] = self.columns[matches]
-        keep = np.flatnonzero(has_scored_gold(self)) if rows is None else rows
+        keep = np.flatnonzero((self.right != UNKNOWN) & ~np.isnan(self.calibrated)) if rows is None else rows
         pairs = Pairs(np.arange(len(keep)), columns[keep], self.raw[keep], self.right[keep] == RIGHT, len(keep))
         return JudgedPairs(pairs, self.calibrated[keep], self.documents[keep], self.unit)
 
@@ -198,8 +198,3 @@ class ScoredCorpus:
         """Return (first token, the one after the last) of the sentence that contains a token."""
         number = int(self.sentences[token])
         return int(self.sentence_starts[number]), int(self.sentence_starts[number + 1])
-
-
-def has_scored_gold(corpus: ScoredCorpus) -> NDArray[np.bool_]:
-    """Return whether each token has a scored label and gold, shape (n,)."""
-    return (corpus.right != UNKNOWN) & ~np.isnan(corpus.calibrated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..context.features import FEATURES
-from ..context.tokens import FurtherScores, TokenContext
+from ..context.tokens import TokenContext
 from ..errors import calib_error
 from ..registry import by_short
 
@@ -29,8 +29,3 @@ def make_context(when: str = "always", features: list[str] | None = None, shrink
     if unknown:
         raise calib_error("C001", name="features", wanted=f"some of {', '.join(FEATURES)}", given=unknown)
     return TokenContext([FEATURES[name] for name in dict.fromkeys(names)], when, shrink)
-
-
-def make_further_scores() -> FurtherScores:
-    """Make an unfitted FurtherScores, for loading; it is no setting. Registered as spacy-calib.FurtherScores.v1."""
-    return FurtherScores()

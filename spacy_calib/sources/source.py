@@ -101,12 +101,6 @@ def is_trained(pipe: Any) -> bool:
     return not is_empty and (not isinstance(getattr(pipe, "model", None), Model) or has_weights(pipe))
 
 
-def all_finite(pipe: Any) -> bool:
-    """Return whether all weights of a component's model are finite."""
-    weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
-    return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
-
-
 class Source(ABC):
     """Settings for reading the label probabilities that a component gives to Docs; the pipe passes the component in.
 
@@ -275,7 +269,8 @@ class OutputSource(ComponentSource):
     """A source that reads the output of its component from the Doc, whatever runs after the component."""
 
     def has_finite_weights(self, pipe: Any) -> bool:
-        return all_finite(pipe)
+        weights = (node.get_param(name) for node in pipe.model.walk() for name in node.param_names)
+        return all(bool(np.isfinite(to_numpy(weight)).all()) for weight in weights)
 
     def obstacle(self, nlp: Language, name: str, pipe: Any) -> str:
         return ""

@@ -27,10 +27,6 @@ def show(result: dict[str, Any], apply: Path | None) -> None:
         msg.good(f"The pipeline with these cut-offs ({', '.join(attributes)}): {apply}")
 
 
-def _unit_noun(result: dict[str, Any]) -> str:
-    return "documents" if result["event"] is None else "entities"
-
-
 def _cutoff(row: dict[str, Any], digits: str) -> str:
     value = row.get("cutoff", "-")
     return value if value == "-" else "not reached" if value is None else format(value, digits)
@@ -46,7 +42,7 @@ def show_precision(result: dict[str, Any]) -> None:
 
     targets = [f"{key} {100 * share:g} %" for key, share in (result["targets"] or {}).items()]
     target = ", ".join(targets) or f"{100 * result['precision']:g} %"
-    confidence, noun = f"{100 * result['confidence']:g} %", _unit_noun(result)
+    confidence, noun = f"{100 * result['confidence']:g} %", "documents" if result["event"] is None else "entities"
     event = "categories of documents" if result["event"] is None else f"event: {result['event']}"
     msg.divider(f"Cut-offs for a precision of {target} ({event})")
     show_seen(result["seen"])

@@ -222,9 +222,9 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
     if rows:
         msg.text(f"Calibration by {table['by']} (of the top labels of {units}):")
         show_rows(rows, _SLICE_COLUMNS, details)
-        n_off = sum(row["off"] for row in rows)
+        n, n_off = len(rows), sum(row["off"] for row in rows)
         msg.text(
-            f"{_slices_off(n_off, len(rows))} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so "
+            f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'} miscalibrated (OFF); at most {100 * table['rate']:g} % of the slices marked so "
             "are not, on average. A gap above 0: scores are too high."
         )
     if n_small:
@@ -232,7 +232,3 @@ def _show_slices(table: Mapping[str, Any] | None, units: str, details: bool) -> 
 
         size = f"with fewer than {FEWEST_UNITS} {units} or {FEWEST_DOCUMENTS} documents"
         msg.text(f"{n_small:,} {'more' if rows else 'slices'} {size} {'is' if n_small == 1 and rows else 'are'} not evaluated.")
-
-
-def _slices_off(n_off: int, n: int) -> str:
-    return f"{n_off or 'None'} of {n:,} slice{'s' if n > 1 else ''} {'is' if n_off < 2 else 'are'}"

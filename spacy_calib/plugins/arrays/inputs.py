@@ -169,11 +169,6 @@ def find_top_columns(marginals: Marginals, scores: NDArray[Any]) -> Ints:
     return columns
 
 
-def default_threshold(n_classes: int) -> float:
-    """Return the threshold for this many classes: below .01 are only labels that a tagger of hundreds of tags rules out."""
-    return 0.0 if n_classes <= 20 else 0.01
-
-
 def with_zeros(scores: Scores, n_tags: int) -> DenseScores:
     """Return the scores of all tags of all units; those that sparse scores leave out are 0."""
     if isinstance(scores, DenseScores):

@@ -105,7 +105,8 @@ class TagCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         gold_labels = _as_labels(y)
         scores, labels = _read_fit_scores(self, P, gold_labels)
-        self.threshold_ = inputs.default_threshold(len(labels)) if self.threshold is None else self.threshold
+        # Below .01 are only labels that a tagger of hundreds of tags rules out.
+        self.threshold_ = (0.0 if len(labels) <= 20 else 0.01) if self.threshold is None else self.threshold
         steps = make_steps(**{name: getattr(self, name) for name in STEP_PARAMETERS} | {"threshold": self.threshold_})
         scores = inputs.with_zeros(scores, len(labels)) if steps.threshold == 0 else scores
         self.classes_ = np.array(labels)

@@ -180,15 +180,11 @@ def show_drift(drift: dict[str, Any], promise: str, is_good: bool, shortage: str
         else:
             msg.warn(summary)
     elif drift["verdict"] == DIFFERENT:
+        differences = ", ".join(check["name"] for check in drift["checks"] if check["differs"])
         msg.warn(
-            f"Differs from the fit data ({differences_in(drift)}): DO NOT TRUST the expected values. On texts of another kind "
+            f"Differs from the fit data ({differences}): DO NOT TRUST the expected values. On texts of another kind "
             "they can be too high or too low, and the intervals do not hold. Label a few of these texts, and give them to "
             "`adapt`, which calibrates the scores for such texts."
         )
     else:
         msg.warn(shortage)
-
-
-def differences_in(drift: dict[str, Any]) -> str:
-    """List the checks by which texts differ from the fit data."""
-    return ", ".join(check["name"] for check in drift["checks"] if check["differs"])

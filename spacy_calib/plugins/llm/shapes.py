@@ -148,7 +148,7 @@ def _get_rows(body: Any) -> list[tuple[Any, Any]] | None:
     for items, tops in ((body, None), *((get(body, name), get(body, tops_name)) for name, tops_name in _LISTS.items())):
         if _is_list(items) and any(map(_is_token, items)):
             names = ("top_logprobs", "top_probs", "probs")
-        return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
+            return [(item, get(item, *names) if top is None else top) for item, top in zip_longest(items, tops or ())]
     tokens, numbers = get(body, "tokens"), get(body, "token_logprobs", "logprobs")
     if not (isinstance(tokens, Sequence) and isinstance(numbers, Sequence)):
         return None

@@ -47,6 +47,8 @@ def view_contents(
     n_documents = len(np.unique(view.documents))
     right, documents = _unit_hits(corpus, view)
     low, high = _bounds(mean_interval(right, documents, seed=view.seed))
+    # An entity has one label, so its curve of top labels is that of all.
+    names = ("reliability", *(() if view.kind == "entities" else ("top",)), "groups", "coverage")
     scores = {"raw": view.pairs.scores, "calibrated": view.calibrated}
     parts = {kind: decompose(scores[kind], view.pairs.hits, make_binner(view.n_bins)) for kind in _KINDS}
     return {
@@ -63,7 +65,7 @@ def view_contents(
         "accuracy": {"value": table["accuracy"], "low": low, "high": high},
         "table": table,
         "figures": figures(view, table),
-        "pictures": {name: picture_rows(name, view, table["errors"]) for name in _pictures_of(view)},
+        "pictures": {name: picture_rows(name, view, table["errors"]) for name in names},
         "groups": group_rows(view, table["errors"][1:-1]),
         "tags": tag_rows(corpus, view),
         "worst": worst_tags(corpus, view),
@@ -74,11 +76,6 @@ def view_contents(
         "slices": results.get("slices"),
         "conventions": {"rows": [], "map": ""},
     }
-
-
-def _pictures_of(view: JudgedView) -> list[str]:
-    """Return the names of the pictures; an entity has one label, so its curve of top labels is that of all."""
-    return [name for name in ("reliability", "top", "groups", "coverage") if name != "top" or view.kind != "entities"]
 
 
 def _bounds(interval: Any) -> tuple[float | None, float | None]:
