@@ -59,7 +59,7 @@ REGISTERED = {
         "spacy-calib.EntityEvidence.v1": ".plugins.pretrained.evidence:EntityEvidence",
         "spacy-calib.EntityMap.v1": ".plugins.pretrained.evidence:EntityMap",
         "spacy-calib.GatedContext.v1": ".plugins.pretrained.gate:GatedContext",
-        "spacy-calib.Context.v1": ".pipe.registered:make_context",
+        "spacy-calib.Context.v1": ".context.tokens:make_context",
         "spacy-calib.FurtherScores.v1": ".context.tokens:FurtherScores",
     },
     "calib_metrics": {
@@ -205,3 +205,8 @@ def __getattr__(name: str) -> Any:
         if not hasattr(registry, key):
             setattr(registry, key, namespace)
     return registry
+
+
+def metrics() -> dict[str, Any]:
+    """Return short name -> metric. RAISES C185: two metrics have one short name."""
+    return by_short("calib_metrics")

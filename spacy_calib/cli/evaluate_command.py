@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from . import from_plugin
 from .evaluating.evaluation import evaluate_pipeline
-from .evaluating.options import EvaluateRun
-from .evaluating.outputs import PICTURE_KINDS, picture_files
+from .evaluating.options import PICTURE_KINDS, EvaluateRun, picture_files
 from .evaluating.tables import show_tables
 from .shared.command import command, option
 from .shared.options import CalibratedModel, Code, ForceFile, Format, Gold, GoldPreproc, GpuId, LabelMap, NProcess, Silent

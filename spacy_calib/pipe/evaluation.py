@@ -22,13 +22,13 @@ from ..metrics.sentences import never_right
 from ..metrics.slices import judge_slices, slices_by
 from ..metrics.table import calibration_table
 from ..pairs.scored_corpus import ScoredCorpus, ScoredSpans
+from ..registry import metrics
 from ..sources.mapped import map_of, with_map
 from ..types import OPEN, Groups
 from .cutoffs import entity_tokens
 from .fitting import may_differ
 from .gold_checks import check_outcomes_of, watch_all
 from .label_names import shown_keys
-from .registered import metrics
 from .scorer import scorer_like
 from .silence import check_scored
 from .state import FitInfo

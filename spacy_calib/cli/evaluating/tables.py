@@ -151,7 +151,7 @@ def _show_errors(table: dict[str, Any], ece: str, labels: str, raw_only: bool, d
     """Print errors and scores. ece, labels (str): Titles of the ECE and of label counts. raw_only: No calibrated scores."""
     from ...metrics.metric import title_of
     from ...metrics.sentences import warn_of_higher_loss, warn_of_never_right
-    from ...pipe.registered import metrics
+    from ...registry import metrics
 
     show_rows(table["errors"], _error_columns(labels.capitalize(), raw_only), details)
     names = {"ece": ece, **{short: title_of(metric, short) for short, metric in metrics().items()}}

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ...errors import CalibError, calib_error
-from ...errors.nesting import MAX_DEPTH, nested_values
 from ...errors.visible import unguard_cell
 from ...pipe.pipeline import reason
+from ...schema import MAX_DEPTH, nested_values
 from .command import check_option
 from .screen import shorten
 

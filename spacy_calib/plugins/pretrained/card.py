@@ -15,8 +15,7 @@ import numpy as np
 
 from ...calibration.saved import UnreadableState, unpack
 from ...errors import CalibError
-from ...errors.nesting import MAX_DEPTH, nested_values
-from ...schema import InvalidState, anything, dict_of, list_of, maybe, number, record, text, whole
+from ...schema import MAX_DEPTH, InvalidState, anything, dict_of, list_of, maybe, nested_values, number, record, text, whole
 from .messages import calib_error
 
 # A package registers a function that returns its folder of cards, under the name of each card, PIPELINE-COMPONENT.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...cli.evaluating.outputs import picture_files, picture_names
+from ...cli.evaluating.options import picture_files, picture_names
 from ...cli.shared.screen import first_of
 from .messages import calib_error
 

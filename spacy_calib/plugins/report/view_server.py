@@ -28,8 +28,8 @@ from ...pipe.component import Calibrator
 from ...pipe.pipeline import check_readable, fitted_pipes, reason
 from ...pipe.record.drift import OTHER_WEIGHTS_SENTENCE
 from .messages import calib_error
+from .page import file_text, render_template
 from .rendering import Mark, displacy_options, displacy_style, marks_spans, read_spans, read_units, read_words, to_displacy
-from .templates import file_text, render_template
 
 # Maximum number of characters that a browser shows without delay (some 10 MB of HTML), and of bytes of a request.
 MAX_CHARACTERS, MAX_BYTES = 20_000, 1 << 20

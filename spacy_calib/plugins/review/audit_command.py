@@ -127,7 +127,7 @@ def reads_low_scores(annotation: Annotation, span_labels: Sequence[str]) -> bool
 def _score_gold(run: Run, nlp: Language, calib: Calibrator) -> list[Example]:
     """Return the gold examples with out-of-fold scores on their predicted Docs. RAISES C625: one document."""
     from ...pipe.gold_checks import check_has_gold, unknown_in_examples
-    from .cross_scoring import score_out_of_fold
+    from .gold_audit import score_out_of_fold
 
     examples = list(check_size(run.match([calib], run.read(nlp)), run.data, DOCS))
     check_has_gold(examples, calib)
