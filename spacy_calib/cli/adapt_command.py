@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from ..pipe.component import Calibrator
 
 
-DATA_HELP = (
-    "5 to 50 labelled documents of the new domain: a .spacy or .conllu file, an export of an annotation tool, or a folder"
-)
+DATA_HELP = "5 to 50 labelled documents of the new domain: .spacy, .conllu, an export of an annotation tool, or a folder"
 
 
 @command(example="./calibrated tweets.spacy ./adapted")

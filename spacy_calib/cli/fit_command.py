@@ -44,18 +44,14 @@ if TYPE_CHECKING:
 
 
 DATA_HELP = "Held-out gold: a .spacy or .conllu file, an export of an annotation tool (.jsonl, .json), or a folder of them"
-EVENT_HELP = (
-    "What is right: an entity of exact tokens (article: but for a leading one), type or overlap; an arc of head, or arc"
-)
+EVENT_HELP = "What is right. Entities: exact, article (but a leading one), type, overlap; arcs: head, arc (head and label)"
 Groups = Annotated[int | None, option("Number of groups of about equally frequent tags, with one map each", show_default="5")]
 Config = Annotated[Path | None, option("Config with the settings in a [components.calib] block")]
 Event = Annotated[str | None, option(EVENT_HELP, words=(*EVENTS, *ARC_EVENTS), show_default="exact; for parsers head")]
 Attr = Annotated[
     str | None, option("Name of the pipe and prefix of its attributes", show_default="calib; for entities calib_ent")
 ]
-_SECOND_PASS_HELP = (
-    "Keep spaCy's own recognizer or parser, and run it twice (default: one that keeps its scores, and is faster)"
-)
+_SECOND_PASS_HELP = "Keep spaCy's own recognizer or parser, and run it twice (default: one that keeps its scores)"
 SecondPass = Annotated[bool, option(_SECOND_PASS_HELP)]
 
 
