@@ -186,7 +186,7 @@ def find_thresholds(
     precision: Mapping[str, float],
     confidence: float,
 ) -> dict[str, Threshold]:
-    """Find one threshold per key; the confidence holds for each by itself. precision (Mapping): By key; none is no cut-off.
+    """Find one threshold per key; the confidence holds for each by itself. precision (Mapping): By key; others get none.
 
     scores, hits, documents, keys: Score of each span, whether it is right, its document and its key, shape (n_spans,).
     """

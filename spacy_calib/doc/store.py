@@ -227,7 +227,7 @@ class Block(BlockData):
 
 
 def _as_items(array: NDArray[Any]) -> Any:
-    """Return an array as a sequence of Python numbers, uncopied; they are read faster than from the array."""
+    """Return an array as a sequence of Python numbers without a copy; they are read faster than from the array."""
     values: Any = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="), copy=False)
     return memoryview(values)
 

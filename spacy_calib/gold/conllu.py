@@ -179,7 +179,7 @@ def _set_space(row: Row, follows: bool) -> None:
 
 
 def _split(token: Row, parts: Sequence[Row]) -> bool:
-    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, but for case and '."""
+    """Give the words of a multiword token its form and spacing. RETURNS (bool): Whether they spell it, case and ' aside."""
     form, sizes = token[_FORM], [len(part[_FORM]) for part in parts]
     joined_form, token_form = (
         word.replace("\u2019", "'").casefold() for word in ("".join(part[_FORM] for part in parts), form)

@@ -185,7 +185,7 @@ class StepScorer:
 def step_scorer(
     pipe: Any, docs: Sequence[Doc], widths: Sequence[int], code: str, unseen_score: float | None = None
 ) -> Iterator[StepScorer]:
-    """Run a parser or recognizer on non-empty Docs, and give the scorer of their states. RAISES code: another width."""
+    """Run a parser or recognizer on non-empty Docs; give the scorer of their states. RAISES `code`: of other widths."""
     set_dropout_rate(pipe.model, 0.0)
     step_model = pipe.model.predict(docs)
     try:

@@ -116,7 +116,7 @@ class Source(ABC):
     has_auto_settings (bool): Whether a setting is left to the fit.
     settings_summary (str): Its settings as `spacy calib info` prints them; "" for none.
     reads_doc_only (bool): Whether it reads only the component's output on the Doc, so that any pipeline may have run.
-    keeps_span_scores (bool): Whether its component stores scores with its spans, as `write_span_scores` does.
+    keeps_span_scores (bool): Whether its component stores scores with spans; `write_span_scores` adds calibrated ones.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()

@@ -126,7 +126,7 @@ class AnswersPipe(Pipe):
         return doc
 
     def answer(self, text: str) -> Answer:
-        """Return the cached or new answer on a text. RAISES C641 to C643, C647: unreadable. C644: `ask`. C646: cache."""
+        """Return the cached or new answer on a text. RAISES C641 to C643, C647: unreadable. C644: `ask` fails. C646: cache."""
         digest = self._digest(text)
         answer = None if self.cache is None else self.cache.get(digest)
         if answer is None:
