@@ -91,7 +91,6 @@ test part. [quality.csv](../quality.csv) has all methods, with Brier score, SMCE
         ]
         losses = ("-" if at is None else f"{at['log_loss']:.4f}" for at in cells)
         row(one["name"], f"{one['test']['tokens']:,}", f"{100 * one['accuracy']:.1f} %", *losses)
-    print(*("", *(f"- {one['name']}: {one['about'].replace('judged', 'tested')}." for one in rows)), sep="\n")
     print(f"""
 **Never worse**: Holm's simultaneous one-sided {100 * COVERAGE:g} % bounds of the difference (auto - fixed method), by document bootstrap, all \
 stay under {100 * MARGIN:g} % of the raw loss, for all fixed methods of this package and of others. This held on \

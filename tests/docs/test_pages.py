@@ -32,7 +32,7 @@ every_page = pytest.mark.parametrize("name", NAMES)
 # Their names are a reader's own: a pipeline that can be installed, and gold.
 OWN = {"CONTRIBUTING.md", "docs/reference/python.md"}
 # Run by test_own_marginals.py, by tests/plugins/spark and, with the wheel, by tests/test_packaging.py, which have what they need.
-ELSEWHERE = {"docs/components/without-spacy.md", "docs/guides/production.md", "README.md"}
+ELSEWHERE = {"docs/components/other-tools.md", "docs/guides/production.md", "README.md"}
 
 
 def headings(page: Path) -> set[str]:
