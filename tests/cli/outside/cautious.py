@@ -2,7 +2,7 @@
 
 from spacy.pipeline import EditTreeLemmatizer, Morphologizer, SentenceRecognizer, Tagger
 
-from spacy_calib.sources.softmax import SoftmaxSource
+from spacy_calib.sources.heads import SoftmaxSource
 
 
 class CautiousSource(SoftmaxSource):
