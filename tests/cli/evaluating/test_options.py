@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_calib.cli.evaluating.outputs import PICTURE_KINDS, kind_of, picture_files, picture_names
+from spacy_calib.cli.evaluating.options import PICTURE_KINDS, kind_of, picture_files, picture_names
 from spacy_calib.errors import CalibError
 from tests.sentences import says
 
