@@ -1,7 +1,5 @@
 """Somebody has a fitted pipeline and guesses words and texts: he finds nothing but what docs/questions.md admits."""
 
-from __future__ import annotations
-
 import itertools
 import string
 from collections.abc import Iterator

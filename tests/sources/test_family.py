@@ -1,7 +1,5 @@
 """What every source must do, over all that are registered (STYLE section 3). A new source adds its rows to CASES, that of a plug-in to its rows.py."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every grouping must do, over all that are registered. A new grouping adds its rows to CASES."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

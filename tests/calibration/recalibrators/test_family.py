@@ -1,7 +1,5 @@
 """What every recalibrator must do, over all that are registered (STYLE section 3). A new recalibrator adds its rows to CASES."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What lists add to the scores of entities: signs and constants of the cards, names in no list, newcomers' sentences, missing lists."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
